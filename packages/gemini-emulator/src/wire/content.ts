@@ -1,0 +1,54 @@
+import { z } from 'zod'
+
+/** Gemini's parts, as far as the emulator reads them; unknown keys are kept so that requests can be inspected whole. */
+export const FunctionCall = z.looseObject({
+  id: z.string().optional(),
+  name: z.string(),
+  args: z.record(z.string(), z.unknown()).optional(),
+})
+export type FunctionCall = z.infer<typeof FunctionCall>
+
+export const FunctionResponse = z.looseObject({
+  id: z.string().optional(),
+  name: z.string().optional(),
+  response: z.record(z.string(), z.unknown()).optional(),
+  willContinue: z.boolean().optional(),
+  scheduling: z.enum(['SILENT', 'WHEN_IDLE', 'INTERRUPT']).optional(),
+})
+export type FunctionResponse = z.infer<typeof FunctionResponse>
+
+export const Blob = z.looseObject({ mimeType: z.string().optional(), data: z.string().optional() })
+export type Blob = z.infer<typeof Blob>
+
+export const Part = z.looseObject({
+  text: z.string().optional(),
+  thought: z.boolean().optional(),
+  thoughtSignature: z.string().optional(),
+  functionCall: FunctionCall.optional(),
+  functionResponse: FunctionResponse.optional(),
+  inlineData: Blob.optional(),
+  fileData: z.looseObject({ mimeType: z.string().optional(), fileUri: z.string() }).optional(),
+  executableCode: z.looseObject({ language: z.string(), code: z.string() }).optional(),
+  codeExecutionResult: z
+    .looseObject({ outcome: z.string(), output: z.string().optional() })
+    .optional(),
+})
+export type Part = z.infer<typeof Part>
+
+export const Content = z.looseObject({
+  role: z.string().optional(),
+  parts: z.array(Part).optional(),
+})
+export type Content = z.infer<typeof Content>
+
+export const FunctionDeclaration = z.looseObject({
+  name: z.string(),
+  description: z.string().optional(),
+  behavior: z.enum(['BLOCKING', 'NON_BLOCKING', 'UNSPECIFIED']).optional(),
+  parameters: z.unknown().optional(),
+  parametersJsonSchema: z.unknown().optional(),
+})
+export type FunctionDeclaration = z.infer<typeof FunctionDeclaration>
+
+export const Tool = z.looseObject({ functionDeclarations: z.array(FunctionDeclaration).optional() })
+export type Tool = z.infer<typeof Tool>

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+
+const conditions = ['@adk-stream-protocol/source', 'import', 'module', 'node', 'default']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: ['test/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'apps/*/test/**/*.test.ts'],
+    environment: 'node',
+    testTimeout: 20_000,
+    coverage: { provider: 'v8', include: ['packages/*/src/**'] },
+  },
+})

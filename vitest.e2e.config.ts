@@ -1,0 +1,9 @@
+import { defineConfig } from 'vitest/config'
+
+const conditions = ['@adk-stream-protocol/source', 'import', 'module', 'node', 'default']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: { include: ['e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
+})
