@@ -68,8 +68,6 @@ export type Act =
   | { readonly type: 'go-away'; readonly timeLeftMs: number }
   /** Live: takes back the calls that are still unanswered. */
   | { readonly type: 'cancel' }
-  /** Live: what the person is heard to say by audio sent so far. */
-  | { readonly type: 'hear'; readonly text: string }
   /** Sends this JSON as it stands: a stream chunk on REST, a server message on Live. */
   | { readonly type: 'raw'; readonly message: unknown }
 
