@@ -9,7 +9,11 @@ export interface Prompt {
   readonly functions: readonly FunctionDeclaration[]
   /** Whether the caller asked for thoughts (`thinkingConfig.includeThoughts`). */
   readonly includeThoughts: boolean
+  /** How far the caller lets the model call functions (`toolConfig.functionCallingConfig.mode`); AUTO when absent. */
+  readonly callMode?: CallMode
 }
+
+export type CallMode = 'AUTO' | 'ANY' | 'NONE' | 'VALIDATED'
 
 /**
  * One thing the model does. A mind answers a prompt with a sequence of acts; the REST and the Live side
@@ -71,5 +75,7 @@ export type Act =
   /** Sends this JSON as it stands: a stream chunk on REST, a server message on Live. */
   | { readonly type: 'raw'; readonly message: unknown }
 
-/** Decides what the model does. Pure: the same prompt gives the same acts. */
-export type Mind = (prompt: Prompt) => readonly Act[] | Promise<readonly Act[]>
+/** Decides what the model does. Pure: the same prompt gives the same acts; `undefined` passes the prompt on. */
+export type Mind = (
+  prompt: Prompt,
+) => readonly Act[] | undefined | Promise<readonly Act[] | undefined>

@@ -1,0 +1,112 @@
+import { createServer, type Server } from 'node:http'
+
+import { EmulatorError } from './emulator-error.ts'
+import { attachLive, type LiveDesk } from './live/attach-live.ts'
+import type { Mind } from './mind.ts'
+import { demoMind } from './minds/demo/demo-mind.ts'
+import { firstOf } from './minds/first-of.ts'
+import { scriptMind } from './minds/script/script-mind.ts'
+import { createRequestLog, type RecordedRequest } from './request-log.ts'
+import { answerRest } from './rest/answer-rest.ts'
+import { createWorld, type Transcribe } from './world.ts'
+
+export interface EmulatorOptions {
+  /** Default 0: any free port. */
+  readonly port?: number
+  /** Default `127.0.0.1`. */
+  readonly host?: string
+  /** What the model does. Default: scripts in the prompt, else the demo mind. */
+  readonly mind?: Mind
+  /** The only key that is accepted. Default: any non-empty key. */
+  readonly apiKey?: string
+  /** Models that exist, by name or pattern. Default: every name that starts with `gemini-`. */
+  readonly models?: readonly (string | RegExp)[]
+  /** Milliseconds between two streamed pieces. Default 0. */
+  readonly paceMs?: number
+  /** Live: turns the user's speech into text. Default: the emulator's own guess. */
+  readonly transcribe?: Transcribe
+  /** Gets one line for each request and each event worth telling. Default: nothing. */
+  readonly log?: (line: string) => void
+  /** How many requests are remembered. Default 1000. */
+  readonly keepRequests?: number
+}
+
+/** A running emulator; closing it cuts every connection. */
+export interface Emulator extends AsyncDisposable {
+  /** For `GOOGLE_GEMINI_BASE_URL` or `httpOptions.baseUrl`. */
+  readonly baseUrl: string
+  readonly port: number
+  /** The last requests, oldest first. */
+  readonly requests: readonly RecordedRequest[]
+  readonly live: LiveDesk
+  /** The first request, past or future, that matches and that no earlier call has returned. */
+  nextRequest(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
+  /** Opens the gate that a `wait` act stops at, also before the act is reached. */
+  release(gate: string): void
+  /** Forgets requests and ended Live sessions, and closes the gates again. */
+  reset(): void
+  close(): Promise<void>
+}
+
+/** Starts Gemini's REST and Live wire on one loopback port. */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const { host = '127.0.0.1', port = 0 } = options
+  const world = createWorld({
+    mind: options.mind ?? firstOf(scriptMind, demoMind),
+    apiKey: options.apiKey,
+    models: options.models ?? [/^gemini-/],
+    paceMs: options.paceMs ?? 0,
+    transcribe: options.transcribe,
+    log: options.log ?? (() => undefined),
+  })
+  const log = createRequestLog(options.keepRequests ?? 1000)
+  const server = createServer((request, response) => {
+    // It never rejects: what goes wrong is answered or cuts the connection.
+    void answerRest({ world, log, request, response })
+  })
+  const live = attachLive(server, world)
+  const boundPort = await listen(server, host, port)
+
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= shutDown())
+  async function shutDown() {
+    log.close()
+    await live.close()
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    server.closeAllConnections()
+    await closed
+  }
+  return {
+    baseUrl: `http://${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
+    port: boundPort,
+    requests: log.requests,
+    live,
+    nextRequest: (predicate) => log.next(predicate),
+    release: (gate) => world.gates.release(gate),
+    reset() {
+      log.reset()
+      live.reset()
+      world.gates.reset()
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      reject(
+        cause.code === 'EADDRINUSE'
+          ? new EmulatorError('port-in-use', `Port ${port} on ${host} is taken. Choose another.`, {
+              cause,
+            })
+          : new EmulatorError('cannot-listen', `Cannot listen on ${host}:${port}.`, { cause }),
+      )
+    })
+    server.listen(port, host, () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : port)
+    })
+  })
+}

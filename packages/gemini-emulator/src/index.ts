@@ -1,0 +1,18 @@
+export { startEmulator } from './emulator.ts'
+export type { Emulator, EmulatorOptions } from './emulator.ts'
+export { EmulatorError } from './emulator-error.ts'
+export type { EmulatorErrorCode } from './emulator-error.ts'
+export type { LiveDesk } from './live/attach-live.ts'
+export type { Act, CallMode, Mind, Prompt } from './mind.ts'
+export { demoMind } from './minds/demo/demo-mind.ts'
+export { firstOf } from './minds/first-of.ts'
+export { scriptMind } from './minds/script/script-mind.ts'
+export type { RecordedRequest } from './request-log.ts'
+export type {
+  Content,
+  FunctionCall,
+  FunctionDeclaration,
+  FunctionResponse,
+  Part,
+} from './wire/content.ts'
+export type { Speech, Transcribe } from './world.ts'

@@ -1,0 +1,3 @@
+import type { Mind } from '../../mind.ts'
+
+export const scriptMind: Mind = () => undefined
