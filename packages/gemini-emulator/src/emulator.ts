@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 
 import { EmulatorError } from './emulator-error.ts'
 import { attachLive, type LiveDesk } from './live/attach-live.ts'
+import type { LiveOptions } from './live/live-options.ts'
 import type { Mind } from './mind.ts'
 import { demoMind } from './minds/demo/demo-mind.ts'
 import { firstOf } from './minds/first-of.ts'
@@ -25,6 +26,8 @@ export interface EmulatorOptions {
   readonly paceMs?: number
   /** Live: turns the user's speech into text. Default: the emulator's own guess. */
   readonly transcribe?: Transcribe
+  /** How the Live side behaves where Gemini's models differ. */
+  readonly live?: LiveOptions
   /** Gets one line for each request and each event worth telling. Default: nothing. */
   readonly log?: (line: string) => void
   /** How many requests are remembered. Default 1000. */
@@ -57,6 +60,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     models: options.models ?? [/^gemini-/],
     paceMs: options.paceMs ?? 0,
     transcribe: options.transcribe,
+    live: options.live,
     log: options.log ?? (() => undefined),
   })
   const log = createRequestLog(options.keepRequests ?? 1000)

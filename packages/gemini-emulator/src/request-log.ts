@@ -28,6 +28,8 @@ export interface RequestEntry extends RecordedRequest {
   status: number
   chunksSent: number
   aborted: boolean
+  /** Whether the emulator itself cut the connection. */
+  cut: boolean
   end(): void
 }
 
@@ -89,5 +91,5 @@ interface Waiter {
 
 function createEntry(arrival: Arrival): RequestEntry {
   const { promise: done, resolve: end } = defer<void>()
-  return { ...arrival, status: 0, chunksSent: 0, aborted: false, done, end }
+  return { ...arrival, status: 0, chunksSent: 0, aborted: false, cut: false, done, end }
 }

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 
+// Proto3: a string that is not sent is the empty string. Whether it may be empty is said by the checks, in Google's words.
+const ProtoString = z.string().default('')
+
 /** Gemini's parts, as far as the emulator reads them; unknown keys are kept so that requests can be inspected whole. */
 export const FunctionCall = z.looseObject({
   id: z.string().optional(),
-  name: z.string(),
+  name: ProtoString,
   args: z.record(z.string(), z.unknown()).optional(),
 })
 export type FunctionCall = z.infer<typeof FunctionCall>
@@ -27,10 +30,10 @@ export const Part = z.looseObject({
   functionCall: FunctionCall.optional(),
   functionResponse: FunctionResponse.optional(),
   inlineData: Blob.optional(),
-  fileData: z.looseObject({ mimeType: z.string().optional(), fileUri: z.string() }).optional(),
-  executableCode: z.looseObject({ language: z.string(), code: z.string() }).optional(),
+  fileData: z.looseObject({ mimeType: z.string().optional(), fileUri: ProtoString }).optional(),
+  executableCode: z.looseObject({ language: ProtoString, code: ProtoString }).optional(),
   codeExecutionResult: z
-    .looseObject({ outcome: z.string(), output: z.string().optional() })
+    .looseObject({ outcome: ProtoString, output: z.string().optional() })
     .optional(),
 })
 export type Part = z.infer<typeof Part>
@@ -42,7 +45,7 @@ export const Content = z.looseObject({
 export type Content = z.infer<typeof Content>
 
 export const FunctionDeclaration = z.looseObject({
-  name: z.string(),
+  name: ProtoString,
   description: z.string().optional(),
   behavior: z.enum(['BLOCKING', 'NON_BLOCKING', 'UNSPECIFIED']).optional(),
   parameters: z.unknown().optional(),
