@@ -1,0 +1,126 @@
+import { EmulatorError } from '../../emulator-error.ts'
+import type { Act } from '../../mind.ts'
+import { DIRECTIVES, type Argument, type Directive } from './directives.ts'
+
+/** What the model does, step by step; each further step follows the results of the calls in the one before. */
+export type Script = readonly (readonly Act[])[]
+
+/** Reads the directives in a text, `undefined` if there are none; what stands between them is left alone. */
+export function parseScript(text: string): Script | undefined {
+  const opening = /\[\[(?=[a-z])/g
+  const steps: Act[][] = [[]]
+  let found = false
+  for (let match = opening.exec(text); match; match = opening.exec(text)) {
+    found = true
+    const { act, end } = readDirective(text, match.index)
+    if (act) steps.at(-1)?.push(act)
+    else steps.push([])
+    opening.lastIndex = end
+  }
+  return found ? steps : undefined
+}
+
+interface Read {
+  /** `undefined` for `[[then]]`. */
+  readonly act?: Act
+  /** Where the text goes on. */
+  readonly end: number
+}
+
+function readDirective(text: string, start: number): Read {
+  const name = /^[a-z-]+(?=\s|\]\])/.exec(text.slice(start + 2, start + 40))?.[0] ?? ''
+  const after = start + 2 + name.length
+  if (name === 'then') {
+    return { end: skipClosing(text, { at: after, start, form: '[[then]]' }) }
+  }
+  const directive = Object.hasOwn(DIRECTIVES, name) ? DIRECTIVES[name] : undefined
+  if (!directive) {
+    const known = [...Object.keys(DIRECTIVES), 'then'].join(', ')
+    throw badScript(text, start, `there is no such directive; use one of ${known}`)
+  }
+  const { argument, end } =
+    directive.takes === 'text'
+      ? readText(text, { at: after, start, form: directive.form })
+      : readJson(text, { at: after, start, form: directive.form }, directive)
+  const act = directive.read(argument)
+  if (!act) throw badScript(text, start, `write ${directive.form}`)
+  return { act, end }
+}
+
+interface Place {
+  readonly at: number
+  /** Where the directive starts. */
+  readonly start: number
+  readonly form: string
+}
+
+interface ReadArgument {
+  readonly argument: Argument
+  readonly end: number
+}
+
+function readText(text: string, { at, start, form }: Place): ReadArgument {
+  const close = text.indexOf(']]', at)
+  if (close < 0) throw badScript(text, start, `it is not closed; write ${form}`)
+  return { argument: { text: text.slice(at, close).trim() }, end: close + 2 }
+}
+
+function readJson(text: string, place: Place, { takes, form }: Directive): ReadArgument {
+  let at = skipSpace(text, place.at)
+  const name = takes === 'named-json' ? (/^[^\s\]{[]+/.exec(text.slice(at))?.[0] ?? '') : ''
+  if (takes === 'named-json' && !name) {
+    throw badScript(text, at, `the name is missing; write ${form}`)
+  }
+  at = skipSpace(text, at + name.length)
+  if (text.startsWith(']]', at) && name) return { argument: { text: name }, end: at + 2 }
+  const jsonEnd = findJsonEnd(text, at)
+  if (jsonEnd === undefined) throw badScript(text, at, `the JSON is not closed; write ${form}`)
+  const json = parseJson(text, { ...place, at }, jsonEnd)
+  return {
+    argument: { text: name, json },
+    end: skipClosing(text, { ...place, at: skipSpace(text, jsonEnd) }),
+  }
+}
+
+/** The end of the object or array that starts here, by its own brackets: `]]` may well be part of it. */
+function findJsonEnd(text: string, start: number): number | undefined {
+  let depth = 0
+  const token = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs
+  token.lastIndex = start
+  for (let match = token.exec(text); match; match = token.exec(text)) {
+    if (match[0] === '{' || match[0] === '[') depth += 1
+    if (match[0] === '}' || match[0] === ']') depth -= 1
+    if (depth <= 0) return token.lastIndex
+  }
+  return undefined
+}
+
+function parseJson(text: string, { at, form }: Place, end: number): unknown {
+  try {
+    return JSON.parse(text.slice(at, end))
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw badScript(text, at, `the JSON cannot be read (${reason}); write ${form}`)
+  }
+}
+
+function skipSpace(text: string, at: number): number {
+  return at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0)
+}
+
+function skipClosing(text: string, { at, start, form }: Place): number {
+  if (text.startsWith(']]', at)) return at + 2
+  throw badScript(text, start, `it is not closed; write ${form}`)
+}
+
+function badScript(text: string, at: number, fault: string): EmulatorError {
+  const before = text.slice(0, at).split('\n')
+  const column = before.at(-1)?.length ?? 0
+  const line = text.split('\n')[before.length - 1] ?? ''
+  // A long line is shown from a little before the place on.
+  const from = Math.max(0, column - 20)
+  return new EmulatorError(
+    'bad-script',
+    `gemini-emulator: the script cannot be read at line ${before.length}, column ${column + 1}: ${fault}\n${line.slice(from, from + 80)}\n${' '.repeat(column - from)}^`,
+  )
+}
