@@ -1,0 +1,69 @@
+import { type Context, FunctionTool } from '@google/adk'
+import { z } from 'zod'
+
+import { fromCents, toCents } from '../wallet/money.ts'
+import type { Wallets } from '../wallet/wallets.ts'
+
+const PaymentRequest = z.object({
+  amount: z.number().describe('How much to send, in dollars: positive, at most two decimals.'),
+  recipient: z.string().min(1).max(200).describe('Who gets the money, as the user named them.'),
+  currency: z.string().default('USD').describe('ISO code of the currency; the wallet holds USD.'),
+  description: z.string().max(500).default('').describe('What the payment is for.'),
+})
+type PaymentRequest = z.infer<typeof PaymentRequest>
+
+/** Sends money from the user's wallet; runs on the server, after a person has approved it. */
+export function createProcessPayment(wallets: Wallets) {
+  return new FunctionTool({
+    name: 'process_payment',
+    description: "Sends money from the user's wallet to a recipient.",
+    parameters: PaymentRequest,
+    requireConfirmation: true,
+    execute: (request, context) => {
+      if (!context) return refuse('A payment needs a user. Run this tool in an ADK session.')
+      return pay(wallets, request, context)
+    },
+  })
+}
+
+function pay(wallets: Wallets, request: PaymentRequest, context: Context) {
+  const { amount, recipient, description } = request
+  const { userId, sessionId, functionCallId } = context
+  const currency = request.currency.trim().toUpperCase()
+  const refusal = (error: string) => ({
+    ...refuse(error),
+    wallet_balance: fromCents(wallets.balance(userId)),
+  })
+  if (currency !== 'USD') return refusal(`The wallet holds USD, ${currency} cannot be sent.`)
+  const cents = toCents(amount)
+  if (cents === undefined) {
+    return refusal(`Invalid amount: ${amount}. Send a positive amount with at most two decimals.`)
+  }
+  if (functionCallId === undefined) return refusal('The payment has no call id.')
+
+  const key = `${sessionId}/${functionCallId}`
+  const result = wallets.pay(userId, { key, amount: cents, recipient })
+  switch (result.state) {
+    case 'paid':
+      return {
+        success: true,
+        transaction_id: result.transactionId,
+        amount,
+        currency,
+        recipient,
+        description,
+        wallet_balance: fromCents(result.balance),
+        timestamp: result.paidAt,
+      }
+    case 'insufficient-funds':
+      return refusal(
+        `Insufficient funds. Balance: ${fromCents(result.balance)} USD, requested: ${amount} USD.`,
+      )
+    case 'key-reused':
+      return refusal('This call was already used for another payment.')
+  }
+}
+
+function refuse(error: string) {
+  return { success: false, error, transaction_id: null }
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+
+import Database from 'libsql'
+import { z } from 'zod'
+
+import { Cents } from './money.ts'
+import type { Payment, PaymentResult, Wallets } from './wallets.ts'
+
+const OPENING_BALANCE = Cents.parse(100_000)
+
+/** Keeps the wallets in a SQLite file, so that balances outlive the process; `:memory:` keeps them for a test. */
+export function openSqliteWallets(path: string): Wallets {
+  const database = new Database(path)
+  // A payment that was reported must survive a power cut; another process may hold the file for a moment.
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000;')
+  database.exec(TABLES)
+  const statements = prepare(database)
+
+  const balance = (userId: string): Cents => {
+    const row = statements.wallet.get(userId)
+    return row === undefined ? OPENING_BALANCE : WalletRow.parse(row).balance_cents
+  }
+  return {
+    balance,
+    pay(userId, payment) {
+      database.exec('BEGIN IMMEDIATE')
+      try {
+        const result = transfer({ statements, userId, payment, balance })
+        database.exec('COMMIT')
+        return result
+      } catch (cause) {
+        database.exec('ROLLBACK')
+        throw cause
+      }
+    },
+    [Symbol.dispose]: () => void database.close(),
+  }
+}
+
+interface Transfer {
+  readonly statements: Statements
+  readonly userId: string
+  readonly payment: Payment
+  readonly balance: (userId: string) => Cents
+}
+
+/** Runs inside a transaction that no other writer can enter. */
+function transfer({ statements, userId, payment, balance }: Transfer): PaymentResult {
+  const earlier = statements.payment.get(userId, payment.key)
+  const before = balance(userId)
+  if (earlier !== undefined) return repeat(PaymentRow.parse(earlier), payment, before)
+  if (payment.amount > before) return { state: 'insufficient-funds', balance: before }
+
+  const after = Cents.parse(before - payment.amount)
+  const transactionId = `txn_${randomBytes(6).toString('hex')}`
+  const paidAt = new Date().toISOString()
+  statements.setBalance.run(userId, after)
+  statements.record.run(
+    userId,
+    payment.key,
+    transactionId,
+    payment.amount,
+    payment.recipient,
+    after,
+    paidAt,
+  )
+  return { state: 'paid', transactionId, balance: after, paidAt }
+}
+
+function repeat(earlier: PaymentRow, payment: Payment, balance: Cents): PaymentResult {
+  if (earlier.amount_cents !== payment.amount || earlier.recipient !== payment.recipient) {
+    return { state: 'key-reused', balance }
+  }
+  return {
+    state: 'paid',
+    transactionId: earlier.transaction_id,
+    balance: earlier.balance_cents,
+    paidAt: earlier.paid_at,
+  }
+}
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS wallets (
+    user_id TEXT PRIMARY KEY,
+    balance_cents INTEGER NOT NULL CHECK (balance_cents >= 0)
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS payments (
+    user_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    transaction_id TEXT NOT NULL,
+    amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    recipient TEXT NOT NULL,
+    balance_cents INTEGER NOT NULL,
+    paid_at TEXT NOT NULL,
+    PRIMARY KEY (user_id, key)
+  ) STRICT;
+`
+
+const WalletRow = z.object({ balance_cents: Cents })
+const PaymentRow = z.object({
+  transaction_id: z.string(),
+  amount_cents: Cents,
+  recipient: z.string(),
+  balance_cents: Cents,
+  paid_at: z.string(),
+})
+type PaymentRow = z.infer<typeof PaymentRow>
+
+type Statements = ReturnType<typeof prepare>
+
+function prepare(database: InstanceType<typeof Database>) {
+  return {
+    wallet: database.prepare('SELECT balance_cents FROM wallets WHERE user_id = ?'),
+    payment: database.prepare('SELECT * FROM payments WHERE user_id = ? AND key = ?'),
+    setBalance: database.prepare(
+      'INSERT INTO wallets VALUES (?, ?) ON CONFLICT (user_id) DO UPDATE SET balance_cents = excluded.balance_cents',
+    ),
+    record: database.prepare('INSERT INTO payments VALUES (?, ?, ?, ?, ?, ?, ?)'),
+  }
+}

@@ -1,0 +1,58 @@
+import { Chat } from './components/chat.tsx'
+import { Header } from './components/header.tsx'
+import { Notice } from './components/notice.tsx'
+import { type ChatLocation, useChatLocation } from './hooks/use-chat-location.ts'
+import { useSavedChat } from './hooks/use-saved-chat.ts'
+import { useTexts } from './i18n/language.tsx'
+
+export function App() {
+  const { location, startNew } = useChatLocation()
+  return (
+    <>
+      <Header onNewChat={startNew} />
+      <OpenChat key={location.id} location={location} onNewChat={startNew} />
+    </>
+  )
+}
+
+interface OpenChatProps {
+  readonly location: ChatLocation
+  readonly onNewChat: () => void
+}
+
+function OpenChat({ location, onNewChat }: OpenChatProps) {
+  const texts = useTexts()
+  const loading = useSavedChat(location)
+  switch (loading.state) {
+    case 'loading':
+      return (
+        <main className="pause" aria-busy="true">
+          <p role="status">{texts.loading}</p>
+        </main>
+      )
+    case 'missing':
+      return (
+        <main className="pause">
+          <Notice
+            title={texts.missingTitle}
+            text={texts.missingText}
+            action={texts.newChat}
+            onAction={onNewChat}
+          />
+        </main>
+      )
+    case 'failed':
+      return (
+        <main className="pause">
+          <Notice
+            title={texts.problem.disconnected}
+            text={texts.problem.unavailableText}
+            action={texts.reload}
+            onAction={() => window.location.reload()}
+          />
+        </main>
+      )
+    case 'ready':
+      return <Chat id={location.id} saved={loading.chat} />
+  }
+}

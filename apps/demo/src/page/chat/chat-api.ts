@@ -1,0 +1,47 @@
+import { DefaultChatTransport, safeValidateUIMessages } from 'ai'
+import { z } from 'zod'
+
+import { type Message, Metadata } from './message.ts'
+
+/** A chat as the server keeps it; `messages` leaves out the answer that is being written. */
+export interface SavedChat {
+  readonly messages: Message[]
+  readonly running: boolean
+}
+
+/** The stock transport. The server has the history, so only the newest message travels. */
+export const transport = new DefaultChatTransport<Message>({
+  api: '/stream',
+  prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => ({
+    body: { id, trigger, messageId, messages: messages.slice(-1) },
+  }),
+})
+
+const Body = z.object({ messages: z.array(z.unknown()), running: z.boolean() })
+
+/** Reads a chat; `undefined` when this reader has no such chat. */
+export async function loadChat(id: string, signal?: AbortSignal): Promise<SavedChat | undefined> {
+  const response = await fetch(pathOf(id, 'messages'), { signal: signal ?? null })
+  if (response.status === 404) return undefined
+  if (!response.ok) throw new ChatApiError(`The server answered with status ${response.status}.`)
+  const { messages, running } = Body.parse(await response.json())
+  if (messages.length === 0) return { messages: [], running }
+  const valid = await safeValidateUIMessages<Message>({ messages, metadataSchema: Metadata })
+  if (!valid.success) {
+    throw new ChatApiError('The messages cannot be shown by this page.', { cause: valid.error })
+  }
+  return { messages: valid.data, running }
+}
+
+/** Ends the answer that is being written, for every reader. */
+export async function stopTurn(id: string): Promise<void> {
+  await fetch(pathOf(id, 'stop'), { method: 'POST', signal: AbortSignal.timeout(3000) })
+}
+
+export class ChatApiError extends Error {
+  override readonly name = 'ChatApiError'
+}
+
+function pathOf(id: string, what: 'messages' | 'stop'): string {
+  return `/chats/${encodeURIComponent(id)}/${what}`
+}

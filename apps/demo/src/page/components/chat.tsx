@@ -1,0 +1,76 @@
+import { useRef } from 'react'
+
+import type { SavedChat } from '../chat/chat-api.ts'
+import { useDemoChat } from '../hooks/use-demo-chat.ts'
+import { useStickToEnd } from '../hooks/use-stick-to-end.ts'
+import { useTexts } from '../i18n/language.tsx'
+import { Composer } from './composer.tsx'
+import { MessageView } from './message-view.tsx'
+import { ProblemCard } from './problem-card.tsx'
+import { Welcome } from './welcome.tsx'
+
+interface ChatProps {
+  readonly id: string
+  readonly saved: SavedChat
+}
+
+export function Chat({ id, saved }: ChatProps) {
+  const texts = useTexts()
+  const { messages, busy, problem, send, stop, recover, regenerate } = useDemoChat(id, saved)
+  const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
+    HTMLElement,
+    HTMLDivElement
+  >()
+  const inputRef = useRef<HTMLTextAreaElement>(null)
+  const say = (text: string) => {
+    send(text)
+    goToEnd()
+    inputRef.current?.focus()
+  }
+  const last = messages.at(-1)
+  return (
+    <>
+      <main className="scroller" ref={scrollerRef}>
+        <div className="column" ref={contentRef}>
+          {messages.length === 0 && !busy && <Welcome onChoose={say} />}
+          <div role="log" aria-label={texts.conversation} aria-busy={busy} className="log">
+            {messages.map((message) => (
+              <MessageView
+                key={message.id}
+                message={message}
+                streaming={busy && message === last}
+                onRegenerate={
+                  message === last && !busy && !problem && message.role === 'assistant'
+                    ? regenerate
+                    : undefined
+                }
+              />
+            ))}
+            {busy && last?.role !== 'assistant' && <Thinking />}
+          </div>
+          {problem && <ProblemCard problem={problem} onRecover={recover} />}
+        </div>
+      </main>
+      <footer className="footer">
+        {!following && (
+          <button type="button" className="latest" aria-label={texts.latest} onClick={goToEnd}>
+            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path d="M8 3v9M4 8.5 8 12.5l4-4" />
+            </svg>
+          </button>
+        )}
+        <Composer inputRef={inputRef} busy={busy} onSend={say} onStop={stop} />
+      </footer>
+    </>
+  )
+}
+
+function Thinking() {
+  const texts = useTexts()
+  return (
+    <p className="thinking">
+      <span className="pulse" aria-hidden="true" />
+      {texts.thinking}
+    </p>
+  )
+}

@@ -1,0 +1,37 @@
+import { useCallback, useEffect, useState } from 'react'
+
+/** Which chat is open. A chat that nothing was said in yet is not in the address. */
+export interface ChatLocation {
+  readonly id: string
+  readonly isNew: boolean
+}
+
+/** Keeps the chat in the address (`/?chat=…`), so that a reload, a bookmark and the back button find it. */
+export function useChatLocation() {
+  const [location, setLocation] = useState(readLocation)
+  useEffect(() => {
+    const follow = () => setLocation(readLocation())
+    window.addEventListener('popstate', follow)
+    return () => window.removeEventListener('popstate', follow)
+  }, [])
+  const startNew = useCallback(() => {
+    window.history.pushState(null, '', '/')
+    setLocation(readLocation())
+  }, [])
+  return { location, startNew }
+}
+
+/** Puts the chat into the address, once something was said in it. */
+export function rememberChat(id: string): void {
+  const address = `/?chat=${encodeURIComponent(id)}`
+  if (window.location.pathname + window.location.search !== address) {
+    window.history.pushState(null, '', address)
+  }
+}
+
+function readLocation(): ChatLocation {
+  const id = new URLSearchParams(window.location.search).get('chat')
+  return id && /^[\w.~:-]{1,128}$/.test(id)
+    ? { id, isNew: false }
+    : { id: crypto.randomUUID(), isNew: true }
+}

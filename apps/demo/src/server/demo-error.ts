@@ -1,0 +1,17 @@
+export type DemoErrorCode =
+  | 'bad-setting'
+  | 'port-in-use'
+  | 'cannot-listen'
+  | 'page-missing'
+  | 'bad-data'
+
+/** The demo cannot start; the message is one sentence for the person at the terminal that says what to do. */
+export class DemoError extends Error {
+  override readonly name = 'DemoError'
+  readonly code: DemoErrorCode
+
+  constructor(code: DemoErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

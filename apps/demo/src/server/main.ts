@@ -1,0 +1,26 @@
+import { DemoError } from './demo-error.ts'
+import { type Demo, startDemo } from './start-demo.ts'
+
+// Whatever still hangs then is not worth waiting for.
+const SHUTDOWN_MS = 4500
+
+try {
+  const demo = await startDemo(process.env, { onError: (error) => console.error(error) })
+  for (const line of demo.summary) console.log(line)
+  const stop = () => void shutDown(demo)
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+} catch (cause) {
+  console.error(cause instanceof DemoError ? cause.message : cause)
+  process.exitCode = 1
+}
+
+async function shutDown(demo: Demo): Promise<void> {
+  setTimeout(() => process.exit(0), SHUTDOWN_MS).unref()
+  try {
+    await demo.close()
+  } catch (cause) {
+    console.error(cause)
+  }
+  process.exit(0)
+}

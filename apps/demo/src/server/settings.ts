@@ -1,0 +1,87 @@
+import { z } from 'zod'
+
+import { DemoError } from './demo-error.ts'
+
+/** How the demo is run, read from the environment. */
+export interface Settings {
+  readonly host: string
+  readonly port: number
+  /** Where chats, wallets and the cookie's secret are kept. */
+  readonly dataDir: string
+  readonly model: string
+  /** A key of the Gemini API; without it the embedded emulator answers. */
+  readonly geminiKey: string | undefined
+  /** Another endpoint than Google's, for example an emulator that runs elsewhere. */
+  readonly geminiBaseUrl: string | undefined
+  readonly weatherKey: string | undefined
+  /** What other clients send as `X-API-Key`; without it only the page's cookie is accepted. */
+  readonly apiKey: string | undefined
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Reads the settings; throws a `bad-setting` with one sentence for the first bad value. */
+export function readSettings(env: Environment): Settings {
+  const parsed = Variables.safeParse(dropEmpty(env))
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw new DemoError('bad-setting', `${issue?.path.join('.')} ${issue?.message}`)
+  }
+  const variables = parsed.data
+  return {
+    host: variables.HOST,
+    port: Number(variables.PORT),
+    dataDir: variables.DATA_DIR,
+    model: variables.GEMINI_MODEL,
+    geminiKey: variables.GOOGLE_API_KEY ?? variables.GEMINI_API_KEY,
+    geminiBaseUrl: variables.GOOGLE_GEMINI_BASE_URL,
+    weatherKey: variables.OPENWEATHER_API_KEY,
+    apiKey: variables.API_KEY,
+  }
+}
+
+const Variables = z.object({
+  HOST: z
+    .string()
+    .regex(/^[\w.:-]+$/, 'is not a host name or address. Set it to 127.0.0.1, or leave it out.')
+    .default('127.0.0.1'),
+  PORT: z
+    .string()
+    .refine(isPort, 'is not a port. Set it to a whole number from 0 to 65535, or leave it out.')
+    .default('8000'),
+  DATA_DIR: z.string().default('.data'),
+  GEMINI_MODEL: z
+    .string()
+    .regex(/^[\w.-]+$/, 'is not the name of a model. Set it to one like gemini-2.5-flash.')
+    .default('gemini-2.5-flash'),
+  GOOGLE_API_KEY: secret('a key of the Gemini API'),
+  GEMINI_API_KEY: secret('a key of the Gemini API'),
+  GOOGLE_GEMINI_BASE_URL: z
+    .url({
+      protocol: /^https?$/,
+      error: 'is not an http or https URL. Correct it, or leave it out.',
+    })
+    .optional(),
+  OPENWEATHER_API_KEY: secret('a key of OpenWeatherMap'),
+  API_KEY: secret('a key to give to clients').refine(
+    (key) => key === undefined || key.length >= 16,
+    'is too short to be a secret. Use at least 16 characters.',
+  ),
+})
+
+function isPort(text: string): boolean {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
+}
+
+/** A key travels in a header: printable ASCII without spaces. The message must not repeat it. */
+function secret(what: string) {
+  return z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, `does not look like ${what}: it holds spaces or other characters.`)
+    .optional()
+}
+
+/** `PORT= npm start` means the same as leaving it out. */
+function dropEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()))
+}

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import type { RequestListener } from 'node:http'
+import { join } from 'node:path'
+
+import { type Bridge, anyOf, apiKey, createBridge, signedCookie } from 'adk-stream-protocol/server'
+import { openSqliteStore } from 'adk-stream-protocol/store'
+
+import { createDemoAgent } from '../agent/demo-agent.ts'
+import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
+import { DemoError } from './demo-error.ts'
+import { openHttpServer } from './http-server.ts'
+import { createLifetime, type Lifetime } from './lifetime.ts'
+import { openModel } from './model.ts'
+import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
+import { loadSecret } from './secret.ts'
+import { type Environment, readSettings, type Settings } from './settings.ts'
+
+/** A running demo; closing it stops the answers that are being written. */
+export interface Demo extends AsyncDisposable {
+  readonly url: string
+  /** Lines for the terminal: where to look and what it runs on. */
+  readonly summary: readonly string[]
+  close(): Promise<void>
+}
+
+export interface DemoOptions {
+  /** Gets what went wrong behind a neutral answer. Default: nothing. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** Starts the demo as the environment says: the agent, the bridge and the page on one port. */
+export async function startDemo(env: Environment, options: DemoOptions = {}): Promise<Demo> {
+  const settings = readSettings(env)
+  if (!existsSync(join(PAGE_DIR, 'index.html'))) {
+    throw new DemoError('page-missing', 'The page is not built. Run: npm run build -w apps/demo')
+  }
+  const lifetime = createLifetime()
+  try {
+    const { url, model } = await open({ settings, options, lifetime })
+    return {
+      url,
+      summary: summarise(settings, url, model),
+      close: () => lifetime.close(),
+      [Symbol.asyncDispose]: () => lifetime.close(),
+    }
+  } catch (cause) {
+    await lifetime.close()
+    throw cause
+  }
+}
+
+interface Opening {
+  readonly settings: Settings
+  readonly options: DemoOptions
+  readonly lifetime: Lifetime
+}
+
+async function open({ settings, options, lifetime }: Opening) {
+  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
+  const model = lifetime.use(await openModel(settings))
+  const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
+  const store = await openSqliteStore({ path: join(settings.dataDir, 'chats.db') })
+  lifetime.defer(() => store.close())
+  const bridge = createBridge({
+    agent: createDemoAgent({ model: model.llm, wallets, weatherKey: settings.weatherKey }),
+    store,
+    appName: 'demo',
+    authenticate: await createAuthenticate(settings),
+    // A reload of the page, or a tunnel without reception, does not lose the answer.
+    disconnectGraceMs: 30_000,
+    ...(options.onError && { onError: options.onError }),
+  })
+  const server = await openHttpServer({
+    ...settings,
+    listener: createListener(bridge),
+    drainMs: 2000,
+  })
+  lifetime.use(server)
+  // The last to open is the first to close: ending the turns is what lets the server's responses end.
+  lifetime.defer(() => bridge.close())
+  return { url: server.url, model: model.label }
+}
+
+async function createAuthenticate({ dataDir, apiKey: key }: Settings) {
+  const cookie = signedCookie({ secret: await loadSecret(join(dataDir, 'cookie-secret')) })
+  return key === undefined ? cookie : anyOf(apiKey({ keys: [key] }), cookie)
+}
+
+function createListener(bridge: Bridge): RequestListener {
+  const page = createPage(PAGE_DIR)
+  return (request, response) => {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+    const [pathname = '/'] = (request.url ?? '/').split('?', 1)
+    const toBridge = () => {
+      // It never rejects: what goes wrong is answered or ends the response.
+      void bridge.node(request, response)
+    }
+    if (bridge.handles(pathname)) toBridge()
+    else page(request, response, toBridge)
+  }
+}
+
+function summarise(settings: Settings, url: string, model: string): readonly string[] {
+  const weather = settings.weatherKey ? 'OpenWeatherMap' : 'sample data'
+  return [
+    `Open ${url}`,
+    `Model    ${model}`,
+    `Weather  ${weather}`,
+    `Data     ${settings.dataDir}`,
+    ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
+  ]
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+
+import { readSettings } from '../src/server/settings.ts'
+
+test('[DM10] an empty environment gives the defaults', () => {
+  expect(readSettings({})).toEqual({
+    host: '127.0.0.1',
+    port: 8000,
+    dataDir: '.data',
+    model: 'gemini-2.5-flash',
+    geminiKey: undefined,
+    geminiBaseUrl: undefined,
+    weatherKey: undefined,
+    apiKey: undefined,
+  })
+})
+
+test('[DM10] an empty variable counts as unset', () => {
+  expect(readSettings({ PORT: '', GOOGLE_API_KEY: ' ', API_KEY: '' })).toEqual(readSettings({}))
+})
+
+test('[DM10] either name of the Gemini key is read, and GOOGLE_API_KEY wins', () => {
+  expect(readSettings({ GEMINI_API_KEY: 'b' }).geminiKey).toBe('b')
+  expect(readSettings({ GEMINI_API_KEY: 'b', GOOGLE_API_KEY: 'a' }).geminiKey).toBe('a')
+})
+
+test.each([
+  ['PORT', '80x', /^PORT is not a port\. Set it to a whole number/],
+  ['PORT', '-1', /^PORT is not a port/],
+  ['PORT', '65536', /^PORT is not a port/],
+  ['PORT', '0x10', /^PORT is not a port/],
+  ['PORT', '8000.5', /^PORT is not a port/],
+  ['HOST', 'http://localhost', /^HOST is not a host name or address/],
+  ['GEMINI_MODEL', '../secrets', /^GEMINI_MODEL is not the name of a model/],
+  ['GOOGLE_GEMINI_BASE_URL', 'localhost:9', /^GOOGLE_GEMINI_BASE_URL is not an http or https URL/],
+  ['API_KEY', 'short', /^API_KEY is too short to be a secret/],
+  ['GOOGLE_API_KEY', 'AIza with spaces', /^GOOGLE_API_KEY does not look like a key/],
+  ['OPENWEATHER_API_KEY', '鍵', /^OPENWEATHER_API_KEY does not look like a key/],
+])('[DM11] %s=%s is refused in one sentence', (name, value, sentence) => {
+  expect(() => readSettings({ [name]: value })).toThrow(sentence)
+})
+
+test.each(['GOOGLE_API_KEY', 'GEMINI_API_KEY', 'OPENWEATHER_API_KEY', 'API_KEY'])(
+  '[DM11] the refusal of %s does not repeat it',
+  (name) => {
+    expect(() => readSettings({ [name]: 'secret value' })).toThrow(/^(?!.*secret value)/)
+  },
+)

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+import { expect, test } from 'vitest'
+
+import { Cents, toCents } from '../src/agent/wallet/money.ts'
+import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
+
+const cents = (value: number) => Cents.parse(value)
+
+test('[DM2] a wallet starts at 1000 and goes down by exactly what is paid', () => {
+  using wallets = openSqliteWallets(':memory:')
+  expect(wallets.balance('hanako')).toBe(100_000)
+
+  const first = wallets.pay('hanako', { key: 'a', amount: cents(3000), recipient: 'Alice' })
+  const second = wallets.pay('hanako', { key: 'b', amount: cents(4010), recipient: 'Bob' })
+
+  expect(first).toMatchObject({ state: 'paid', balance: 97_000 })
+  expect(second).toMatchObject({ state: 'paid', balance: 92_990 })
+  expect(wallets.balance('hanako')).toBe(92_990)
+})
+
+test('[DM2] a hundred payments of ten cents leave no rounding behind', () => {
+  using wallets = openSqliteWallets(':memory:')
+  const amount = toCents(0.1) ?? cents(0)
+  for (let index = 0; index < 100; index += 1) {
+    wallets.pay('hanako', { key: `${index}`, amount, recipient: 'Alice' })
+  }
+  expect(wallets.balance('hanako')).toBe(99_000)
+})
+
+test('[DM2] the balance outlives the process that paid', async () => {
+  await using directory = await temporaryDirectory()
+  const path = join(directory.path, 'wallets.db')
+  {
+    using wallets = openSqliteWallets(path)
+    wallets.pay('hanako', { key: 'a', amount: cents(5000), recipient: 'Alice' })
+  }
+  using reopened = openSqliteWallets(path)
+  expect(reopened.balance('hanako')).toBe(95_000)
+})
+
+test.each([
+  [50, 5000],
+  [19.99, 1999],
+  [0.1, 10],
+  [1.005, undefined],
+  [0.001, undefined],
+  [0, undefined],
+  [-0, undefined],
+  [-5, undefined],
+  [Number.NaN, undefined],
+  [Number.POSITIVE_INFINITY, undefined],
+  [1e21, undefined],
+  [Number.MAX_SAFE_INTEGER, undefined],
+  [5e-324, undefined],
+])('[DM3] reads %d as %s cents', (amount, expected) => {
+  expect(toCents(amount)).toBe(expected)
+})
+
+test('[DM3] pays up to the whole balance and not a cent more', () => {
+  using wallets = openSqliteWallets(':memory:')
+  const tooMuch = wallets.pay('hanako', { key: 'a', amount: cents(100_001), recipient: 'Alice' })
+  expect(tooMuch).toEqual({ state: 'insufficient-funds', balance: 100_000 })
+
+  const all = wallets.pay('hanako', { key: 'b', amount: cents(100_000), recipient: 'Alice' })
+  expect(all).toMatchObject({ state: 'paid', balance: 0 })
+  const more = wallets.pay('hanako', { key: 'c', amount: cents(1), recipient: 'Alice' })
+  expect(more).toEqual({ state: 'insufficient-funds', balance: 0 })
+})
+
+test('[DM4] the same call pays once and gets the same receipt', () => {
+  using wallets = openSqliteWallets(':memory:')
+  const payment = { key: 'call-1', amount: cents(3000), recipient: 'Alice' }
+  const first = wallets.pay('hanako', payment)
+  wallets.pay('hanako', { ...payment, key: 'call-2' })
+  expect(wallets.pay('hanako', payment)).toEqual(first)
+  expect(wallets.balance('hanako')).toBe(94_000)
+})
+
+test.each([{ amount: cents(3001) }, { recipient: 'Mallory' }])(
+  '[DM4] a call that comes back with %o is refused',
+  (change) => {
+    using wallets = openSqliteWallets(':memory:')
+    const payment = { key: 'call-1', amount: cents(3000), recipient: 'Alice' }
+    wallets.pay('hanako', payment)
+    const result = wallets.pay('hanako', { ...payment, ...change })
+    expect(result).toEqual({ state: 'key-reused', balance: 97_000 })
+  },
+)
+
+test('[DM5] one user pays from their own wallet only', () => {
+  using wallets = openSqliteWallets(':memory:')
+  wallets.pay('hanako', { key: 'a', amount: cents(3000), recipient: 'Alice' })
+  expect(wallets.balance('taro')).toBe(100_000)
+  // A key names a payment of one user.
+  const same = wallets.pay('taro', { key: 'a', amount: cents(100), recipient: 'Bob' })
+  expect(same).toMatchObject({ state: 'paid', balance: 99_900 })
+})
+
+test('[DM5] three processes that spend at once cannot overdraw', async () => {
+  await using directory = await temporaryDirectory()
+  const path = join(directory.path, 'wallets.db')
+  using wallets = openSqliteWallets(path)
+
+  // Each wants 40 payments of 10 dollars; together that is 1200 of the 1000 there are.
+  const paid = await Promise.all(['a', 'b', 'c'].map((name) => spendElsewhere(path, name)))
+
+  expect(paid.reduce((sum, count) => sum + count, 0)).toBe(100)
+  expect(wallets.balance('hanako')).toBe(0)
+})
+
+async function spendElsewhere(path: string, name: string): Promise<number> {
+  const wallet = new URL('../src/agent/wallet/sqlite-wallets.ts', import.meta.url).href
+  const program = `
+    const { openSqliteWallets } = await import(${JSON.stringify(wallet)})
+    const wallets = openSqliteWallets(${JSON.stringify(path)})
+    let paid = 0
+    for (let index = 0; index < 40; index += 1) {
+      const key = ${JSON.stringify(name)} + index
+      if (wallets.pay('hanako', { key, amount: 1000, recipient: 'Alice' }).state === 'paid') paid += 1
+    }
+    process.stdout.write(String(paid))`
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
+    cwd: import.meta.dirname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return Number(await text(child.stdout))
+}
+
+async function temporaryDirectory() {
+  const path = await mkdtemp(join(tmpdir(), 'demo-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+}

@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url'
+
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  plugins: [react()],
+  resolve: {
+    conditions: ['@adk-stream-protocol/source', 'module', 'browser', 'import', 'default'],
+  },
+  // The policy of the page forbids inline content; the polyfill would be a script of its own for browsers we do not target.
+  build: { target: 'es2023', modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
+  server: { proxy: { '/stream': 'http://127.0.0.1:8000', '/chats': 'http://127.0.0.1:8000' } },
+})
