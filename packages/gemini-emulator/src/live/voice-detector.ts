@@ -1,0 +1,47 @@
+export interface VoiceSettings {
+  readonly sampleRate: number
+  /** Loud audio that counts as the beginning of speech. */
+  readonly onsetMs: number
+  /** Quiet audio that counts as its end. */
+  readonly silenceMs: number
+}
+
+export type Voice =
+  | { readonly state: 'quiet'; readonly loudMs: number }
+  | { readonly state: 'speech'; readonly quietMs: number }
+
+export type VoiceChange = 'speech-start' | 'speech-end' | undefined
+
+/** The detector looks at the audio in windows of this length. */
+export const WINDOW_MS = 20
+
+// About -36 dBFS: above the noise of a quiet room, below a calm voice at the microphone.
+const LOUDNESS = 500
+
+/**
+ * Decides from one more window whether somebody began or ceased to speak. Time is counted in samples, never by a clock,
+ * so the same audio always gives the same turns.
+ */
+export function detectVoice(
+  voice: Voice,
+  window: Int16Array,
+  settings: VoiceSettings,
+): [Voice, VoiceChange] {
+  const loud = measureLoudness(window) >= LOUDNESS
+  if (voice.state === 'quiet') {
+    const loudMs = loud ? voice.loudMs + WINDOW_MS : 0
+    return loudMs >= settings.onsetMs
+      ? [{ state: 'speech', quietMs: 0 }, 'speech-start']
+      : [{ state: 'quiet', loudMs }, undefined]
+  }
+  const quietMs = loud ? 0 : voice.quietMs + WINDOW_MS
+  return quietMs >= settings.silenceMs
+    ? [{ state: 'quiet', loudMs: 0 }, 'speech-end']
+    : [{ state: 'speech', quietMs }, undefined]
+}
+
+function measureLoudness(window: Int16Array): number {
+  let sum = 0
+  for (const sample of window) sum += sample * sample
+  return Math.sqrt(sum / window.length)
+}

@@ -1,0 +1,87 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+
+import { defer } from '../deferred.ts'
+import { fitReason, isSendableCode } from './close-code.ts'
+import { createFrameLog, type Frame, type FrameLog } from './frame-log.ts'
+import type { LiveSettings } from './live-options.ts'
+
+export interface Closing {
+  readonly code: number
+  readonly reason: string
+}
+
+/** One WebSocket with its memory of frames. */
+export interface Wire {
+  readonly received: FrameLog
+  readonly sent: FrameLog
+  /** Aborts when the connection has ended. */
+  readonly signal: AbortSignal
+  readonly closed: Closing | undefined
+  readonly ended: Promise<Closing>
+  send(frame: Frame): void
+  /** A promise while the client lags behind; nothing if it keeps up. */
+  drained(): Promise<void> | undefined
+  close(code: number, reason: string): void
+  /** Cuts the TCP connection with a reset. */
+  drop(): void
+}
+
+export type WireSettings = Pick<
+  LiveSettings,
+  'frames' | 'keepFrames' | 'recordAudio' | 'maxBufferedBytes'
+>
+
+export function createWire(socket: WebSocket, tcp: Socket, settings: WireSettings): Wire {
+  const logOptions = { capacity: settings.keepFrames, keepMedia: settings.recordAudio }
+  const received = createFrameLog(logOptions)
+  const sent = createFrameLog(logOptions)
+  const life = new AbortController()
+  const end = defer<Closing>()
+  let closed: Closing | undefined
+  let lag: PromiseWithEnd | undefined
+
+  const relieve = () => {
+    if (!lag || socket.bufferedAmount > settings.maxBufferedBytes) return
+    lag.resolve()
+    lag = undefined
+  }
+  // Errors are followed by 'close', which is where a connection ends.
+  socket.on('error', () => undefined)
+  socket.on('close', (code, reason) => {
+    closed = { code, reason: reason.toString() }
+    life.abort()
+    lag?.resolve()
+    received.end()
+    sent.end()
+    end.resolve(closed)
+  })
+
+  return {
+    received,
+    sent,
+    signal: life.signal,
+    get closed() {
+      return closed
+    },
+    ended: end.promise,
+    send(frame) {
+      if (socket.readyState !== socket.OPEN) return
+      sent.record(frame)
+      const text = JSON.stringify(frame)
+      socket.send(settings.frames === 'binary' ? Buffer.from(text) : text, relieve)
+    },
+    drained() {
+      if (socket.bufferedAmount <= settings.maxBufferedBytes || closed) return undefined
+      return (lag ??= defer<void>()).promise
+    },
+    close(code, reason) {
+      // Codes such as 1006 cannot be sent: they are what a client sees when the connection is cut.
+      if (isSendableCode(code)) socket.close(code, fitReason(reason))
+      else tcp.resetAndDestroy()
+    },
+    drop: () => void tcp.resetAndDestroy(),
+  }
+}
+
+type PromiseWithEnd = ReturnType<typeof defer<void>>

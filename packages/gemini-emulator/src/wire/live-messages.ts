@@ -1,0 +1,188 @@
+import { z } from 'zod'
+
+import { Blob, Content, FunctionResponse, Tool, type FunctionCall, type Part } from './content.ts'
+import { canonicalJson, protoPath, wrongValue } from './proto-json.ts'
+
+const Anything = z.looseObject({})
+
+// Gemini refuses names it does not know, so the objects it reads closely are strict here too.
+const GenerationConfig = z.strictObject({
+  responseModalities: z.array(z.string()).optional(),
+  thinkingConfig: z.looseObject({ includeThoughts: z.boolean().optional() }).optional(),
+  candidateCount: z.number().optional(),
+  maxOutputTokens: z.number().optional(),
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.number().optional(),
+  seed: z.number().optional(),
+  presencePenalty: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  speechConfig: z.unknown().optional(),
+  mediaResolution: z.unknown().optional(),
+  enableAffectiveDialog: z.boolean().optional(),
+  translationConfig: z.unknown().optional(),
+})
+
+const RealtimeInputConfig = z.strictObject({
+  automaticActivityDetection: z
+    .strictObject({
+      disabled: z.boolean().optional(),
+      startOfSpeechSensitivity: z.string().optional(),
+      endOfSpeechSensitivity: z.string().optional(),
+      prefixPaddingMs: z.number().optional(),
+      silenceDurationMs: z.number().optional(),
+    })
+    .optional(),
+  activityHandling: z.string().optional(),
+  turnCoverage: z.string().optional(),
+  interimTranscriptTimestampEnabled: z.boolean().optional(),
+})
+
+export const Setup = z.strictObject({
+  model: z.string(),
+  generationConfig: GenerationConfig.optional(),
+  systemInstruction: Content.optional(),
+  tools: z.array(Tool).optional(),
+  realtimeInputConfig: RealtimeInputConfig.optional(),
+  sessionResumption: z
+    .strictObject({ handle: z.string().optional(), transparent: z.boolean().optional() })
+    .optional(),
+  contextWindowCompression: Anything.optional(),
+  inputAudioTranscription: Anything.optional(),
+  outputAudioTranscription: Anything.optional(),
+  proactivity: Anything.optional(),
+  historyConfig: z
+    .strictObject({ initialHistoryInClientContent: z.boolean().optional() })
+    .optional(),
+  avatarConfig: Anything.optional(),
+  safetySettings: z.array(z.unknown()).optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+})
+export type Setup = z.infer<typeof Setup>
+
+const ClientContent = z.strictObject({
+  turns: z.array(Content).optional(),
+  turnComplete: z.boolean().optional(),
+})
+export type ClientContent = z.infer<typeof ClientContent>
+
+const RealtimeInput = z.strictObject({
+  audio: Blob.optional(),
+  video: Blob.optional(),
+  text: z.string().optional(),
+  media: z.union([Blob, z.array(Blob)]).optional(),
+  mediaChunks: z.array(Blob).optional(),
+  activityStart: Anything.optional(),
+  activityEnd: Anything.optional(),
+  audioStreamEnd: z.boolean().optional(),
+})
+export type RealtimeInput = z.infer<typeof RealtimeInput>
+
+const ToolResponse = z.strictObject({ functionResponses: z.array(FunctionResponse).optional() })
+export type ToolResponse = z.infer<typeof ToolResponse>
+
+const ContextUpdate = z.strictObject({
+  systemInstruction: Content.optional(),
+  tools: z.array(Tool).optional(),
+})
+export type ContextUpdate = z.infer<typeof ContextUpdate>
+
+const ClientFrame = z.strictObject({
+  setup: Setup.optional(),
+  clientContent: ClientContent.optional(),
+  realtimeInput: RealtimeInput.optional(),
+  toolResponse: ToolResponse.optional(),
+  contextUpdate: ContextUpdate.optional(),
+})
+
+/** What a client may say; exactly one of these in each frame. */
+export type ClientMessage =
+  | { readonly type: 'setup'; readonly setup: Setup }
+  | { readonly type: 'client-content'; readonly content: ClientContent }
+  | { readonly type: 'realtime-input'; readonly input: RealtimeInput }
+  | { readonly type: 'tool-response'; readonly response: ToolResponse }
+  | { readonly type: 'context-update'; readonly update: ContextUpdate }
+
+/** A frame that closes the connection, and the sentence that goes with it. */
+export interface Refusal {
+  readonly type: 'refused'
+  readonly reason: string
+}
+
+/** Reads one frame of a client as Gemini's JSON parser would. */
+export function readClientMessage(payload: unknown): ClientMessage | Refusal {
+  const json = canonicalJson(payload)
+  const parsed = ClientFrame.safeParse(json)
+  if (!parsed.success) return { type: 'refused', reason: describeIssue(parsed.error, json) }
+  const messages = listMessages(parsed.data)
+  const [message, ...others] = messages
+  if (!message) return { type: 'refused', reason: 'Request contains an invalid argument.' }
+  if (others.length > 0) {
+    return {
+      type: 'refused',
+      reason: "Invalid value (oneof), oneof field 'message_type' is already set.",
+    }
+  }
+  return message
+}
+
+function listMessages(frame: z.infer<typeof ClientFrame>): readonly ClientMessage[] {
+  const messages: ClientMessage[] = []
+  if (frame.setup) messages.push({ type: 'setup', setup: frame.setup })
+  if (frame.clientContent) messages.push({ type: 'client-content', content: frame.clientContent })
+  if (frame.realtimeInput) messages.push({ type: 'realtime-input', input: frame.realtimeInput })
+  if (frame.toolResponse) messages.push({ type: 'tool-response', response: frame.toolResponse })
+  if (frame.contextUpdate) messages.push({ type: 'context-update', update: frame.contextUpdate })
+  return messages
+}
+
+function describeIssue(error: z.ZodError, json: unknown): string {
+  const [issue] = error.issues
+  if (issue?.code !== 'unrecognized_keys') return wrongValue(error, json).message
+  const path = protoPath(issue.path)
+  return `Invalid JSON payload received. Unknown name "${issue.keys[0]}"${path && ` at '${path}'`}: Cannot find field.`
+}
+
+export interface Transcription {
+  readonly text: string
+}
+
+export interface ModalityTokens {
+  readonly modality: string
+  readonly tokenCount: number
+}
+
+export interface LiveUsage {
+  readonly promptTokenCount: number
+  readonly responseTokenCount: number
+  readonly thoughtsTokenCount?: number
+  readonly totalTokenCount: number
+  readonly promptTokensDetails: readonly ModalityTokens[]
+  readonly responseTokensDetails: readonly ModalityTokens[]
+}
+
+export interface ServerContent {
+  readonly modelTurn?: { readonly role: 'model'; readonly parts: readonly Part[] }
+  readonly inputTranscription?: Transcription
+  readonly outputTranscription?: Transcription
+  readonly groundingMetadata?: unknown
+  readonly interrupted?: true
+  readonly generationComplete?: true
+  readonly turnComplete?: true
+  readonly turnCompleteReason?: string
+}
+
+/** What the server says: one of these in each frame, `usageMetadata` beside it. */
+export interface ServerMessage {
+  readonly setupComplete?: Readonly<Record<string, never>>
+  readonly serverContent?: ServerContent
+  readonly toolCall?: { readonly functionCalls: readonly FunctionCall[] }
+  readonly toolCallCancellation?: { readonly ids: readonly string[] }
+  readonly goAway?: { readonly timeLeft: string }
+  readonly sessionResumptionUpdate?: {
+    readonly newHandle: string
+    readonly resumable: boolean
+    readonly lastConsumedClientMessageIndex?: string
+  }
+  readonly usageMetadata?: LiveUsage
+}
