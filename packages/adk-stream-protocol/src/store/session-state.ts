@@ -1,0 +1,80 @@
+import { State } from '@google/adk'
+import { decodeJson, encodeJson } from './stored-json.ts'
+
+export type SessionState = Record<string, unknown>
+
+/** Writes to state in order; a value of `undefined` unsets the key. */
+export type StateDelta = readonly (readonly [key: string, value: unknown])[]
+
+export interface ScopedDelta {
+  readonly session: StateDelta
+  readonly app: StateDelta
+  readonly user: StateDelta
+}
+
+/** Sorts the writes of an event by the scope their prefix names, without the prefix; `temp:` is kept nowhere. */
+export function scopeDelta(delta: StateDelta): ScopedDelta {
+  const session: [string, unknown][] = []
+  const app: [string, unknown][] = []
+  const user: [string, unknown][] = []
+  for (const [key, value] of delta) {
+    if (key.startsWith(State.APP_PREFIX)) app.push([key.slice(State.APP_PREFIX.length), value])
+    else if (key.startsWith(State.USER_PREFIX))
+      user.push([key.slice(State.USER_PREFIX.length), value])
+    else if (!key.startsWith(State.TEMP_PREFIX)) session.push([key, value])
+  }
+  return { session, app, user }
+}
+
+/** Copies a state without the keys that last for one run only. */
+export function withoutTemp(state: SessionState = {}): SessionState {
+  return Object.fromEntries(
+    Object.entries(state).filter(([key]) => !key.startsWith(State.TEMP_PREFIX)),
+  )
+}
+
+/** Applies writes to a state in place; a key such as `__proto__` becomes an ordinary own key. */
+export function applyDelta(state: SessionState, delta: StateDelta): SessionState {
+  for (const [key, value] of delta) {
+    if (value === undefined) delete state[key]
+    else
+      Object.defineProperty(state, key, {
+        value,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      })
+  }
+  return state
+}
+
+/** Shows app and user state in a session's state under their prefixes, in place. */
+export function mergeScopes(
+  session: SessionState,
+  app: SessionState,
+  user: SessionState,
+): SessionState {
+  for (const [key, value] of Object.entries(app)) session[State.APP_PREFIX + key] = value
+  for (const [key, value] of Object.entries(user)) session[State.USER_PREFIX + key] = value
+  return session
+}
+
+export function encodeState(state: SessionState): string {
+  return encodeJson(state)
+}
+
+export function decodeState(text: string | null): SessionState {
+  // Written by `encodeState`; no row yet means that nothing was ever set.
+  return text === null ? {} : (decodeJson(text) as SessionState)
+}
+
+/** Writes a delta as text that keeps the order and, as a pair without its second half, `undefined`. */
+export function encodeDelta(delta: StateDelta): string | null {
+  if (delta.length === 0) return null
+  return encodeJson(delta.map(([key, value]) => (value === undefined ? [key] : [key, value])))
+}
+
+export function decodeDelta(text: string): StateDelta {
+  // Written by `encodeDelta`.
+  return decodeJson(text) as StateDelta
+}

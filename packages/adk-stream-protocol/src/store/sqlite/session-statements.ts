@@ -1,0 +1,105 @@
+import type { Connection } from './connection.ts'
+
+export interface SessionRow {
+  readonly session: number
+  readonly seq: number
+  readonly epoch: number
+}
+
+export interface SessionView extends SessionRow {
+  readonly updated_at: number
+  readonly state: string
+  readonly app_state: string | null
+  readonly user_state: string | null
+}
+
+export interface RewindRow {
+  readonly session: number
+  readonly created_at: number
+  readonly initial_state: string
+}
+
+export interface ListedSession {
+  readonly user_id: string
+  readonly session_id: string
+  readonly updated_at: number
+}
+
+export type SessionStatements = ReturnType<typeof prepareSessionStatements>
+
+/** Prepares every statement of the session service, once per connection. */
+export function prepareSessionStatements(connection: Connection) {
+  return {
+    insertSession: connection.prepare(`
+      INSERT INTO sessions (app_name, user_id, session_id, seq, epoch, created_at, updated_at, initial_state, state)
+      VALUES (?1, ?2, ?3, 0, 0, ?4, ?4, ?5, ?5)
+      ON CONFLICT DO NOTHING`),
+    viewSession: connection.prepare<SessionView>(`
+      SELECT session, seq, epoch, updated_at, sessions.state, app_states.state AS app_state, user_states.state AS user_state
+      FROM sessions LEFT JOIN app_states USING (app_name) LEFT JOIN user_states USING (app_name, user_id)
+      WHERE app_name = ? AND user_id = ? AND session_id = ?`),
+    readState: connection.prepare<{ state: string }>(`
+      SELECT state FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),
+    deleteSession: connection.prepare<{ session: number }>(`
+      DELETE FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ? RETURNING session`),
+
+    readEvents: connection.prepare<{ seq: number; data: string }>(`
+      SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq`),
+    // An append reads nothing back: fetching a row costs libsql more than writing one.
+    insertEvent: connection.prepare(`
+      INSERT INTO events (session, seq, event_id, timestamp, delta, data)
+      SELECT session, seq + 1, ?4, ?5, ?6, ?7 FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3
+      ON CONFLICT (session, event_id) DO NOTHING`),
+    extendSession: connection.prepare(`
+      UPDATE sessions SET seq = seq + 1, updated_at = ?4, state = coalesce(?5, state)
+      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3`),
+    replaceEvent: connection.prepare(`
+      UPDATE events SET timestamp = ?5, delta = ?6, data = ?7
+      WHERE session = (SELECT session FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3)
+        AND event_id = ?4`),
+    changeSession: connection.prepare(`
+      UPDATE sessions SET epoch = epoch + 1, updated_at = ?4, state = coalesce(?5, state)
+      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3`),
+
+    findRewind: connection.prepare<RewindRow>(`
+      SELECT session, created_at, initial_state
+      FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),
+    findEvent: connection.prepare<{ seq: number }>(
+      'SELECT seq FROM events WHERE session = ? AND event_id = ?',
+    ),
+    deleteEventsFrom: connection.prepare('DELETE FROM events WHERE session = ? AND seq >= ?'),
+    readDeltas: connection.prepare<{ delta: string }>(`
+      SELECT delta FROM events WHERE session = ? AND delta IS NOT NULL ORDER BY seq`),
+    readLastTimestamp: connection.prepare<{ timestamp: number }>(`
+      SELECT timestamp FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1`),
+
+    readAppState: connection.prepare<{ state: string }>(
+      'SELECT state FROM app_states WHERE app_name = ?',
+    ),
+    putAppState: connection.prepare(`
+      INSERT INTO app_states (app_name, state) VALUES (?, ?)
+      ON CONFLICT (app_name) DO UPDATE SET state = excluded.state`),
+    readUserState: connection.prepare<{ state: string }>(`
+      SELECT state FROM user_states WHERE app_name = ? AND user_id = ?`),
+    putUserState: connection.prepare(`
+      INSERT INTO user_states (app_name, user_id, state) VALUES (?, ?, ?)
+      ON CONFLICT (app_name, user_id) DO UPDATE SET state = excluded.state`),
+
+    listOfApp: prepareList(connection, 'app_name = ?'),
+    listOfUser: prepareList(connection, 'app_name = ? AND user_id = ?'),
+  }
+}
+
+function prepareList(connection: Connection, condition: string) {
+  const select = (order: string) =>
+    connection.prepare<ListedSession>(`
+      SELECT user_id, session_id, updated_at FROM sessions WHERE ${condition} ORDER BY ${order} LIMIT ? OFFSET ?`)
+  return {
+    count: connection.prepare<{ total: number }>(
+      `SELECT count(*) AS total FROM sessions WHERE ${condition}`,
+    ),
+    created: select('session'),
+    asc: select('updated_at, session_id, user_id'),
+    desc: select('updated_at DESC, session_id, user_id'),
+  }
+}

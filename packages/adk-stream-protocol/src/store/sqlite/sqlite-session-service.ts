@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type AppendEventRequest,
+  BaseSessionService,
+  createSession,
+  type CreateSessionRequest,
+  type DeleteSessionRequest,
+  type Event,
+  type GetSessionRequest,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type Session,
+} from '@google/adk'
+import { describePage, readPage } from '../list-page.ts'
+import { selectEvents } from '../select-events.ts'
+import type { SessionCache } from '../session-cache.ts'
+import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
+import {
+  applyDelta,
+  decodeDelta,
+  decodeState,
+  encodeDelta,
+  encodeState,
+  mergeScopes,
+  type ScopedDelta,
+  scopeDelta,
+  type SessionState,
+  type StateDelta,
+  withoutTemp,
+} from '../session-state.ts'
+import type { RewindableSessionService, RewindRequest } from '../store.ts'
+import { StoreError } from '../store-error.ts'
+import { encodeEvent } from '../stored-event.ts'
+import type { Connection, SqlValue } from './connection.ts'
+import { readHistory } from './session-history.ts'
+import {
+  prepareSessionStatements,
+  type RewindRow,
+  type SessionStatements,
+} from './session-statements.ts'
+
+/** ADK sessions in SQLite: every append is one durable transaction, and a turn does not pay for the length of its history. */
+export class SqliteSessionService extends BaseSessionService implements RewindableSessionService {
+  readonly #connection: Connection
+  readonly #statements: SessionStatements
+  readonly #cache: SessionCache
+  readonly #written = new WeakMap<Session, SessionState>()
+
+  constructor(connection: Connection, cache: SessionCache) {
+    super()
+    this.#connection = connection
+    this.#statements = prepareSessionStatements(connection)
+    this.#cache = cache
+  }
+
+  override async createSession(request: CreateSessionRequest): Promise<Session> {
+    const session = this.#insert(request)
+    if (session === undefined) {
+      throw new StoreError(
+        'conflict',
+        `The session ${request.sessionId} already exists; use getOrCreateSession.`,
+      )
+    }
+    return session
+  }
+
+  override async getOrCreateSession(request: CreateSessionRequest): Promise<Session> {
+    const { appName, userId, sessionId } = request
+    if (!sessionId) return this.createSession(request)
+    const key = { appName, userId, sessionId }
+    const session = this.#read(key) ?? this.#insert(request) ?? this.#read(key)
+    if (session === undefined) throw sessionGone(sessionId)
+    return session
+  }
+
+  override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
+    return this.#read(request)
+  }
+
+  override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
+    const { appName, userId, order } = request
+    const { limit, offset } = readPage(request)
+    const scope: SqlValue[] = [checkName('appName', appName)]
+    if (userId !== undefined) scope.push(checkName('userId', userId))
+    const list = userId === undefined ? this.#statements.listOfApp : this.#statements.listOfUser
+    return this.#connection.read(() => {
+      const total = list.count.rows(...scope)[0]?.total ?? 0
+      const rows = list[order ?? 'created'].rows(...scope, limit ?? -1, offset)
+      const sessions = rows.map((row) =>
+        createSession({
+          id: row.session_id,
+          appName,
+          userId: row.user_id,
+          lastUpdateTime: row.updated_at,
+        }),
+      )
+      return { sessions, ...describePage(request, total) }
+    })
+  }
+
+  override async deleteSession(request: DeleteSessionRequest): Promise<void> {
+    const [deleted] = this.#statements.deleteSession.rows(...sessionKey(request))
+    if (deleted !== undefined) this.#cache.drop(deleted.session)
+  }
+
+  override async appendEvent(request: AppendEventRequest): Promise<Event> {
+    if (request.event.partial) return request.event
+    const event = thawed(request.event)
+    const delta = await this.#settleDelta(request.session, event)
+    this.#append(request.session, event, scopeDelta(delta))
+    // Only now, so that a refused append leaves the caller's session as it is.
+    await super.appendEvent({ session: request.session, event })
+    request.session.lastUpdateTime = event.timestamp
+    return event
+  }
+
+  async rewind(request: RewindRequest): Promise<void> {
+    const key = sessionKey(request)
+    const eventId = checkName('eventId', request.eventId)
+    this.#connection.write(() => {
+      const [row] = this.#statements.findRewind.rows(...key)
+      if (row === undefined) throw sessionGone(request.sessionId)
+      const [event] = this.#statements.findEvent.rows(row.session, eventId)
+      if (event === undefined) {
+        throw new StoreError(
+          'conflict',
+          `The session holds no event ${eventId}; it may have been rewound already.`,
+        )
+      }
+      this.#statements.deleteEventsFrom.run(row.session, event.seq)
+      this.#restore(key, row)
+    })
+  }
+
+  #insert(request: CreateSessionRequest): Session | undefined {
+    const key = { ...request, sessionId: request.sessionId || randomUUID() }
+    const columns = sessionKey(key)
+    const initial = encodeState(withoutTemp(request.state))
+    return this.#connection.write(() => {
+      const inserted = this.#statements.insertSession.run(...columns, Date.now(), initial)
+      return inserted === 0 ? undefined : this.#view(key)
+    })
+  }
+
+  #read(request: GetSessionRequest): Session | undefined {
+    return this.#connection.read(() => this.#view(request))
+  }
+
+  #view(request: GetSessionRequest): Session | undefined {
+    const [row] = this.#statements.viewSession.rows(...sessionKey(request))
+    if (row === undefined) return undefined
+    return createSession({
+      id: request.sessionId,
+      appName: request.appName,
+      userId: request.userId,
+      state: mergeScopes(
+        decodeState(row.state),
+        decodeState(row.app_state),
+        decodeState(row.user_state),
+      ),
+      events: selectEvents(readHistory(row, this.#statements, this.#cache), request.config),
+      lastUpdateTime: row.updated_at,
+    })
+  }
+
+  /** The writes of an event that count, by ADK's order of writing within a run. */
+  async #settleDelta(session: Session, event: Event): Promise<StateDelta> {
+    if (isEmpty(event.actions?.stateDelta)) return []
+    // An object without a prototype is an empty state in which even `__proto__` is an ordinary key.
+    const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
+    this.#written.set(session, written)
+    // ADK alone knows when each write was made. It leaves a late one out of `written`, and `temp:` out of the event.
+    await super.appendEvent({ session: { ...session, state: written, events: [] }, event })
+    return Object.entries(event.actions.stateDelta).filter(([key, value]) =>
+      Object.is(written[key], value),
+    )
+  }
+
+  #append(session: Session, event: Event, delta: ScopedDelta): void {
+    const { id: sessionId, appName, userId } = session
+    const key = sessionKey({ appName, userId, sessionId })
+    const eventId = checkName('event.id', event.id)
+    const timestamp = checkTimestamp(event.timestamp)
+    const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
+    const statements = this.#statements
+    this.#connection.write(() => {
+      const state = nextState(delta.session, () => statements.readState.rows(...key))
+      const isNew = statements.insertEvent.run(...row) === 1
+      if (!isNew) statements.replaceEvent.run(...row)
+      const update = isNew ? statements.extendSession : statements.changeSession
+      if (update.run(...key, timestamp, state) === 0) throw sessionGone(sessionId)
+      this.#appendShared(session, delta)
+    })
+  }
+
+  #appendShared({ appName, userId }: Session, { app, user }: ScopedDelta): void {
+    const appState = nextState(app, () => this.#statements.readAppState.rows(appName))
+    if (appState !== null) this.#statements.putAppState.run(appName, appState)
+    const userState = nextState(user, () => this.#statements.readUserState.rows(appName, userId))
+    if (userState !== null) this.#statements.putUserState.run(appName, userId, userState)
+  }
+
+  #restore(key: SessionKey, { session, created_at, initial_state }: RewindRow): void {
+    const state = decodeState(initial_state)
+    for (const { delta } of this.#statements.readDeltas.rows(session))
+      applyDelta(state, decodeDelta(delta))
+    const updatedAt = this.#statements.readLastTimestamp.rows(session)[0]?.timestamp ?? created_at
+    this.#statements.changeSession.run(...key, updatedAt, encodeState(state))
+  }
+}
+
+function sessionGone(sessionId: string): StoreError {
+  return new StoreError(
+    'session-gone',
+    `The session ${sessionId} does not exist; it may have been deleted.`,
+  )
+}
+
+function thawed(event: Event): Event {
+  // Events read from here are frozen; ADK writes to the actions of an event it appends.
+  return Object.isFrozen(event) ? { ...event, actions: { ...event.actions } } : event
+}
+
+function checkTimestamp(timestamp: number): number {
+  if (Number.isFinite(timestamp)) return timestamp
+  throw new StoreError('invalid', '`event.timestamp` must be a finite number of milliseconds.')
+}
+
+function isEmpty(record: object | undefined): boolean {
+  return record === undefined || Object.keys(record).length === 0
+}
+
+function nextState(delta: StateDelta, readRows: () => { state: string }[]): string | null {
+  if (delta.length === 0) return null
+  return encodeState(applyDelta(decodeState(readRows()[0]?.state ?? null), delta))
+}

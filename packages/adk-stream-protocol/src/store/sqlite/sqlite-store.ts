@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { SessionCache, type SessionCacheLimits } from '../session-cache.ts'
+import { checkName } from '../session-key.ts'
+import type { Store } from '../store.ts'
+import { StoreError } from '../store-error.ts'
+import type { Connection, Statement } from './connection.ts'
+import { openDatabase } from './open-database.ts'
+import { SqliteSessionService } from './sqlite-session-service.ts'
+
+export interface SqliteStoreOptions {
+  /** The database file, created with its folder when missing; `:memory:` keeps everything in this process. */
+  readonly path: string
+  /** How much parsed history stays in memory. */
+  readonly cache?: SessionCacheLimits
+}
+
+/** Opens a store in a SQLite file; several processes may open the same file. */
+export async function openSqliteStore({ path, cache }: SqliteStoreOptions): Promise<Store> {
+  return new SqliteStore(await openDatabase(path), new SessionCache(cache))
+}
+
+class SqliteStore implements Store {
+  readonly sessions: SqliteSessionService
+  readonly #connection: Connection
+  readonly #cache: SessionCache
+  readonly #createSecret: Statement<never>
+  readonly #readSecret: Statement<{ value: Buffer }>
+
+  constructor(connection: Connection, cache: SessionCache) {
+    this.#connection = connection
+    this.#cache = cache
+    this.sessions = new SqliteSessionService(connection, cache)
+    this.#createSecret = connection.prepare(
+      'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    )
+    this.#readSecret = connection.prepare('SELECT value FROM secrets WHERE name = ?')
+  }
+
+  async secret(name: string): Promise<Buffer> {
+    checkName('name', name)
+    const [known] = this.#readSecret.rows(name)
+    if (known !== undefined) return known.value
+    // Another process may create it first; the one that is kept is the one that counts.
+    this.#createSecret.run(name, randomBytes(32))
+    const [created] = this.#readSecret.rows(name)
+    if (created === undefined)
+      throw new StoreError('unavailable', `The secret ${name} was removed while it was created.`)
+    return created.value
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close()
+    this.#cache.clear()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}

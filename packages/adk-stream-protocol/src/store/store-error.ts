@@ -1,0 +1,19 @@
+export type StoreErrorCode =
+  | 'unavailable'
+  | 'corrupt'
+  | 'newer-schema'
+  | 'closed'
+  | 'session-gone'
+  | 'conflict'
+  | 'invalid'
+
+/** What a store refuses or cannot do; `code` is closed, `cause` holds the database's own error. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+  readonly code: StoreErrorCode
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}

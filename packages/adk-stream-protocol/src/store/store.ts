@@ -1,0 +1,29 @@
+import type { BaseSessionService } from '@google/adk'
+
+/** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
+export interface Store extends AsyncDisposable {
+  readonly sessions: RewindableSessionService
+  /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
+  secret(name: string): Promise<Buffer>
+  /** Releases the database for good; every later call is refused with the code `closed`. */
+  close(): Promise<void>
+}
+
+export interface RewindRequest {
+  readonly appName: string
+  readonly userId: string
+  readonly sessionId: string
+  /** The first event to remove. */
+  readonly eventId: string
+}
+
+/** An ADK session service that can take back the end of a conversation, for regenerate and edit-and-resend. */
+export interface RewindableSessionService extends BaseSessionService {
+  /** Removes an event and all after it; session state becomes what the events before it made, `app:` and `user:` state stays. */
+  rewind(request: RewindRequest): Promise<void>
+}
+
+/** Tells whether a session service, ours or a foreign one, offers `rewind`. */
+export function isRewindable(service: BaseSessionService): service is RewindableSessionService {
+  return 'rewind' in service && typeof service.rewind === 'function'
+}
