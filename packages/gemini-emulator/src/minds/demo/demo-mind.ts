@@ -1,4 +1,177 @@
-import type { Mind } from '../../mind.ts'
+import type { Act, Mind, Prompt } from '../../mind.ts'
+import { type Attachment, type Conversation, readConversation } from './conversation.ts'
+import { detectLanguage } from './language.ts'
+import { naturalPieces } from './natural-pieces.ts'
+import { phrasesOf } from './phrases.ts'
+import { drawPicture } from './picture.ts'
+import { type Plan, type PlannedCall, planRequest } from './plan.ts'
+import { clip } from './render.ts'
+import { allSucceeded, commentOn, lastBalance, type Style } from './results.ts'
+import { readPictureWish, rememberedName, type Topic, topicOf } from './small-talk.ts'
 
-/** Answers any prompt. */
-export const demoMind: Mind = () => [{ type: 'say', text: 'Hello.' }]
+/** Plays a polite assistant for the demo's tools, in English and Japanese: by rules, offline, always the same. */
+export const demoMind: Mind = (prompt) => {
+  const conversation = readConversation(prompt.contents)
+  const scene: Scene = {
+    prompt,
+    conversation,
+    style: { language: detectLanguage(conversation.request), spoken: prompt.mode === 'live' },
+    functions: prompt.callMode === 'NONE' ? [] : prompt.functions,
+  }
+  const comments = conversation.answered.length > 0 ? continueAfterResults(scene) : []
+  if (conversation.isRequestNew) return [...comments, ...answerRequest(scene)]
+  return comments.length > 0 ? comments : [say(phrasesOf(scene.style.language).nothingSaid)]
+}
+
+interface Scene {
+  readonly prompt: Prompt
+  readonly conversation: Conversation
+  readonly style: Style
+  readonly functions: Prompt['functions']
+}
+
+/** Comments on what came back and takes the next step of the plan, unless something went wrong. */
+function continueAfterResults(scene: Scene): Act[] {
+  const { conversation, style } = scene
+  const phrases = phrasesOf(style.language)
+  const comment = commentOn(conversation, style)
+  const next = nextStep(scene)
+  if (next.length === 0) return [say(comment)]
+  if (!allSucceeded(conversation.answered))
+    return [say(phrases.join([comment, phrases.notGoingOn]))]
+  return [say(comment), ...next.map(toAct)]
+}
+
+/** The plan is read again from the request; as many of its calls as were made are done. */
+function nextStep(scene: Scene): readonly PlannedCall[] {
+  const { calls, waiting, isRequestNew } = scene.conversation
+  if (isRequestNew || waiting.length > 0) return []
+  const plan = planFor(scene)
+  if (plan?.kind !== 'call') return []
+  let made = 0
+  for (const step of plan.steps) {
+    if (made === calls.length) return step
+    made += step.length
+  }
+  return []
+}
+
+function planFor({ conversation, functions, style }: Scene): Plan | undefined {
+  // The results of this request must not change its plan: "next track" was decided before they came.
+  const history = conversation.history.slice(
+    0,
+    conversation.history.length - conversation.calls.length,
+  )
+  return planRequest(conversation.request, {
+    functions,
+    earlierRequests: conversation.earlierRequests,
+    history: conversation.isRequestNew ? conversation.history : history,
+    language: style.language,
+  })
+}
+
+function answerRequest(scene: Scene): Act[] {
+  const { conversation, style, prompt } = scene
+  const received = acknowledge(conversation.attachments, style)
+  const subject = readPictureWish(conversation.request)
+  if (subject !== undefined) return [...received, ...showPicture(subject, style)]
+  const plan = planFor(scene)
+  const thought = thoughtOf(scene)
+  if (plan?.kind === 'ask') return [...received, ...thought, say(plan.question)]
+  if (plan?.kind === 'call') {
+    const remarks =
+      plan.remarks.length === 0 ? [] : [say(phrasesOf(style.language).join(plan.remarks))]
+    return [...received, ...thought, ...remarks, ...(plan.steps[0] ?? []).map(toAct)]
+  }
+  const topic = topicOf(conversation.request)
+  if (topic !== undefined) return [...received, ...thought, say(smallTalk(topic, scene))]
+  if (received.length > 0) return received
+  if (conversation.request === '') return [say(phrasesOf(style.language).nothingSaid)]
+  return [say(echo(conversation.request, style, prompt))]
+}
+
+function thoughtOf({ conversation, style, prompt }: Scene): Act[] {
+  if (!prompt.includeThoughts || topicOf(conversation.request) !== 'think') return []
+  const text = phrasesOf(style.language).thought(gistOf(conversation.request))
+  return [{ type: 'think', text, pieces: naturalPieces(text) }]
+}
+
+function smallTalk(topic: Topic, { conversation, style, functions }: Scene): string {
+  const phrases = phrasesOf(style.language)
+  const name = rememberedName([...conversation.earlierRequests, conversation.request])
+  switch (topic) {
+    case 'your-name':
+      return phrases.yourName(name)
+    case 'name-given':
+      return name === undefined ? phrases.greeting(undefined) : phrases.niceToMeet(name)
+    case 'leave':
+      return phrases.leaveIt
+    case 'balance':
+      return phrases.knownBalance(lastBalance(conversation.history, style))
+    case 'help':
+      return phrases.help(style.spoken, examplesFor(functions, style))
+    case 'identity':
+      return phrases.identity
+    case 'markdown':
+      return style.spoken ? phrases.markdownSpoken : phrases.markdown
+    case 'think':
+      return phrases.reasoned(gistOf(conversation.request))
+    case 'thanks':
+      return phrases.thanks
+    case 'goodbye':
+      return phrases.goodbye
+    case 'greeting':
+      return phrases.greeting(name)
+  }
+}
+
+function examplesFor(functions: Prompt['functions'], { language }: Style): string[] {
+  const declared = new Set(functions.map(({ name }) => name))
+  return phrasesOf(language).examples.flatMap(({ tool, text }) =>
+    declared.has(tool) ? [text] : [],
+  )
+}
+
+function echo(request: string, style: Style, { functions }: Prompt): string {
+  const phrases = phrasesOf(style.language)
+  const [example] = examplesFor(functions, style)
+  return phrases.echo(gistOf(request), example ?? phrases.examples.at(-1)?.text ?? '')
+}
+
+function showPicture(subject: string, { language }: Style): Act[] {
+  return [
+    { type: 'image', mimeType: 'image/png', data: drawPicture(subject) },
+    say(phrasesOf(language).picture(clip(subject, LONGEST_GIST))),
+  ]
+}
+
+function acknowledge(attachments: readonly Attachment[], { language, spoken }: Style): Act[] {
+  // Live audio is the request itself, already heard by the time the mind is asked.
+  const files = attachments.filter(({ mimeType }) => !(spoken && mimeType.startsWith('audio/')))
+  return files.length === 0 ? [] : [say(phrasesOf(language).received(files.map(nameOf)))]
+}
+
+function nameOf({ mimeType, data }: Attachment): string {
+  const type = clip(mimeType, 60)
+  return data === undefined ? type : `${type} (${sizeOf(data)})`
+}
+
+/** The size that the base64 stands for: three bytes for four characters, less the padding. */
+function sizeOf(base64: string): string {
+  const bytes = Math.floor((base64.replace(/={1,2}$/, '').length * 3) / 4)
+  return bytes < 1024 ? `${String(bytes)} B` : `${(bytes / 1024).toFixed(1)} kB`
+}
+
+const LONGEST_GIST = 80
+
+function gistOf(request: string): string {
+  return clip(request, LONGEST_GIST)
+}
+
+function say(text: string): Act {
+  return { type: 'say', text, pieces: naturalPieces(text) }
+}
+
+function toAct({ name, args }: PlannedCall): Act {
+  return { type: 'call', name, args }
+}

@@ -1,0 +1,113 @@
+import type { FunctionDeclaration } from '../../wire/content.ts'
+import { isRecord } from './schema.ts'
+
+/** A declared function that the text names; `args` only when the text gives some. */
+export interface NamedCall {
+  readonly declaration: FunctionDeclaration
+  readonly args?: Readonly<Record<string, unknown>>
+}
+
+/** Reads `lookup_order {"id": 5}`, `lookup order id=5`, `get_time()`: functions called by name. */
+export function readNamedCalls(
+  text: string,
+  functions: readonly FunctionDeclaration[],
+): NamedCall[] {
+  const mentions = findMentions(text, functions)
+  return mentions.map(({ declaration, end }, index) => {
+    const args = readArguments(text.slice(end, mentions[index + 1]?.start))
+    return args === undefined ? { declaration } : { declaration, args }
+  })
+}
+
+interface Mention {
+  readonly declaration: FunctionDeclaration
+  readonly start: number
+  readonly end: number
+}
+
+const MOST_MENTIONS = 20
+
+function findMentions(text: string, functions: readonly FunctionDeclaration[]): Mention[] {
+  const lower = text.toLowerCase()
+  const all = functions
+    .flatMap((declaration) =>
+      spellings(declaration.name).flatMap((name) =>
+        occurrences(lower, name).map((start) => ({ declaration, start, end: start + name.length })),
+      ),
+    )
+    // Of two names in the same place the longer one is meant.
+    .toSorted((one, other) => one.start - other.start || other.end - one.end)
+  const kept: Mention[] = []
+  for (const mention of all) {
+    if (mention.start >= (kept.at(-1)?.end ?? 0)) kept.push(mention)
+  }
+  return kept.slice(0, MOST_MENTIONS)
+}
+
+/** `lookupOrder` and `lookup_order` may be written as they are or as `lookup order`. */
+function spellings(name: string): string[] {
+  if (name === '') return []
+  const spaced = name
+    .replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
+    .replaceAll(/[_.-]+/g, ' ')
+    .trim()
+  return [...new Set([name.toLowerCase(), spaced.toLowerCase()])].filter(
+    (spelling) => spelling !== '',
+  )
+}
+
+const NAME_LETTER = /[\w-]/
+
+function occurrences(text: string, name: string): number[] {
+  const found: number[] = []
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) {
+    const isWhole =
+      !NAME_LETTER.test(text.charAt(at - 1)) && !NAME_LETTER.test(text.charAt(at + name.length))
+    if (isWhole) found.push(at)
+    if (found.length === MOST_MENTIONS) break
+  }
+  return found
+}
+
+// `key=value`; the value may be quoted. A key starts where no word goes on and quotes are bounded: linear in the text.
+const PAIR =
+  /(?<![\p{L}\p{N}_])([\p{L}_][\p{L}\p{N}_]{0,63})\s?=\s?(?:"([^"]{0,1000})"|'([^']{0,1000})'|「([^」]{0,1000})」|([^\s,、)]+))/gu
+
+function readArguments(text: string): Readonly<Record<string, unknown>> | undefined {
+  const json = readJson(text)
+  if (json !== undefined) return json
+  const pairs = [...text.matchAll(PAIR)].map(([, key = '', ...values]): [string, unknown] => [
+    key,
+    values.find((value) => value !== undefined),
+  ])
+  if (pairs.length > 0) return Object.fromEntries(pairs)
+  return /^\s?\(\s?\)/.test(text) ? {} : undefined
+}
+
+function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
+  const start = text.indexOf('{')
+  const end = start === -1 ? -1 : objectEnd(text, start)
+  if (end === -1) return undefined
+  try {
+    const value: unknown = JSON.parse(text.slice(start, end))
+    return isRecord(value) ? value : undefined
+  } catch {
+    // Braces that hold no JSON are prose; the text may still give `key=value`.
+    return undefined
+  }
+}
+
+/** Behind the brace that closes the one at `start`; braces inside strings do not count. */
+function objectEnd(text: string, start: number): number {
+  let depth = 0
+  let inString = false
+  for (let index = start; index < text.length; index += 1) {
+    const character = text.charAt(index)
+    if (character === '\\') index += 1
+    else if (character === '"') inString = !inString
+    else if (!inString && character === '{') depth += 1
+    else if (!inString && character === '}') depth -= 1
+    if (depth === 0) return index + 1
+  }
+  return -1
+}
