@@ -10,7 +10,7 @@ export interface RecordedRequest {
   readonly path: string
   /** Without the `models/` prefix; empty where the path names none. */
   readonly model: string
-  /** The parsed JSON as it was sent; `undefined` if it was not JSON. */
+  /** The parsed JSON as it was sent, `{}` for an empty body; `undefined` if it was not JSON. */
   readonly body: unknown
   /** The API key is replaced by `[redacted]`. */
   readonly headers: Readonly<IncomingHttpHeaders>
@@ -49,6 +49,7 @@ export function createRequestLog(capacity: number): RequestLog {
   const requests: RequestEntry[] = []
   const taken = new WeakSet<RecordedRequest>()
   const waiters = new Set<Waiter>()
+  let closed: EmulatorError | undefined
   const take = (request: RecordedRequest) => {
     taken.add(request)
     return request
@@ -70,13 +71,14 @@ export function createRequestLog(capacity: number): RequestLog {
     next(predicate = () => true) {
       const known = requests.find((request) => !taken.has(request) && predicate(request))
       if (known) return Promise.resolve(take(known))
+      if (closed) return Promise.reject(closed)
       return new Promise((resolve, reject) => waiters.add({ predicate, resolve, reject }))
     },
     reset() {
       requests.length = 0
     },
     close() {
-      const closed = new EmulatorError('closed', 'The emulator was closed before the request came.')
+      closed = new EmulatorError('closed', 'The emulator was closed before the request came.')
       for (const waiter of waiters) waiter.reject(closed)
       waiters.clear()
     },

@@ -45,7 +45,7 @@ type Arrived =
 async function receive(request: IncomingMessage): Promise<Arrived> {
   try {
     const text = await readBody(request)
-    return { body: text === '' ? undefined : parseJson(text) }
+    return { body: text === '' ? {} : parseJson(text) }
   } catch (error) {
     if (error instanceof GoogleError) return { fault: error }
     // The client went away in the middle of its body; nobody will read the answer.

@@ -32,6 +32,9 @@ export function parseJson(text: string): unknown {
 }
 
 function refuseUnknownNames(body: unknown, known: ReadonlySet<string>): void {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw invalidArgument('Invalid JSON payload received. Root element must be a message.')
+  }
   const violations: FieldViolation[] = [...unknownNames(body, known, '')]
   for (const [index, content] of list(field(body, 'contents')).entries()) {
     const path = `contents[${index}]`

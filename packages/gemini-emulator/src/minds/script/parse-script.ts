@@ -60,9 +60,12 @@ interface ReadArgument {
 }
 
 function readText(text: string, { at, start, form }: Place): ReadArgument {
-  const close = text.indexOf(']]', at)
-  if (close < 0) throw badScript(text, start, `it is not closed; write ${form}`)
-  return { argument: { text: text.slice(at, close).trim() }, end: close + 2 }
+  // Of more brackets in a row the last two close, so that [[say [sic]]] says [sic].
+  const close = /\]\](?!\])/g
+  close.lastIndex = at
+  const match = close.exec(text)
+  if (!match) throw badScript(text, start, `it is not closed; write ${form}`)
+  return { argument: { text: text.slice(at, match.index).trim() }, end: close.lastIndex }
 }
 
 function readJson(text: string, place: Place, { takes, form }: Directive): ReadArgument {
@@ -84,13 +87,14 @@ function readJson(text: string, place: Place, { takes, form }: Directive): ReadA
 
 /** The end of the object or array that starts here, by its own brackets: `]]` may well be part of it. */
 function findJsonEnd(text: string, start: number): number | undefined {
-  let depth = 0
+  const closers: string[] = []
   const token = /"(?:[^"\\]|\\.)*"|[{}[\]]/gs
   token.lastIndex = start
   for (let match = token.exec(text); match; match = token.exec(text)) {
-    if (match[0] === '{' || match[0] === '[') depth += 1
-    if (match[0] === '}' || match[0] === ']') depth -= 1
-    if (depth <= 0) return token.lastIndex
+    if (match[0] === '{') closers.push('}')
+    else if (match[0] === '[') closers.push(']')
+    else if (!match[0].startsWith('"') && match[0] !== closers.pop()) return undefined
+    if (closers.length === 0) return token.lastIndex
   }
   return undefined
 }

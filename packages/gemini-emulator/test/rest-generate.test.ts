@@ -1,0 +1,285 @@
+import { FunctionCallingConfigMode } from '@google/genai'
+import { expect, test } from 'vitest'
+
+import { scriptMind, startEmulator } from '../src/index.ts'
+import { ask, connect, MODEL, partsOf, post, results, stream, textOf, user } from './support.ts'
+
+test('[EM1] generateContent answers with one whole candidate', async () => {
+  await using emulator = await startEmulator()
+  const response = await ask(emulator, '[[say Hello, world.]]')
+  expect(response.text).toBe('Hello, world.')
+  expect(response.candidates).toEqual([
+    {
+      content: { role: 'model', parts: [{ text: 'Hello, world.' }] },
+      finishReason: 'STOP',
+      index: 0,
+    },
+  ])
+  expect(response.modelVersion).toBe(MODEL)
+  expect(response.responseId).toMatch(/./)
+})
+
+test('[EM2] streamGenerateContent sends pieces that add up, and finishes on the last', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await stream(emulator, '[[say One two  three.]]')
+  expect(partsOf(chunks).map((part) => part.text)).toEqual(['One ', 'two  ', 'three.'])
+  expect(chunks.map((chunk) => chunk.candidates?.[0]?.finishReason)).toEqual([
+    undefined,
+    undefined,
+    'STOP',
+  ])
+  expect(new Set(chunks.map((chunk) => chunk.responseId)).size).toBe(1)
+})
+
+test('[EM2] `pieces` fixes the split', async () => {
+  await using emulator = await startEmulator({
+    mind: () => [{ type: 'say', text: 'abc', pieces: ['a', 'bc'] }],
+  })
+  expect(partsOf(await stream(emulator, 'go')).map((part) => part.text)).toEqual(['a', 'bc'])
+})
+
+test('[EM6] neighbouring calls are one parallel call, a separate one comes alone', async () => {
+  await using emulator = await startEmulator()
+  const script = '[[call a {"n": 1}]] [[call b]] [[call-separate c {"n": 3}]]'
+  const chunks = await stream(emulator, script)
+  expect(
+    chunks.map((chunk) => chunk.functionCalls?.map(({ name, args }) => ({ name, args }))),
+  ).toEqual([
+    [
+      { name: 'a', args: { n: 1 } },
+      { name: 'b', args: {} },
+    ],
+    [{ name: 'c', args: { n: 3 } }],
+  ])
+  expect((await ask(emulator, script)).functionCalls).toHaveLength(3)
+})
+
+test('[EM7] thoughts are sent only when asked for, and counted either way', async () => {
+  await using emulator = await startEmulator()
+  const contents = '[[think Hmm, well.]] [[say Yes.]]'
+  const quiet = await ask(emulator, contents)
+  expect(quiet.candidates?.[0]?.content?.parts).toEqual([{ text: 'Yes.' }])
+  const open = await connect(emulator).models.generateContent({
+    model: MODEL,
+    contents,
+    config: { thinkingConfig: { includeThoughts: true } },
+  })
+  expect(open.candidates?.[0]?.content?.parts).toEqual([
+    { text: 'Hmm, well.', thought: true },
+    { text: 'Yes.' },
+  ])
+  expect(quiet.usageMetadata?.thoughtsTokenCount).toBeGreaterThan(0)
+  expect(open.usageMetadata?.thoughtsTokenCount).toBe(quiet.usageMetadata?.thoughtsTokenCount)
+})
+
+test('[EM8] Gemini 3 gives calls an id, and the first one a thought signature', async () => {
+  await using emulator = await startEmulator()
+  const parts = partsOf(await stream(emulator, '[[call a]] [[call b]]', 'gemini-3-pro-preview'))
+  expect(parts.map((part) => typeof part.functionCall?.id)).toEqual(['string', 'string'])
+  expect(parts.map((part) => typeof part.thoughtSignature)).toEqual(['string', 'undefined'])
+  const older = partsOf(await stream(emulator, '[[call a]]', 'gemini-2.5-pro'))
+  expect(older).toEqual([{ functionCall: { name: 'a', args: {} } }])
+})
+
+test('[EM8] Gemini 3 refuses a turn that lost the signature of its call', async () => {
+  await using emulator = await startEmulator()
+  const { models } = connect(emulator)
+  const model = 'gemini-3-pro-preview'
+  const first = await models.generateContent({ model, contents: '[[call a]]' })
+  const kept = first.candidates?.[0]?.content?.parts ?? []
+  await expect(models.generateContent({ model, contents: afterCall(kept) })).resolves.toMatchObject(
+    { text: 'a -> {"ok":true}' },
+  )
+  const lost = kept.map(({ functionCall }) => ({ functionCall }))
+  await expect(models.generateContent({ model, contents: afterCall(lost) })).rejects.toThrow(
+    'Function call is missing a thought_signature in functionCall parts.',
+  )
+})
+
+test('[EM9] an image is inline data', async () => {
+  await using emulator = await startEmulator()
+  const [part] = partsOf(await stream(emulator, '[[image red]]'))
+  expect(part?.inlineData?.mimeType).toBe('image/png')
+  const png = Buffer.from(part?.inlineData?.data ?? '', 'base64')
+  expect(png.subarray(1, 4).toString()).toBe('PNG')
+})
+
+test('[EM10] executed code comes with its result', async () => {
+  await using emulator = await startEmulator()
+  expect(partsOf(await stream(emulator, '[[code print(6*7) => 42]]'))).toEqual([
+    { executableCode: { language: 'PYTHON', code: 'print(6*7)' } },
+    { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '42' } },
+  ])
+})
+
+test('[EM11] a grounded answer names its sources on the last chunk', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await stream(
+    emulator,
+    '[[ground https://example.com/a First]] [[ground https://example.com/b]] [[say 東京は 晴れ。]]',
+  )
+  expect(chunks.slice(0, -1).every((chunk) => !chunk.candidates?.[0]?.groundingMetadata)).toBe(true)
+  const grounding = chunks.at(-1)?.candidates?.[0]?.groundingMetadata
+  expect(grounding?.groundingChunks).toEqual([
+    { web: { uri: 'https://example.com/a', title: 'First' } },
+    { web: { uri: 'https://example.com/b', title: 'example.com' } },
+  ])
+  expect(grounding?.groundingSupports?.[0]).toMatchObject({
+    segment: { endIndex: Buffer.byteLength('東京は 晴れ。') },
+    groundingChunkIndices: [0, 1],
+  })
+})
+
+test('[EM12] usage is on every chunk, grows, and adds up', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await stream(emulator, '[[think Well.]] [[say one two three four five]]')
+  const usages = chunks.map((chunk) => chunk.usageMetadata ?? {})
+  const made = usages.map((usage) => usage.candidatesTokenCount ?? 0)
+  expect(made.toSorted((a, b) => a - b)).toEqual(made)
+  expect(made.at(-1)).toBeGreaterThan(made[0] ?? 0)
+  for (const usage of usages) {
+    expect(usage.promptTokenCount).toBeGreaterThan(0)
+    expect(usage.totalTokenCount).toBe(
+      (usage.promptTokenCount ?? 0) +
+        (usage.candidatesTokenCount ?? 0) +
+        (usage.thoughtsTokenCount ?? 0),
+    )
+  }
+})
+
+test('[EM13] cached content is counted', async () => {
+  await using emulator = await startEmulator()
+  const { usageMetadata } = await connect(emulator).models.generateContent({
+    model: MODEL,
+    contents: '[[say Hello]]',
+    config: { cachedContent: 'cachedContents/abc' },
+  })
+  expect(usageMetadata?.cachedContentTokenCount).toBeGreaterThan(0)
+  expect(usageMetadata?.promptTokenCount).toBeGreaterThan(
+    usageMetadata?.cachedContentTokenCount ?? 0,
+  )
+})
+
+test('[EM14] another finish reason ends the candidate; a blocked one has ratings and no content', async () => {
+  await using emulator = await startEmulator()
+  const cut = await stream(emulator, '[[say A long]] [[finish MAX_TOKENS]] [[say never said]]')
+  expect(textOf(cut)).toBe('A long')
+  expect(cut.at(-1)?.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
+
+  const blocked = (await stream(emulator, '[[say So]] [[finish SAFETY]]')).at(-1)?.candidates?.[0]
+  expect(blocked?.finishReason).toBe('SAFETY')
+  expect(blocked?.content).toBeUndefined()
+  expect(blocked?.safetyRatings).toContainEqual(expect.objectContaining({ blocked: true }))
+})
+
+test('[EM15] a blocked prompt has feedback and no candidate', async () => {
+  await using emulator = await startEmulator()
+  const response = await ask(emulator, '[[block PROHIBITED_CONTENT]]')
+  expect(response.promptFeedback?.blockReason).toBe('PROHIBITED_CONTENT')
+  expect(response.candidates).toBeUndefined()
+  expect(response.usageMetadata?.promptTokenCount).toBeGreaterThan(0)
+})
+
+test('[EM16] countTokens counts English by letters and Japanese by characters', async () => {
+  await using emulator = await startEmulator()
+  const { models } = connect(emulator)
+  const count = async (contents: string) =>
+    (await models.countTokens({ model: MODEL, contents })).totalTokens
+  expect(await count('abcdefgh')).toBe(2)
+  expect(await count('東京の天気は')).toBe(6)
+})
+
+test('[EM17] models are listed page by page and described one by one', async () => {
+  await using emulator = await startEmulator({
+    models: ['gemini-a', 'gemini-b', 'gemini-c'],
+    mind: scriptMind,
+  })
+  const { models } = connect(emulator)
+  const names: (string | undefined)[] = []
+  for await (const model of await models.list({ config: { pageSize: 2 } })) names.push(model.name)
+  expect(names).toEqual(['models/gemini-a', 'models/gemini-b', 'models/gemini-c'])
+  expect(emulator.requests).toHaveLength(2)
+  expect((await models.get({ model: 'gemini-b' })).name).toBe('models/gemini-b')
+  await expect(models.get({ model: 'gemini-z' })).rejects.toMatchObject({ status: 404 })
+})
+
+function afterCall(parts: object[]) {
+  return [user('[[call a]]'), { role: 'model', parts }, results('a')]
+}
+
+const weather = {
+  name: 'weather',
+  parametersJsonSchema: {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer' }, unit: { enum: ['C', 'F'] } },
+    required: ['city', 'days', 'unit'],
+  },
+}
+
+test('[EM18] calling mode NONE never calls', async () => {
+  await using emulator = await startEmulator()
+  const response = await connect(emulator).models.generateContent({
+    model: MODEL,
+    contents: '[[say No.]] [[call weather {}]]',
+    config: {
+      tools: [{ functionDeclarations: [weather] }],
+      toolConfig: { functionCallingConfig: { mode: FunctionCallingConfigMode.NONE } },
+    },
+  })
+  expect(response.functionCalls).toBeUndefined()
+  expect(response.text).toBe('No.')
+})
+
+test('[EM19] calling mode ANY always calls a function that is offered', async () => {
+  await using emulator = await startEmulator()
+  const force = (contents: string, allowedFunctionNames?: string[]) =>
+    connect(emulator).models.generateContent({
+      model: MODEL,
+      contents,
+      config: {
+        tools: [{ functionDeclarations: [{ name: 'other' }, weather] }],
+        toolConfig: {
+          functionCallingConfig: {
+            mode: FunctionCallingConfigMode.ANY,
+            ...(allowedFunctionNames && { allowedFunctionNames }),
+          },
+        },
+      },
+    })
+  expect((await force('[[say Just talk]]', ['weather'])).functionCalls).toEqual([
+    { name: 'weather', args: { city: '', days: 0, unit: 'C' } },
+  ])
+  expect((await force('[[call other]]', ['weather'])).functionCalls?.[0]?.name).toBe('weather')
+  expect((await force('[[call weather {"city": "東京"}]]')).functionCalls).toEqual([
+    { name: 'weather', args: { city: '東京' } },
+  ])
+})
+
+test('[EM36] snake_case and a single message in place of a list are taken', async () => {
+  await using emulator = await startEmulator({
+    mind: ({ systemInstruction, includeThoughts, functions }) => [
+      {
+        type: 'say',
+        text: JSON.stringify({ systemInstruction, includeThoughts, name: functions[0]?.name }),
+      },
+    ],
+  })
+  const { text } = await post(emulator, 'generateContent', {
+    system_instruction: { parts: { text: 'Be brief.' } },
+    contents: { parts: { text: 'Hi' } },
+    tools: { function_declarations: { name: 'look_up', parameters: { snake_key: 1 } } },
+    generation_config: { thinking_config: { include_thoughts: true } },
+  })
+  const said: unknown = JSON.parse(text)
+  expect(said).toMatchObject({
+    candidates: [
+      {
+        content: {
+          parts: [
+            { text: '{"systemInstruction":"Be brief.","includeThoughts":true,"name":"look_up"}' },
+          ],
+        },
+      },
+    ],
+  })
+})

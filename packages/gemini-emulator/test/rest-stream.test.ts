@@ -1,0 +1,194 @@
+import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+
+import { GoogleGenAI } from '@google/genai'
+import { expect, test } from 'vitest'
+
+import { startEmulator } from '../src/index.ts'
+import { ask, collect, connect, MODEL, partsOf, post, stream, textOf } from './support.ts'
+
+const JAPANESE = '東京の天気は晴れ、気温は20度です。👨‍👩‍👧 がんばれ！'
+
+test('[EM3] Japanese is streamed character by character and adds up', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await stream(emulator, `[[say ${JAPANESE}]]`)
+  expect(textOf(chunks)).toBe(JAPANESE)
+  expect(chunks.length).toBeGreaterThan(15)
+  expect(partsOf(chunks)[0]?.text).toBe('東')
+})
+
+test('[EM4] characters that are cut apart on the wire arrive whole', async () => {
+  await using emulator = await startEmulator()
+  await using wire = await byteByByte(emulator.port)
+  const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: wire.url } })
+  const contents = `[[say ${JAPANESE}]]`
+  const chunks = await client.models.generateContentStream({ model: MODEL, contents })
+  expect(textOf(await collect(chunks))).toBe(JAPANESE)
+})
+
+test('[EM5] without alt=sse the stream is one JSON array', async () => {
+  await using emulator = await startEmulator()
+  const { headers, text } = await post(emulator, 'streamGenerateContent', {
+    contents: [{ parts: [{ text: '[[say one two]]' }] }],
+  })
+  expect(headers.get('content-type')).toContain('application/json')
+  expect(JSON.parse(text)).toMatchObject([
+    { candidates: [{ content: { parts: [{ text: 'one ' }] } }] },
+    { candidates: [{ content: { parts: [{ text: 'two' }] }, finishReason: 'STOP' }] },
+  ])
+})
+
+test('[EM23] a failure after the first piece ends the open stream with an error', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await connect(emulator).models.generateContentStream({
+    model: MODEL,
+    contents: '[[say one two]] [[fail 503]]',
+  })
+  const seen: (string | undefined)[] = []
+  const reading = (async () => {
+    for await (const chunk of chunks) seen.push(chunk.text)
+  })()
+  await expect(reading).rejects.toMatchObject({ name: 'ApiError', status: 503 })
+  await expect(reading).rejects.toThrow('The model is overloaded. Please try again later.')
+  expect(seen).toEqual(['one ', 'two'])
+  expect(emulator.requests[0]).toMatchObject({ status: 200, aborted: false })
+})
+
+test('[EM24] drop cuts the connection after what was said', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await connect(emulator).models.generateContentStream({
+    model: MODEL,
+    contents: '[[say one two]] [[drop]]',
+  })
+  const seen: (string | undefined)[] = []
+  const reading = (async () => {
+    for await (const chunk of chunks) seen.push(chunk.text)
+  })()
+  await expect(reading).rejects.toThrow('terminated')
+  expect(seen).toEqual(['one ', 'two'])
+  await emulator.requests[0]?.done
+  expect(emulator.requests[0]).toMatchObject({ aborted: false, chunksSent: 2 })
+  await expect(ask(emulator, '[[drop]]')).rejects.toThrow('fetch failed')
+})
+
+test('[EM37] a client that goes away ends the generation', async () => {
+  await using emulator = await startEmulator()
+  const leaving = new AbortController()
+  const chunks = await connect(emulator).models.generateContentStream({
+    model: MODEL,
+    contents: '[[say one]] [[wait never]] [[say two]]',
+    config: { abortSignal: leaving.signal },
+  })
+  const first = await chunks.next()
+  expect(first.done).toBe(false)
+  leaving.abort()
+  await expect(chunks.next()).rejects.toThrow(/abort/i)
+  const request = await emulator.nextRequest()
+  await request.done
+  expect(request).toMatchObject({ aborted: true, chunksSent: 1 })
+  emulator.release('never')
+  expect((await ask(emulator, '[[say still here]]')).text).toBe('still here')
+  expect(request.chunksSent).toBe(1)
+})
+
+test('[EM37] a client that goes away before the answer ends the generation too', async () => {
+  await using emulator = await startEmulator()
+  const leaving = new AbortController()
+  const asking = connect(emulator).models.generateContent({
+    model: MODEL,
+    contents: '[[wait never]]',
+    config: { abortSignal: leaving.signal },
+  })
+  const request = await emulator.nextRequest()
+  leaving.abort()
+  await expect(asking).rejects.toThrow(/abort/i)
+  await request.done
+  expect(request).toMatchObject({ aborted: true, chunksSent: 0, status: 0 })
+})
+
+test('[EM38] a client that does not read makes the model wait', async () => {
+  const pieces = Array.from({ length: 2_000 }, () => 'x'.repeat(10_000))
+  await using emulator = await startEmulator({
+    mind: () => [{ type: 'say', text: pieces.join(''), pieces }],
+  })
+  const body = JSON.stringify({ contents: [{ parts: [{ text: 'go' }] }] })
+  const socket = openSocket(emulator.port, '127.0.0.1')
+  socket.pause()
+  socket.write(
+    `POST /v1beta/models/${MODEL}:streamGenerateContent?alt=sse HTTP/1.1\r\nhost: x\r\nx-goog-api-key: k\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  const request = await emulator.nextRequest()
+  // A model that does not wait has sent everything before it can take another request.
+  await connect(emulator).models.countTokens({ model: MODEL, contents: 'still there?' })
+  expect(request.chunksSent).toBeGreaterThan(0)
+  expect(request.chunksSent).toBeLessThan(pieces.length)
+  socket.destroy()
+  await request.done
+  expect(request.aborted).toBe(true)
+  expect(request.chunksSent).toBeLessThan(pieces.length)
+})
+
+test('[EM39] a gate holds the stream until it is released', async () => {
+  await using emulator = await startEmulator()
+  const chunks = await connect(emulator).models.generateContentStream({
+    model: MODEL,
+    contents: '[[say before]] [[wait door]] [[say after]]',
+  })
+  expect(await chunks.next()).toMatchObject({ value: { text: 'before' } })
+  const next = chunks.next()
+  expect(emulator.requests[0]?.chunksSent).toBe(1)
+  emulator.release('door')
+  expect(await next).toMatchObject({ value: { text: 'after' } })
+})
+
+test('[EM39] a gate released beforehand stays open until reset', async () => {
+  await using emulator = await startEmulator()
+  emulator.release('door')
+  expect((await ask(emulator, '[[wait door]] [[say through]]')).text).toBe('through')
+  emulator.reset()
+  const asking = ask(emulator, '[[wait door]] [[say through again]]')
+  const request = await emulator.nextRequest()
+  expect(request.status).toBe(0)
+  emulator.release('door')
+  expect((await asking).text).toBe('through again')
+})
+
+test('[EM40] pause and pace put time between pieces', async () => {
+  await using emulator = await startEmulator()
+  const started = performance.now()
+  await stream(emulator, '[[pace 20]] [[say one two three]] [[pause 30]]')
+  // Two gaps of 20 and a pause of 30; timers may fire a millisecond early.
+  expect(performance.now() - started).toBeGreaterThan(66)
+})
+
+/** A wire that carries every byte from the server in a segment of its own. */
+async function byteByByte(port: number) {
+  const clients = new Set<Socket>()
+  const server: Server = createServer((client) => {
+    clients.add(client.setNoDelay(true))
+    const upstream = openSocket(port, '127.0.0.1')
+    client.pipe(upstream)
+    const carry = async () => {
+      for await (const data of upstream as AsyncIterable<Buffer>) {
+        for (const byte of data) {
+          await new Promise((resolve) => client.write(Buffer.of(byte), resolve))
+        }
+      }
+    }
+    // A reset by either side ends the test's connection; the assertion on the text tells whether that was too early.
+    carry().catch(() => client.destroy())
+    client.on('error', () => upstream.destroy())
+    upstream.on('error', () => client.destroy())
+    client.on('close', () => upstream.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  if (typeof address !== 'object' || !address) throw new Error('not listening')
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        for (const client of clients) client.destroy()
+      }),
+  }
+}

@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest'
+
+import { demoMind, firstOf, scriptMind, startEmulator, type Act } from '../src/index.ts'
+import { parseScript } from '../src/minds/script/parse-script.ts'
+import { ask, calls, connect, MODEL, refusal, results, user } from './support.ts'
+
+test.each<readonly [string, Act]>([
+  ['[[say Hello]]', { type: 'say', text: 'Hello' }],
+  ['[[say こんにちは [世界] ]]', { type: 'say', text: 'こんにちは [世界]' }],
+  ['[[say [sic]]]', { type: 'say', text: '[sic]' }],
+  ['[[think a\nb]]', { type: 'think', text: 'a\nb' }],
+  ['[[call pay {"amount": 5}]]', { type: 'call', name: 'pay', args: { amount: 5 } }],
+  ['[[call pay]]', { type: 'call', name: 'pay', args: {} }],
+  ['[[call-separate pay {}]]', { type: 'call', name: 'pay', args: {}, separate: true }],
+  [
+    '[[code print("]") => ]]]',
+    { type: 'code', language: 'PYTHON', code: 'print("]")', outcome: 'OUTCOME_OK', output: ']' },
+  ],
+  [
+    '[[ground https://example.com/a A title]]',
+    { type: 'ground', sources: [{ uri: 'https://example.com/a', title: 'A title' }] },
+  ],
+  ['[[pause 50]]', { type: 'pause', ms: 50 }],
+  ['[[pace 0]]', { type: 'pace', ms: 0 }],
+  ['[[wait gate-1]]', { type: 'wait', gate: 'gate-1' }],
+  ['[[finish MAX_TOKENS]]', { type: 'finish', reason: 'MAX_TOKENS' }],
+  ['[[block SAFETY]]', { type: 'block', reason: 'SAFETY' }],
+  ['[[fail 500]]', { type: 'fail', status: 500, message: '' }],
+  [
+    '[[fail 429 retry=2.5 Too fast]]',
+    { type: 'fail', status: 429, message: 'Too fast', retryAfterSeconds: 2.5 },
+  ],
+  ['[[drop]]', { type: 'drop' }],
+  ['[[close 1011 Internal error]]', { type: 'close', code: 1011, reason: 'Internal error' }],
+  ['[[go-away 100]]', { type: 'go-away', timeLeftMs: 100 }],
+  ['[[cancel]]', { type: 'cancel' }],
+  ['[[raw {"a": [[1]]}]]', { type: 'raw', message: { a: [[1]] } }],
+])('[EM41] %s is one act', (script, act) => {
+  expect(parseScript(script)).toEqual([[act]])
+})
+
+test.each(['Hello', 'a [ b ] c', 'matrix [[1, 2], [3, 4]]', 'see [[Wiki page]]', ']] [['])(
+  '[EM41] %j is no script',
+  (text) => {
+    expect(parseScript(text)).toBeUndefined()
+  },
+)
+
+test('[EM41] what stands between directives is left alone', () => {
+  expect(parseScript('Please [[say a]] and then, 次に, [[say b]]!')).toEqual([
+    [
+      { type: 'say', text: 'a' },
+      { type: 'say', text: 'b' },
+    ],
+  ])
+})
+
+test('[EM41] a text without directives goes to the next mind', async () => {
+  await using emulator = await startEmulator({
+    mind: firstOf(scriptMind, () => [{ type: 'say', text: 'the other mind' }]),
+  })
+  expect((await ask(emulator, 'Hello')).text).toBe('the other mind')
+  expect((await ask(emulator, '[[say the script]]')).text).toBe('the script')
+})
+
+test('[EM41] raw is sent as it stands', async () => {
+  await using emulator = await startEmulator()
+  const response = await ask(
+    emulator,
+    '[[raw {"candidates": [{"finishReason": "OTHER", "index": 0}], "modelVersion": "x"}]]',
+  )
+  expect(response.modelVersion).toBe('x')
+  expect(response.candidates).toEqual([{ finishReason: 'OTHER', index: 0 }])
+})
+
+test.each([
+  ['{"grid": [[1, 2], [3]]}', { grid: [[1, 2], [3]] }],
+  ['{"deep": [[[[]]]]}', { deep: [[[[]]]] }],
+  ['{"text": "a ]] b } \\" c"}', { text: 'a ]] b } " c' }],
+  ['{"text": "[[say no]]"}', { text: '[[say no]]' }],
+  ['{"city": "東京", "nested": {"a": {}}}', { city: '東京', nested: { a: {} } }],
+])('[EM42] the brackets in %s belong to the JSON', async (json, args) => {
+  await using emulator = await startEmulator()
+  const { functionCalls } = await ask(emulator, `[[call tool ${json}]] [[call other]]`)
+  expect(functionCalls).toEqual([
+    { name: 'tool', args },
+    { name: 'other', args: {} },
+  ])
+})
+
+test('[EM43] then separates what is done after the results of the calls', async () => {
+  await using emulator = await startEmulator()
+  const { models } = connect(emulator)
+  const script = user('[[call a]] [[then]] [[say more]] [[call b]] [[then]] [[say done]]')
+  const say = async (...after: object[]) =>
+    models.generateContent({ model: MODEL, contents: [script, ...after] })
+  expect((await say()).functionCalls?.[0]?.name).toBe('a')
+  const second = await say(calls('a'), results('a'))
+  expect(second.candidates?.[0]?.content?.parts).toEqual([
+    { text: 'more' },
+    { functionCall: { name: 'b', args: {} } },
+  ])
+  expect((await say(calls('a'), results('a'), calls('b'), results('b'))).text).toBe('done')
+})
+
+test('[EM43] a new message of the user starts over', async () => {
+  await using emulator = await startEmulator()
+  const contents = [
+    user('[[call a]] [[then]] [[say old]]'),
+    calls('a'),
+    results('a'),
+    { role: 'model', parts: [{ text: 'old' }] },
+    user('[[say new]]'),
+  ]
+  const response = await connect(emulator).models.generateContent({ model: MODEL, contents })
+  expect(response.text).toBe('new')
+})
+
+test('[EM44] a script that has no more to say reports the results', async () => {
+  await using emulator = await startEmulator()
+  const contents = [user('[[call a]] [[call b]]'), calls('a', 'b'), results('a', 'b')]
+  const response = await connect(emulator).models.generateContent({ model: MODEL, contents })
+  expect(response.text).toBe('a -> {"ok":true}; b -> {"ok":true}')
+})
+
+test.each([
+  ['[[say Hello', 'it is not closed; write [[say Hello]]'],
+  ['[[say]]', 'write [[say Hello]]'],
+  ['[[sya Hello]]', 'there is no such directive; use one of say, think, call,'],
+  ['[[call pay {"a": 1]]', 'the JSON is not closed; write [[call tool {"json": 1}]]'],
+  ['[[call pay {a: 1}]]', 'the JSON cannot be read'],
+  ['[[call pay [1]]]', 'write [[call tool {"json": 1}]]'],
+  ['[[call {"a": 1}]]', 'the name is missing; write [[call tool {"json": 1}]]'],
+  ['[[call pay {} {}]]', 'it is not closed; write [[call tool {"json": 1}]]'],
+  ['[[pause soon]]', 'write [[pause 50]]'],
+  ['[[fail please]]', 'write [[fail 503 message]]'],
+  ['[[image transparent]]', 'write [[image red]]'],
+  ['[[constructor x]]', 'there is no such directive'],
+  ['[[then what]]', 'it is not closed; write [[then]]'],
+])('[EM45] %s is refused: %s', async (script, fault) => {
+  await using emulator = await startEmulator()
+  expect(await refusal(emulator, { contents: [user(`ok ${script}`)] })).toContain(fault)
+})
+
+test('[EM45] the refusal shows the place', async () => {
+  await using emulator = await startEmulator()
+  const message = await refusal(emulator, {
+    contents: [user('[[say fine]]\nand [[pause soon]] ok')],
+  })
+  expect(message).toBe(
+    'gemini-emulator: the script cannot be read at line 2, column 5: write [[pause 50]]\nand [[pause soon]] ok\n    ^',
+  )
+})
+
+test('[EM50] the first mind that answers decides; the demo mind answers everything', async () => {
+  await using emulator = await startEmulator({
+    mind: firstOf(
+      () => undefined,
+      async () => undefined,
+      demoMind,
+    ),
+  })
+  expect((await ask(emulator, 'Hello')).text).toMatch(/./)
+})
