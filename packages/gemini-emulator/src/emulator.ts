@@ -60,7 +60,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     models: options.models ?? [/^gemini-/],
     paceMs: options.paceMs ?? 0,
     transcribe: options.transcribe,
-    live: options.live,
     log: options.log ?? (() => undefined),
   })
   const log = createRequestLog(options.keepRequests ?? 1000)
@@ -68,7 +67,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     // It never rejects: what goes wrong is answered or cuts the connection.
     void answerRest({ world, log, request, response })
   })
-  const live = attachLive(server, world)
+  const live = attachLive(server, world, options.live)
   const boundPort = await listen(server, host, port)
 
   let closing: Promise<void> | undefined

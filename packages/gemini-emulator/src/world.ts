@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import { EmulatorError } from './emulator-error.ts'
 import { createGates, type Gates } from './gates.ts'
-import type { LiveOptions } from './live/live-options.ts'
 import type { Act, Mind, Prompt } from './mind.ts'
 
 /** Turns what was spoken into text; the emulator has no ears of its own. */
@@ -24,7 +23,6 @@ export interface WorldOptions {
   /** Milliseconds between two streamed pieces, unless the script changes the pace. */
   readonly paceMs: number
   readonly transcribe?: Transcribe | undefined
-  readonly live?: LiveOptions | undefined
   readonly log: (line: string) => void
 }
 
