@@ -1,0 +1,88 @@
+import type { BaseSessionService, Event, Session } from '@google/adk'
+import { createEvent } from '@google/adk'
+import type { FunctionCall } from '@google/genai'
+
+/** Keeps what was said of an answer that was stopped: ADK stores only whole events. */
+export async function keepPartialAnswer(
+  service: BaseSessionService,
+  session: Session,
+  answer: { readonly text: string; readonly author: string; readonly invocationId: string },
+): Promise<void> {
+  const { text, author, invocationId } = answer
+  const content = { role: 'model', parts: text === '' ? [] : [{ text }] }
+  await service.appendEvent({
+    session,
+    event: createEvent({
+      author,
+      invocationId,
+      interrupted: true,
+      ...(text !== '' && { content }),
+    }),
+  })
+}
+
+/**
+ * Answers the calls that a stopped or crashed run left without a result. Gemini refuses a conversation with an unanswered call,
+ * in this turn and in every later one.
+ */
+export async function answerDanglingCalls(
+  service: BaseSessionService,
+  session: Session,
+): Promise<void> {
+  for (const { event, calls } of findDanglingCalls(session.events)) {
+    const parts = calls.map(({ id, name, waiting }) => ({
+      functionResponse: {
+        ...(id !== undefined && { id }),
+        ...(name !== undefined && { name }),
+        response: waiting ? STILL_WAITING : NO_RESULT,
+      },
+    }))
+    const { invocationId, author, branch } = event
+    await service.appendEvent({
+      session,
+      event: createEvent({
+        invocationId,
+        content: { role: 'user', parts },
+        ...(author !== undefined && { author }),
+        ...(branch !== undefined && { branch }),
+      }),
+    })
+  }
+}
+
+const NO_RESULT = {
+  error: 'The run ended before a result came. The call may or may not have taken effect.',
+}
+
+const STILL_WAITING = { status: 'pending', note: 'No result yet.' }
+
+interface DanglingCalls {
+  readonly event: Event
+  readonly calls: readonly (FunctionCall & { readonly waiting: boolean })[]
+}
+
+function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
+  const answered = new Set<string | undefined>()
+  for (const event of events) {
+    for (const part of event.content?.parts ?? []) {
+      if (part.functionResponse) answered.add(part.functionResponse.id)
+    }
+  }
+  return events.flatMap((event) => {
+    const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
+      functionCall && !isAdkRequest(functionCall) && !answered.has(functionCall.id)
+        ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]
+        : [],
+    )
+    return calls.length === 0 ? [] : [{ event, calls }]
+  })
+}
+
+// ADK's own requests to the client are not shown to the model and need no answer for it.
+function isAdkRequest({ name }: FunctionCall): boolean {
+  return name?.startsWith('adk_request_') === true
+}
+
+function isWaiting(event: Event, { id }: FunctionCall): boolean {
+  return id !== undefined && event.longRunningToolIds?.includes(id) === true
+}

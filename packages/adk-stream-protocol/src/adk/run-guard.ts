@@ -1,0 +1,69 @@
+import type { BaseTool, Context, LlmRequest, LlmResponse } from '@google/adk'
+import { BasePlugin } from '@google/adk'
+import type { Content } from '@google/genai'
+
+export interface RunGuardOptions {
+  /** Hears of errors that ADK turns into events or tool results. */
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * The one place through which every tool call and every model call of a run passes. It must be the first plugin: a plugin that
+ * returns a value keeps the later ones from being asked.
+ */
+export class RunGuard extends BasePlugin {
+  readonly #options: RunGuardOptions
+
+  constructor(options: RunGuardOptions) {
+    super('adk-stream-protocol:run-guard')
+    this.#options = options
+  }
+
+  // AP0: a tool that needs approval does not run where nobody can be asked. The model is told, so it can tell the person.
+  override async beforeToolCallback(params: {
+    tool: BaseTool
+    toolArgs: Record<string, unknown>
+    toolContext: Context
+  }): Promise<Record<string, unknown> | undefined> {
+    const { tool, toolArgs, toolContext } = params
+    const gated = await needsApproval(tool, toolArgs, toolContext)
+    return gated ? { error: NEEDS_APPROVAL } : undefined
+  }
+
+  override async beforeModelCallback(params: {
+    callbackContext: Context
+    llmRequest: LlmRequest
+  }): Promise<LlmResponse | undefined> {
+    // ADK 2.0.0 asks the model again after a streamed long-running call, because the usage report that follows it counts as the
+    // last event. Gemini refuses a conversation that ends on an unanswered call; an empty response ends the run instead.
+    return endsOnCall(params.llmRequest.contents) ? {} : undefined
+  }
+
+  override async onModelErrorCallback(params: { error: Error }): Promise<undefined> {
+    this.#options.onError(params.error)
+  }
+
+  override async onToolErrorCallback(params: { error: Error }): Promise<undefined> {
+    this.#options.onError(params.error)
+  }
+}
+
+const NEEDS_APPROVAL =
+  'Not run: this tool needs the approval of a person, which this server cannot ask for.'
+
+async function needsApproval(
+  tool: BaseTool,
+  toolArgs: Record<string, unknown>,
+  toolContext: Context,
+): Promise<boolean> {
+  try {
+    return await tool.checkRequireConfirmation(toolArgs, toolContext)
+  } catch {
+    // The arguments do not fit the tool's schema. The tool checks them again before it does anything, and says what is wrong.
+    return false
+  }
+}
+
+function endsOnCall(contents: readonly Content[]): boolean {
+  return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+}

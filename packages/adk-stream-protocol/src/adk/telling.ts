@@ -1,0 +1,148 @@
+import type { Chunk, TextKind } from '../protocol/chunk.ts'
+import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
+import { NOTHING_STREAMED } from './translation.ts'
+
+const TAIL_LENGTH = 32
+
+/** The telling of one event: collects chunks and the state after them, and keeps parts and steps well nested (CH3, CH4). */
+export class Telling {
+  readonly chunks: Chunk[] = []
+  #state: Translation
+
+  constructor(state: Translation) {
+    this.#state = state
+  }
+
+  get state(): Translation {
+    return this.#state
+  }
+
+  note(change: Partial<Translation>): void {
+    this.#state = { ...this.#state, ...change }
+  }
+
+  /** Adds a part of its own: anything but prose and tool calls. */
+  addPart(chunk: Chunk): void {
+    this.closeText()
+    if (this.#state.step === 'closed') this.#openStep()
+    this.chunks.push(chunk)
+  }
+
+  /** Streams prose, in the open part if it is of the same kind. */
+  say(kind: TextKind, delta: string): void {
+    if (delta === '') return
+    if (this.#state.openText?.kind !== kind) this.#openText(kind)
+    const id = this.#state.openText?.id ?? ''
+    this.chunks.push({ type: `${kind}-delta`, id, delta })
+  }
+
+  closeText(): void {
+    const { openText } = this.#state
+    if (!openText) return
+    this.chunks.push({ type: `${openText.kind}-end`, id: openText.id })
+    this.note({ openText: undefined })
+  }
+
+  /** Shows a call of the model; a call told before is not shown twice. */
+  call(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
+    const { id: toolCallId, toolName, input, state } = call
+    if (this.#state.calls.has(toolCallId)) return
+    this.closeText()
+    this.#enterStep()
+    this.chunks.push(
+      { type: 'tool-input-start', toolCallId, toolName },
+      { type: 'tool-input-available', toolCallId, toolName, input },
+    )
+    this.#noteCall(toolCallId, { toolName, state })
+  }
+
+  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
+  settle(toolCallId: string, result: { output: unknown } | { errorText: string }): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.closeText()
+    this.chunks.push(
+      'errorText' in result
+        ? { type: 'tool-output-error', toolCallId, errorText: result.errorText }
+        : { type: 'tool-output-available', toolCallId, output: result.output },
+    )
+    this.#noteCall(toolCallId, { ...call, state: 'settled' })
+    this.note({ step: 'answered' })
+  }
+
+  closeStep(): void {
+    this.closeText()
+    if (this.#state.step === 'closed') return
+    this.chunks.push({ type: 'finish-step' })
+    this.note({ step: 'closed' })
+  }
+
+  /** Lets somebody else speak; streams of parallel branches are kept apart. */
+  switchTo(author: string, branch: string): void {
+    const { speaker, parked } = this.#state
+    if (speaker.author === author && speaker.branch === branch) return
+    const isNext = (other: Speaker): boolean => other.author === author && other.branch === branch
+    const next = parked.find(isNext) ?? {
+      author,
+      branch,
+      text: NOTHING_STREAMED,
+      reasoning: NOTHING_STREAMED,
+    }
+    const others = parked.filter((other) => !isNext(other))
+    const unfinished = speaker.text.length > 0 || speaker.reasoning.length > 0
+    this.closeText()
+    this.note({ speaker: next, parked: unfinished ? [...others, speaker] : others })
+    if (speaker.author !== '' && speaker.author !== author) {
+      this.addPart({ type: 'data-agent', data: { name: author } })
+    }
+  }
+
+  /** Remembers that the speaker streamed this, because the whole event will repeat it. */
+  noteStreamed(kind: TextKind, delta: string): void {
+    const { speaker } = this.#state
+    const { length, tail } = speaker[kind]
+    const streamed: Streamed = {
+      length: length + delta.length,
+      tail: (tail + delta).slice(-TAIL_LENGTH),
+    }
+    this.note({ speaker: { ...speaker, [kind]: streamed } })
+  }
+
+  /** How much of a whole text the client has already. Zero for a text that differs from what was streamed. */
+  alreadyStreamed(kind: TextKind, whole: string): number {
+    const { length, tail } = this.#state.speaker[kind]
+    return whole.length >= length && whole.slice(length - tail.length, length) === tail ? length : 0
+  }
+
+  /** The whole event has come: what is streamed next is another text. */
+  forgetStreamed(): void {
+    const { speaker } = this.#state
+    this.closeText()
+    if (speaker.text.length === 0 && speaker.reasoning.length === 0) return
+    this.note({ speaker: { ...speaker, text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED } })
+  }
+
+  #openText(kind: TextKind): void {
+    this.closeText()
+    this.#enterStep()
+    const textCount = this.#state.textCount + 1
+    const id = `${kind}-${textCount}`
+    this.chunks.push({ type: `${kind}-start`, id })
+    this.note({ textCount, openText: { kind, id } })
+  }
+
+  /** A step for what the model does: a new one if the last was answered by tools. */
+  #enterStep(): void {
+    if (this.#state.step === 'answered') this.closeStep()
+    if (this.#state.step === 'closed') this.#openStep()
+  }
+
+  #openStep(): void {
+    this.chunks.push({ type: 'start-step' })
+    this.note({ step: 'open' })
+  }
+
+  #noteCall(toolCallId: string, call: Call): void {
+    this.note({ calls: new Map(this.#state.calls).set(toolCallId, call) })
+  }
+}

@@ -1,0 +1,90 @@
+import type { Event } from '@google/adk'
+
+import type { Chunk } from '../protocol/chunk.ts'
+import { countUsage } from './count-usage.ts'
+import { isFinishReason, readFinishReason } from './finish-reason.ts'
+import { describeModelError } from './model-error.ts'
+import { Telling } from './telling.ts'
+import { translateParts } from './translate-parts.ts'
+import { translateCitations, translateGrounding } from './translate-sources.ts'
+import type { Translation } from './translation.ts'
+
+export interface TranslationOptions {
+  /** Which keys of a state delta the client may see. */
+  readonly exposeState: (key: string) => boolean
+}
+
+/**
+ * Tells one ADK event to the client: the pure heart of the bridge. In the order: who speaks, what is said and done, what it rests
+ * on, what it changed, what it cost, how it ended.
+ */
+export function translateEvent(
+  state: Translation,
+  event: Event,
+  options: TranslationOptions,
+): [Translation, Chunk[]] {
+  if (state.error) return [state, []]
+  const telling = new Telling(state)
+  if (event.author !== undefined && event.author !== 'user') {
+    telling.switchTo(event.author, event.branch ?? '')
+  }
+  translateParts(telling, event)
+  translateTranscriptions(telling, event)
+  if (event.groundingMetadata) translateGrounding(telling, event.groundingMetadata)
+  if (event.citationMetadata) translateCitations(telling, event.citationMetadata)
+  if (!event.partial) translateActions(telling, event, options)
+  noteCost(telling, event)
+  noteEnd(telling, event)
+  return [telling.state, telling.chunks]
+}
+
+function translateTranscriptions(
+  telling: Telling,
+  { inputTranscription, outputTranscription }: Event,
+): void {
+  if (inputTranscription) {
+    const { text = '', finished = false } = inputTranscription
+    const data = { text, finished }
+    telling.chunks.push({ type: 'data-input-transcription', data, transient: true })
+  }
+  if (outputTranscription) {
+    const { text = '', finished = false } = outputTranscription
+    telling.say('text', finished ? text.slice(telling.alreadyStreamed('text', text)) : text)
+    if (finished) telling.forgetStreamed()
+    else telling.noteStreamed('text', text)
+  }
+}
+
+function translateActions(telling: Telling, event: Event, options: TranslationOptions): void {
+  const { stateDelta, artifactDelta, transferToAgent } = event.actions
+  const shown = Object.entries(stateDelta).filter(([key]) => options.exposeState(key))
+  if (shown.length > 0) {
+    telling.addPart({ type: 'data-state-delta', data: { delta: Object.fromEntries(shown) } })
+  }
+  if (Object.keys(artifactDelta).length > 0) {
+    telling.addPart({ type: 'data-artifact-delta', data: { artifacts: artifactDelta } })
+  }
+  if (transferToAgent) {
+    telling.addPart({ type: 'data-agent-transfer', data: { to: transferToAgent } })
+  }
+  if (event.output !== undefined && !event.content) {
+    telling.addPart({ type: 'data-output', data: { value: event.output } })
+  }
+}
+
+function noteCost(telling: Telling, { usageMetadata, modelVersion }: Event): void {
+  if (usageMetadata) telling.note({ usage: countUsage(telling.state.usage, usageMetadata) })
+  if (modelVersion && modelVersion !== telling.state.modelVersion) telling.note({ modelVersion })
+}
+
+function noteEnd(telling: Telling, { errorCode, errorMessage, finishReason }: Event): void {
+  if (finishReason) telling.note({ finishReason: readFinishReason(finishReason) })
+  if (!errorCode) return
+  // ADK marks every answer that ends otherwise than by STOP as an error. What was said of it still stands, so only an answer
+  // without a word is one for the person who reads it.
+  if (isFinishReason(errorCode) && (errorCode === 'MAX_TOKENS' || telling.state.textCount > 0)) {
+    telling.note({ finishReason: readFinishReason(errorCode) })
+  } else {
+    telling.note({ error: describeModelError(errorCode, errorMessage) })
+  }
+}

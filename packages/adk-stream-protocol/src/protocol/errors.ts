@@ -1,0 +1,64 @@
+/**
+ * Every error that leaves the server, with its HTTP status and the sentence a stranger may read (ER1). Codes of the `model-`
+ * family travel inside a stream that has already begun; their status is what a request would have got.
+ */
+const ERRORS = {
+  'malformed-json': [400, 'The body is not valid JSON. Send UTF-8 JSON.'],
+  'bad-request': [400, 'The request does not have the expected shape.'],
+  unauthenticated: [401, 'Sign in, or send valid credentials, and try again.'],
+  'forbidden-origin': [403, 'Requests from this origin are not allowed.'],
+  'not-found': [404, 'There is nothing at this address.'],
+  'method-not-allowed': [405, 'This address does not answer to this method.'],
+  'turn-running': [409, 'An answer is still being written in this chat. Wait for it, or stop it.'],
+  'nothing-new': [409, 'The request holds nothing new to answer. Send a message of the user last.'],
+  'not-rewindable': [409, 'This chat cannot be taken back to an earlier message.'],
+  'too-large': [413, 'The request is too large. Send less.'],
+  'unsupported-media-type': [415, 'Send the body as application/json.'],
+  'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],
+  internal: [500, 'Something went wrong on the server. Try again.'],
+  unavailable: [503, 'The server is not ready to answer. Try again in a moment.'],
+  'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],
+  'model-unavailable': [503, 'The model cannot be reached right now. Try again in a moment.'],
+  'model-refused': [502, 'The model refused the request.'],
+  'model-blocked': [422, 'The model declined to answer this.'],
+  'model-interrupted': [502, 'The connection to the model broke in mid-answer. Try again.'],
+  'unknown-tool': [502, 'The model asked for a tool that does not exist. Try again.'],
+} as const satisfies Record<string, readonly [status: number, message: string]>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface ProtocolErrorOptions {
+  /** A sentence for the client in place of the code's own. It must hold nothing secret. */
+  readonly message?: string
+  readonly retryAfterSeconds?: number
+  /** What really happened; never leaves the server. */
+  readonly cause?: unknown
+}
+
+/** An error that may be told to a client: a code and a neutral sentence. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, options: ProtocolErrorOptions = {}) {
+    super(options.message ?? ERRORS[code][1], { cause: options.cause })
+    this.code = code
+    this.status = ERRORS[code][0]
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+
+  /** The body that the client gets. */
+  toJSON(): { error: { code: ErrorCode; message: string; retryAfterSeconds?: number } } {
+    const { code, message, retryAfterSeconds } = this
+    return {
+      error: { code, message, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) },
+    }
+  }
+}
+
+/** What a client may know of any thrown thing: a {@link ProtocolError} as it is, all else as `internal`. */
+export function toProtocolError(thrown: unknown): ProtocolError {
+  return thrown instanceof ProtocolError ? thrown : new ProtocolError('internal', { cause: thrown })
+}

@@ -1,0 +1,110 @@
+import type { Chunk, DataChunk } from './chunk.ts'
+import type { Message, MessageMetadata, MessagePart, ToolPart } from './message.ts'
+
+/** The message that a client has after these chunks: what the AI SDK's `readUIMessageStream` makes of them (CH6). */
+export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
+  const message: Message = { id, role: 'assistant', parts: [] }
+  for (const chunk of chunks) foldChunk(message, chunk)
+  return message
+}
+
+function foldChunk(message: Message, chunk: Chunk): void {
+  if (isData(chunk)) foldData(message, chunk)
+  else if ('toolCallId' in chunk) foldTool(message, chunk)
+  else if ('messageMetadata' in chunk) mergeMetadata(message, chunk.messageMetadata)
+  else foldPart(message, chunk)
+}
+
+type PartChunk = Exclude<Chunk, DataChunk | ToolChunk | { messageMetadata: MessageMetadata }>
+
+function foldPart(message: Message, chunk: PartChunk): void {
+  switch (chunk.type) {
+    case 'start-step':
+      message.parts.push({ type: 'step-start' })
+      return
+    case 'text-start':
+    case 'reasoning-start':
+      message.parts.push({ type: proseKind(chunk.type), text: '', state: 'streaming' })
+      return
+    case 'text-delta':
+    case 'reasoning-delta':
+      editProse(message, chunk.type, (part) => (part.text += chunk.delta))
+      return
+    case 'text-end':
+    case 'reasoning-end':
+      editProse(message, chunk.type, (part) => (part.state = 'done'))
+      return
+    case 'file':
+    case 'source-url':
+    case 'source-document':
+      message.parts.push({ ...chunk })
+      return
+    case 'start':
+    case 'finish-step':
+    case 'abort':
+    case 'error':
+  }
+}
+
+function isData(chunk: Chunk): chunk is DataChunk {
+  return chunk.type.startsWith('data-')
+}
+
+type ProsePart = Extract<MessagePart, { type: 'text' | 'reasoning' }>
+
+function proseKind(type: string): ProsePart['type'] {
+  return type.startsWith('text') ? 'text' : 'reasoning'
+}
+
+// Chunks of one message are well nested: the last part of a kind is the open one.
+function editProse(message: Message, type: string, edit: (part: ProsePart) => void): void {
+  const kind = proseKind(type)
+  const part = message.parts.findLast(
+    (candidate): candidate is ProsePart => candidate.type === kind,
+  )
+  if (part) edit(part)
+}
+
+type ToolChunk = Extract<Chunk, { toolCallId: string }>
+
+function foldTool(message: Message, chunk: ToolChunk): void {
+  const { toolCallId } = chunk
+  const index = message.parts.findIndex(
+    (part) => isToolPart(part) && part.toolCallId === toolCallId,
+  )
+  const known = message.parts[index]
+  const input = known && 'input' in known ? known.input : undefined
+  if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
+    const type = `tool-${chunk.toolName}` as const
+    const part: ToolPart =
+      chunk.type === 'tool-input-start'
+        ? { type, toolCallId, state: 'input-streaming' }
+        : { type, toolCallId, state: 'input-available', input: chunk.input }
+    message.parts.splice(index < 0 ? message.parts.length : index, index < 0 ? 0 : 1, part)
+    return
+  }
+  if (known === undefined || !isToolPart(known)) return
+  const { type } = known
+  message.parts[index] =
+    chunk.type === 'tool-output-available'
+      ? { type, toolCallId, state: 'output-available', input, output: chunk.output }
+      : { type, toolCallId, state: 'output-error', input, errorText: chunk.errorText }
+}
+
+function isToolPart(part: MessagePart): part is ToolPart {
+  return 'toolCallId' in part
+}
+
+function foldData(message: Message, { type, id, data, transient }: DataChunk): void {
+  if (transient) return
+  const index = message.parts.findIndex(
+    (part) => part.type === type && id !== undefined && 'id' in part && part.id === id,
+  )
+  const part = { type, data, ...(id !== undefined && { id }) }
+  if (index < 0) message.parts.push(part)
+  else message.parts[index] = part
+}
+
+function mergeMetadata(message: Message, metadata: MessageMetadata | undefined): void {
+  if (metadata) message.metadata = { ...message.metadata, ...metadata }
+}

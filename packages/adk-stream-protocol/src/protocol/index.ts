@@ -1,0 +1,16 @@
+export type { Chunk, DataChunk, FinishReason } from './chunk.ts'
+export { serialiseChunk } from './chunk.ts'
+export type { ErrorCode } from './errors.ts'
+export { ProtocolError } from './errors.ts'
+export { foldChunks } from './fold-chunks.ts'
+export type {
+  Citation,
+  DataParts,
+  Message,
+  MessageMetadata,
+  MessagePart,
+  ToolPart,
+  TurnError,
+  Usage,
+} from './message.ts'
+export type { MessageLimits, StreamRequest, UserMessage, UserPart } from './stream-request.ts'

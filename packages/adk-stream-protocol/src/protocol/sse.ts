@@ -1,0 +1,20 @@
+/** The headers of a UI message stream, as the AI SDK's own server sends them. */
+export const SSE_HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  connection: 'keep-alive',
+  'x-vercel-ai-ui-message-stream': 'v1',
+  // Proxies such as nginx hold a response back until a buffer is full unless told otherwise.
+  'x-accel-buffering': 'no',
+} as const
+
+/** One JSON text as an SSE event. JSON never holds a raw line break, so one `data:` line is enough (SS2). */
+export function sseFrame(json: string): string {
+  return `data: ${json}\n\n`
+}
+
+/** The end mark that AI SDK servers send; clients end at the end of the body. */
+export const SSE_DONE = 'data: [DONE]\n\n'
+
+/** A comment that keeps proxies from closing a quiet stream; clients ignore it. */
+export const SSE_KEEP_ALIVE = ': keep-alive\n\n'

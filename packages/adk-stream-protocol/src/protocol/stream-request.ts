@@ -1,0 +1,171 @@
+import { z } from 'zod'
+
+import { ProtocolError } from './errors.ts'
+
+/** What one request may hold. */
+export interface MessageLimits {
+  /** Default 1,000: the AI SDK uploads the whole history with every message. */
+  readonly maxMessages: number
+  /** Parts of the newest message. Default 64. */
+  readonly maxParts: number
+  /** Characters of text in the newest message. Default 200,000. */
+  readonly maxTextLength: number
+  /** Decoded bytes of one file. Default 5 MiB. */
+  readonly maxFileBytes: number
+  /** Media types of files, exact or with a trailing `/*`. Default: common images, audio, PDF and plain text. */
+  readonly fileTypes: readonly string[]
+}
+
+/** The newest message of the user: all that the server reads of a conversation a client sends (RQ1). */
+export interface UserMessage {
+  readonly id: string | undefined
+  readonly parts: readonly UserPart[]
+}
+
+export type UserPart =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'file'
+      readonly mediaType: string
+      readonly data: string
+      readonly filename?: string
+    }
+
+export interface StreamRequest {
+  readonly chatId: string
+  readonly message: UserMessage
+  /**
+   * Whether the message takes the place of the stored one with its id, and of all that followed: the AI SDK's
+   * `regenerate()` and `sendMessage({ messageId })`.
+   */
+  readonly replaces: boolean
+}
+
+/** Ids travel in paths, logs and databases, so they are short and plain. */
+export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
+  message: 'A chat id has 1 to 128 letters, digits or . _ ~ : - characters.',
+})
+
+const Body = z.object({
+  // `id` is what the AI SDK sends, `chatId` what clients of the earlier system send.
+  id: ChatId.optional(),
+  chatId: ChatId.optional(),
+  messages: z.array(z.unknown()).min(1, 'messages is empty.'),
+  trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
+  messageId: z.string().max(128).nullish(),
+})
+
+const RawPart = z.looseObject({ type: z.string().max(128) })
+const RawMessage = z.object({
+  id: z.string().max(128).optional(),
+  role: z.string(),
+  parts: z.array(RawPart).optional(),
+  content: z.union([z.string(), z.array(RawPart)]).optional(),
+})
+
+const TextPart = z.object({ text: z.string() })
+const FilePart = z.object({
+  mediaType: z.string().max(128),
+  url: z.string(),
+  filename: z.string().max(256).optional(),
+})
+
+/** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
+export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
+  const { id, chatId = id, messages, trigger, messageId } = parse(Body, body, '')
+  if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
+  if (messages.length > limits.maxMessages) {
+    throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
+  }
+  const last = parse(RawMessage, messages.at(-1), 'the newest message')
+  if (last.role !== 'user') throw new ProtocolError('nothing-new')
+  return {
+    chatId,
+    message: { id: last.id, parts: readParts(last, limits) },
+    replaces: trigger === 'regenerate-message' || messageId === last.id,
+  }
+}
+
+function readParts(message: z.infer<typeof RawMessage>, limits: MessageLimits): UserPart[] {
+  const raw = message.parts ?? message.content ?? []
+  if (typeof raw === 'string') return [readText({ text: raw }, limits)]
+  if (raw.length > limits.maxParts) {
+    throw badRequest(`The newest message has more than ${limits.maxParts} parts.`)
+  }
+  const parts = raw.flatMap((part) => readPart(part, limits))
+  const length = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0)
+  if (length > limits.maxTextLength) throw tooLong(limits)
+  if (parts.length === 0) throw badRequest('The newest message is empty. Send text or a file.')
+  return parts
+}
+
+function readPart(part: z.infer<typeof RawPart>, limits: MessageLimits): UserPart[] {
+  if (part.type === 'text') return [readText(part, limits)]
+  if (part.type === 'file') return [readFile(part, limits)]
+  // RQ4: application data of the page is not addressed to the agent.
+  if (part.type.startsWith('data-')) return []
+  throw badRequest(`A user message cannot hold a part of type ${JSON.stringify(part.type)}.`)
+}
+
+function readText(part: unknown, limits: MessageLimits): UserPart {
+  const { text } = parse(TextPart, part, 'a text part')
+  if (text.length > limits.maxTextLength) throw tooLong(limits)
+  if (text.trim() === '') throw badRequest('The newest message has an empty text.')
+  // A lone surrogate cannot be written as UTF-8; the model would see another text than the record.
+  return { type: 'text', text: text.toWellFormed() }
+}
+
+const DATA_URL = /^data:[^,;]*;base64,/
+
+function readFile(part: unknown, limits: MessageLimits): UserPart {
+  const { mediaType, url, filename } = parse(FilePart, part, 'a file part')
+  const type = mediaType.toLowerCase()
+  const allowed = limits.fileTypes.some((pattern) =>
+    pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type,
+  )
+  if (!allowed) {
+    throw badRequest(
+      `Files of type ${JSON.stringify(mediaType)} are not accepted. Accepted: ${limits.fileTypes.join(', ')}.`,
+    )
+  }
+  const head = DATA_URL.exec(url.slice(0, 256))?.[0]
+  if (head === undefined) {
+    throw badRequest(
+      'A file must be sent whole, as a data: URL with base64. Links are not fetched.',
+    )
+  }
+  const data = url.slice(head.length)
+  if (Math.floor((data.length * 3) / 4) > limits.maxFileBytes) {
+    throw new ProtocolError('too-large', {
+      message: `A file is larger than ${limits.maxFileBytes} bytes. Send a smaller one.`,
+    })
+  }
+  if (!isBase64(data)) throw badRequest('The data: URL of a file does not hold valid base64.')
+  return { type: 'file', mediaType: type, data, ...(filename !== undefined && { filename }) }
+}
+
+function isBase64(text: string): boolean {
+  return text.length > 0 && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)
+}
+
+function parse<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  what: string,
+): z.infer<Schema> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const path = [what, ...(issue?.path ?? [])].filter((step) => step !== '').join('.')
+  throw badRequest(`${path === '' ? 'The body' : path}: ${issue?.message ?? 'unexpected shape'}`)
+}
+
+function badRequest(message: string): ProtocolError {
+  return new ProtocolError('bad-request', { message })
+}
+
+function tooLong(limits: MessageLimits): ProtocolError {
+  return new ProtocolError('too-large', {
+    message: `The newest message is longer than ${limits.maxTextLength} characters. Send less.`,
+  })
+}

@@ -1,0 +1,44 @@
+import type { Turn } from '../turns/turn.ts'
+
+/** One HTTP request, whichever host it came through. */
+export interface Exchange {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Headers
+  /** The body, which is refused when it is larger than allowed. */
+  readonly readBody: (maxBytes: number) => Promise<Uint8Array>
+}
+
+/** The answer to an exchange; the host writes it. */
+export type Reply =
+  | {
+      readonly type: 'json'
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      /** Nothing for a status without a body. */
+      readonly body: unknown
+    }
+  | {
+      readonly type: 'turn'
+      readonly turn: Turn
+      readonly headers: Readonly<Record<string, string>>
+    }
+
+/** A reply without content, or with JSON. */
+export function reply(status: number, body?: unknown): Reply {
+  return { type: 'json', status, headers: {}, body }
+}
+
+/** What every JSON reply carries: its type is not to be guessed, and nobody keeps a copy. */
+export const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+} as const
+
+/** The same reply with more headers. */
+export function withHeaders<R extends Reply>(
+  answer: R,
+  headers: Readonly<Record<string, string>>,
+): R {
+  return { ...answer, headers: { ...answer.headers, ...headers } }
+}

@@ -1,0 +1,25 @@
+import { readBody } from '../transport/read-body.ts'
+import { streamToWeb } from '../transport/web-sse.ts'
+import { SECURITY_HEADERS } from './exchange.ts'
+import type { FrontDoor } from './front-door.ts'
+
+/** Answers a web `Request`. */
+export async function answerFetch(
+  request: Request,
+  door: FrontDoor,
+  { keepAliveMs }: { keepAliveMs: number },
+): Promise<Response> {
+  const answer = await door.respond({
+    method: request.method,
+    url: new URL(request.url),
+    headers: request.headers,
+    readBody: (maxBytes) => readBody(request.body ?? [], maxBytes),
+  })
+  if (answer.type === 'turn')
+    return streamToWeb(answer.turn, request, { keepAliveMs, headers: answer.headers })
+  const { status, body } = answer
+  const headers = new Headers({ ...SECURITY_HEADERS, ...answer.headers })
+  return body === undefined
+    ? new Response(null, { status, headers })
+    : Response.json(body, { status, headers })
+}

@@ -1,0 +1,94 @@
+import type { BaseSessionService, RunnerConfig } from '@google/adk'
+
+import type { Chunk } from '../protocol/chunk.ts'
+import type { MessageLimits } from '../protocol/stream-request.ts'
+import type { Store } from '../store/store.ts'
+import type { AgentServices } from './agent-host.ts'
+import type { Authenticate } from './authenticate.ts'
+
+export interface BridgeOptions extends AgentServices {
+  /** The agent to put in front of people: an ADK agent, or a workflow. */
+  readonly agent: NonNullable<RunnerConfig['agent']>
+  /** ADK's name for the application; part of every session's key. Default `adk-stream-protocol`. */
+  readonly appName?: string
+  /** Where conversations live. Default: SQLite in memory, gone with the process. */
+  readonly store?: Store | Promise<Store>
+  /** Another ADK session service in place of the store's own. */
+  readonly sessionService?: BaseSessionService
+  /** Who is asking. Default: every browser is its own principal, by a signed cookie. */
+  readonly authenticate?: Authenticate
+  /** Origins of pages, beside the server's own, that may use it. Default none. */
+  readonly allowedOrigins?: readonly string[]
+  /** The path below which the bridge is mounted, where the host does not strip it. Default none. */
+  readonly basePath?: string
+  /**
+   * How long a turn goes on after its last reader has left, in ms. Default 0: a client that leaves, or calls `stop()`, stops the
+   * model at once. With more, a client may lose its connection or reload the page and resume; then stop by
+   * `POST /chats/:chatId/stop`.
+   */
+  readonly disconnectGraceMs?: number
+  /** What happens to a message that comes while the chat's answer is being written and read. Default `refuse`, with 409. */
+  readonly whileRunning?: 'refuse' | 'queue'
+  /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */
+  readonly exposeState?: (key: string) => boolean
+  readonly limits?: Partial<BridgeLimits>
+  /** Hears of every error that clients are told only in general. Default: nobody. */
+  readonly onError?: (error: unknown) => void
+  /** Sees every chunk of every turn. */
+  readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
+}
+
+export interface TurnInfo {
+  readonly chatId: string
+  readonly principalId: string
+  readonly messageId: string
+}
+
+export interface BridgeLimits extends MessageLimits {
+  /** Bytes of a request body. Default 8 MiB. */
+  readonly maxBodyBytes: number
+  /** Answers being written at once for one principal. Default 16. */
+  readonly maxTurnsPerPrincipal: number
+  /** Messages that wait in one chat when `whileRunning` is `queue`. Default 8. */
+  readonly maxQueued: number
+  /** How far a reader may fall behind another one before it is let go, in characters. Default 1 Mi. */
+  readonly maxLag: number
+  /** How long a reader may take nothing before it is let go, in ms. Default 30,000. */
+  readonly stallTimeoutMs: number
+  /** How much of a running turn is kept for those who resume, in characters. Default 8 Mi. */
+  readonly maxReplay: number
+  /** Silence after which a comment keeps a stream alive, in ms. Default 15,000. */
+  readonly keepAliveMs: number
+}
+
+const MEBI = 1_048_576
+
+export const DEFAULT_LIMITS: BridgeLimits = {
+  maxBodyBytes: 8 * MEBI,
+  maxMessages: 1_000,
+  maxParts: 64,
+  maxTextLength: 200_000,
+  maxFileBytes: 5 * MEBI,
+  fileTypes: [
+    'image/png',
+    'image/jpeg',
+    'image/webp',
+    'image/gif',
+    'image/heic',
+    'image/heif',
+    'audio/*',
+    'application/pdf',
+    'text/plain',
+  ],
+  maxTurnsPerPrincipal: 16,
+  maxQueued: 8,
+  maxLag: MEBI,
+  stallTimeoutMs: 30_000,
+  maxReplay: 8 * MEBI,
+  keepAliveMs: 15_000,
+}
+
+/** A key of the session alone: not of the application, not of the user across chats, not of one run. */
+export function isSessionScoped(key: string): boolean {
+  return !/^(?:app|user|temp):/.test(key)
+}

@@ -1,0 +1,124 @@
+import type { Event } from '@google/adk'
+
+import { finishTranslation } from '../adk/finish-translation.ts'
+import type { TranslationOptions } from '../adk/translate-event.ts'
+import { translateEvent } from '../adk/translate-event.ts'
+import { beginTranslation } from '../adk/translation.ts'
+import type { Chunk } from '../protocol/chunk.ts'
+import { toProtocolError } from '../protocol/errors.ts'
+import type { Turn } from './turn.ts'
+
+export interface RunTurnOptions extends TranslationOptions {
+  /** Sees every chunk as it is told. */
+  readonly onChunk: ((chunk: Chunk) => void) | undefined
+  readonly onError: (error: unknown) => void
+}
+
+/** How a run ended, and what of it ADK has not stored. */
+export interface RunOutcome {
+  readonly end: 'completed' | 'stopped' | 'failed'
+  /** Text that was streamed after the last event that ADK stored. */
+  readonly unstored: {
+    readonly text: string
+    readonly author: string
+    readonly invocationId: string
+  }
+}
+
+/** How long a stopped run may take to come to its end before the turn ends without it: a tool need not heed the signal. */
+const ABANDON_AFTER_MS = 1_000
+
+/** Drives a run of the agent and tells its events to the turn. Never throws: what goes wrong is told, and reported. */
+export async function runTurn(
+  turn: Turn,
+  events: AsyncIterable<Event>,
+  options: RunTurnOptions,
+): Promise<RunOutcome> {
+  const telling = new TurnTelling(turn, options)
+  telling.append({ type: 'start', messageId: turn.messageId })
+  const abandonment = waitForAbandonment(turn.signal)
+  try {
+    await Promise.race([telling.follow(events), abandonment.promise])
+  } catch (thrown) {
+    if (!turn.signal.aborted) telling.fail(thrown)
+  } finally {
+    abandonment.cancel()
+  }
+  return telling.finish()
+}
+
+class TurnTelling {
+  readonly #turn: Turn
+  readonly #options: RunTurnOptions
+  #state = beginTranslation()
+  #unstoredTexts: string[] = []
+  #author = ''
+  #invocationId = ''
+  #over = false
+
+  constructor(turn: Turn, options: RunTurnOptions) {
+    this.#turn = turn
+    this.#options = options
+  }
+
+  async follow(events: AsyncIterable<Event>): Promise<void> {
+    const { signal, log } = this.#turn
+    for await (const event of events) {
+      // The world may have changed while the run was thinking: the turn was stopped, or ended without it.
+      if (this.#over || signal.aborted) return
+      this.#tell(event)
+      // ADK goes on after some errors, and repeats them; the client has stopped reading.
+      if (this.#state.error) return
+      if (log.congested) await log.room()
+    }
+  }
+
+  append(chunk: Chunk): void {
+    this.#turn.log.append(chunk)
+    this.#options.onChunk?.(chunk)
+  }
+
+  fail(thrown: unknown): void {
+    this.#options.onError(thrown)
+    this.#state = { ...this.#state, error: toProtocolError(thrown).toJSON().error }
+  }
+
+  finish(): RunOutcome {
+    this.#over = true
+    const stopped = this.#turn.signal.aborted
+    const unstored = {
+      text: this.#unstoredTexts.map((id) => this.#turn.log.textOf(id)).join(''),
+      author: this.#author,
+      invocationId: this.#invocationId,
+    }
+    const end = stopped ? 'stopped' : 'completed'
+    for (const chunk of finishTranslation(this.#state, end)) this.append(chunk)
+    this.#turn.log.end()
+    return { end: this.#state.error ? 'failed' : end, unstored }
+  }
+
+  #tell(event: Event): void {
+    const [state, chunks] = translateEvent(this.#state, event, this.#options)
+    this.#state = state
+    this.#author = event.author ?? this.#author
+    this.#invocationId = event.invocationId
+    if (!event.partial) this.#unstoredTexts = []
+    for (const chunk of chunks) {
+      if (chunk.type === 'text-start' && event.partial) this.#unstoredTexts.push(chunk.id)
+      this.append(chunk)
+    }
+  }
+}
+
+function waitForAbandonment(signal: AbortSignal): { promise: Promise<void>; cancel: () => void } {
+  const settled = new AbortController()
+  const promise = new Promise<void>((resolve) => {
+    const giveTime = (): void => {
+      const timer = setTimeout(resolve, ABANDON_AFTER_MS)
+      settled.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+    }
+    if (signal.aborted) giveTime()
+    else signal.addEventListener('abort', giveTime, { once: true, signal: settled.signal })
+  })
+  return { promise, cancel: () => settled.abort() }
+}

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { ProtocolError } from '../protocol/errors.ts'
+import type { TurnOptions } from './turn.ts'
+import { Turn } from './turn.ts'
+
+export interface TurnsOptions extends TurnOptions {
+  /** What happens to a message that arrives while an answer is being written and read. */
+  readonly whileRunning: 'refuse' | 'queue'
+  readonly maxTurnsPerPrincipal: number
+  /** Messages that may wait in one chat when `whileRunning` is `queue`. */
+  readonly maxQueued: number
+}
+
+/** Whose chat it is: the unit of ownership and of order. */
+export interface ChatKey {
+  readonly principalId: string
+  readonly chatId: string
+}
+
+/** How long a new message waits for the readers of the running turn to turn out gone, before it counts as a second message. */
+const LEAVING_MS = 250
+
+/** The running turns: one per chat at a time. */
+export class Turns {
+  readonly #options: TurnsOptions
+  readonly #running = new Map<string, Turn>()
+  readonly #perPrincipal = new Map<string, number>()
+  readonly #queued = new Map<string, number>()
+  #closed = false
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+  }
+
+  running(chat: ChatKey): Turn | undefined {
+    const turn = this.#running.get(keyOf(chat))
+    return turn?.log.ended ? undefined : turn
+  }
+
+  /** Begins a turn when the chat is free for it. `run` does the work and must not throw; the chat is taken until it resolves. */
+  async begin(chat: ChatKey, messageId: string, run: (turn: Turn) => Promise<void>): Promise<Turn> {
+    const key = keyOf(chat)
+    while (this.#running.has(key)) await this.#waitFor(key)
+    if (this.#closed) throw new ProtocolError('unavailable')
+    const count = this.#perPrincipal.get(chat.principalId) ?? 0
+    if (count >= this.#options.maxTurnsPerPrincipal) {
+      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    }
+    const turn = new Turn(messageId, this.#options)
+    this.#running.set(key, turn)
+    this.#perPrincipal.set(chat.principalId, count + 1)
+    void run(turn).finally(() => {
+      this.#running.delete(key)
+      this.#release(chat.principalId)
+      turn.settle()
+    })
+    return turn
+  }
+
+  /** Stops the turn of a chat, if one runs, and waits until the chat is free. */
+  async stop(chat: ChatKey): Promise<void> {
+    const turn = this.#running.get(keyOf(chat))
+    turn?.stop()
+    await turn?.settled
+  }
+
+  /** Stops all turns and takes no new ones. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const turns = [...this.#running.values()]
+    for (const turn of turns) turn.stop()
+    await Promise.all(turns.map((turn) => turn.settled))
+  }
+
+  async #waitFor(key: string): Promise<void> {
+    const turn = this.#running.get(key)
+    if (!turn) return
+    if (turn.log.ended || turn.signal.aborted) return turn.settled
+    // TU6: nobody reads the running answer any more and the person has moved on.
+    if (turn.log.watched)
+      await Promise.race([turn.settled, delay(LEAVING_MS, undefined, { ref: false })])
+    if (!turn.log.watched) {
+      turn.stop()
+      return turn.settled
+    }
+    if (this.#options.whileRunning === 'refuse') throw new ProtocolError('turn-running')
+    await this.#queue(key, turn)
+  }
+
+  async #queue(key: string, turn: Turn): Promise<void> {
+    const queued = this.#queued.get(key) ?? 0
+    if (queued >= this.#options.maxQueued) throw new ProtocolError('turn-running')
+    this.#queued.set(key, queued + 1)
+    try {
+      await turn.settled
+    } finally {
+      const left = (this.#queued.get(key) ?? 1) - 1
+      if (left > 0) this.#queued.set(key, left)
+      else this.#queued.delete(key)
+    }
+  }
+
+  #release(principalId: string): void {
+    const count = (this.#perPrincipal.get(principalId) ?? 1) - 1
+    if (count > 0) this.#perPrincipal.set(principalId, count)
+    else this.#perPrincipal.delete(principalId)
+  }
+}
+
+// A chat id holds no slash, so the key is unambiguous.
+function keyOf({ principalId, chatId }: ChatKey): string {
+  return `${chatId}/${principalId}`
+}

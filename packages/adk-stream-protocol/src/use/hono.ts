@@ -1,0 +1,8 @@
+import type { Bridge } from '../server/create-bridge.ts'
+
+/** The bridge as a Hono handler: `app.all('/api/agent/*', toHonoHandler(bridge))`, with `basePath: '/api/agent'`. */
+export function toHonoHandler(
+  bridge: Bridge,
+): (context: { req: { raw: Request } }) => Promise<Response> {
+  return (context) => bridge.fetch(context.req.raw)
+}
