@@ -16,13 +16,19 @@ export function describeModelError(errorCode: string, errorMessage = ''): TurnEr
 }
 
 function classify(errorCode: string, errorMessage: string): ErrorCode {
-  const status = Number(errorCode)
+  const status = readStatus(errorCode, errorMessage)
   if (status === 429) return 'model-rate-limited'
   if (status === 408 || status >= 500) return 'model-unavailable'
   if (status >= 400) return 'model-refused'
   // Anything else that is not ADK's own catch-all is the reason why Gemini gave no candidate.
   if (errorCode !== 'UNKNOWN_ERROR') return 'model-blocked'
   return CAUSES.find(([words]) => words.test(errorMessage))?.[1] ?? 'internal'
+}
+
+// An error inside an open stream reaches ADK as words around Gemini's JSON, so ADK finds no code in it.
+function readStatus(errorCode: string, errorMessage: string): number {
+  const embedded = /"code":\s*(\d{3})\b/.exec(errorMessage)?.[1]
+  return Number(errorCode === 'UNKNOWN_ERROR' ? embedded : errorCode)
 }
 
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -32,8 +38,9 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/Incomplete JSON segment|Unexpected end of JSON/, 'model-interrupted'],
 ]
 
-// Gemini ends the message of a 429 with "Please retry in 34.07s."; the RetryInfo beside it does not reach ADK's event.
+// Gemini ends the message of a 429 with "Please retry in 34.07s."; its RetryInfo reaches ADK's event only from an open stream.
 function readRetryDelay(message: string): number | undefined {
-  const seconds = /retry in ([\d.]+)\s?s/.exec(message)?.[1]
+  const found = /retry in ([\d.]+)\s?s/.exec(message) ?? /"retryDelay":\s*"([\d.]+)s"/.exec(message)
+  const seconds = found?.[1]
   return seconds === undefined ? undefined : Math.ceil(Number(seconds))
 }

@@ -47,7 +47,7 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   if (events.length === 0 || messageId === options.unfinished) return [userMessage]
   const chunks: Chunk[] = []
   let state = beginTranslation()
-  for (const event of events) {
+  for (const event of errorsLast(events)) {
     const [next, told] = translateEvent(state, event, options)
     state = next
     chunks.push(...told)
@@ -55,4 +55,10 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   const stopped = events.some((event) => event.interrupted)
   chunks.push(...finishTranslation(state, stopped ? 'stopped' : 'completed'))
   return [userMessage, foldChunks(messageId, chunks)]
+}
+
+// What was streamed before a failure is stored after it, but was told first.
+function errorsLast(events: readonly Event[]): Event[] {
+  const isError = (event: Event): boolean => event.errorCode !== undefined && !event.content
+  return [...events.filter((event) => !isError(event)), ...events.filter(isError)]
 }

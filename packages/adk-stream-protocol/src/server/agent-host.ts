@@ -92,9 +92,8 @@ export class AgentHost {
     if (end === 'completed') return
     const session = await this.#sessions.getSession(this.#key(chat))
     if (!session) return
-    if (end === 'stopped' && unstored.invocationId !== '') {
-      await keepPartialAnswer(this.#sessions, session, unstored)
-    }
+    const marks = end === 'stopped' && unstored.invocationId !== ''
+    if (marks || unstored.text !== '') await keepPartialAnswer(this.#sessions, session, unstored)
     await answerDanglingCalls(this.#sessions, session)
   }
 
