@@ -142,6 +142,8 @@ test.each([
   ['GET', '/v1beta/files'],
   ['POST', `/v1beta/models/${MODEL}:embedContent`],
   ['POST', '/v2/models'],
+  ['GET', '/%E0%A4%A?key=%'],
+  ['POST', '/v1beta/models/%E0%A4%A:stop'],
   ['DELETE', `/v1beta/models/${MODEL}`],
 ])('[EM27] %s %s is answered with what there is instead', async (method, path) => {
   await using emulator = await startEmulator()

@@ -57,14 +57,17 @@ async function receive(request: IncomingMessage): Promise<Arrived> {
 function watchClient({ world, response }: Exchange, entry: RequestEntry): AbortController {
   const started = performance.now()
   const client = new AbortController()
-  response.once('close', () => {
+  const settle = () => {
     entry.aborted = !response.writableFinished && !entry.cut
     client.abort()
     entry.end()
     const outcome = entry.aborted ? 'client went away' : `${entry.chunksSent} chunks`
     const ms = Math.round(performance.now() - started)
     world.log(`${entry.method} ${entry.model} ${entry.status} (${outcome}, ${ms} ms)`)
-  })
+  }
+  // It may have gone away in the middle of its own request.
+  if (response.destroyed) settle()
+  else response.once('close', settle)
   return client
 }
 

@@ -33,6 +33,7 @@ export async function playSteps(steps: readonly Step[], stage: Stage): Promise<v
         break
       case 'pause':
       case 'wait':
+        await reply.flush()
         await passTime(step, stage)
         break
       case 'fail':

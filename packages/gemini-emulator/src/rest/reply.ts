@@ -11,6 +11,8 @@ export class Reply {
   readonly form: Form
   readonly #response: ServerResponse
   readonly #entry: RequestEntry
+  /** Messages of the stream that are not written yet. */
+  #unwritten = ''
 
   constructor(response: ServerResponse, entry: RequestEntry, form: Form) {
     this.#response = response
@@ -29,17 +31,27 @@ export class Reply {
     this.#response.end(json)
   }
 
-  /** One message of the stream; the promise, if there is one, resolves when the client has caught up. */
+  /**
+   * One message of the stream; the promise, if there is one, resolves when the client has caught up. Messages that follow
+   * without a pause share a write, which Node's chunked encoding makes several times cheaper: `flush` before waiting.
+   */
   chunk(json: string): Promise<void> | undefined {
-    const framed = this.#frame(json)
+    this.#unwritten += this.#frame(json)
     if (!this.started) this.#head(200, CONTENT_TYPES[this.form])
     this.#entry.chunksSent += 1
-    return this.#response.write(framed) ? undefined : this.#drained()
+    return this.#unwritten.length < WRITE_SIZE ? undefined : this.flush()
+  }
+
+  flush(): Promise<void> | undefined {
+    if (!this.#unwritten) return undefined
+    const text = this.#unwritten
+    this.#unwritten = ''
+    return this.#response.write(text) ? undefined : this.#drained()
   }
 
   endStream(): void {
-    if (this.form !== 'array') this.#response.end()
-    else if (this.started) this.#response.end(']\n')
+    if (this.form !== 'array') this.#response.end(this.#unwritten)
+    else if (this.started) this.#response.end(`${this.#unwritten}]\n`)
     else this.body('[]\n')
   }
 
@@ -60,8 +72,11 @@ export class Reply {
 
   /** Cuts the connection once everything written so far is on its way. */
   async cut(): Promise<void> {
-    if (this.started)
-      await new Promise<void>((resolve) => this.#response.write('', () => resolve()))
+    if (this.started) {
+      await new Promise<void>((resolve) => {
+        this.#response.write(this.#unwritten, () => resolve())
+      })
+    }
     this.#entry.cut = true
     this.#response.destroy()
   }
@@ -89,6 +104,8 @@ export class Reply {
     })
   }
 }
+
+const WRITE_SIZE = 16 * 1024
 
 const CONTENT_TYPES: Readonly<Record<Form, string>> = {
   json: 'application/json; charset=UTF-8',

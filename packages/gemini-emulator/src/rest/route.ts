@@ -23,11 +23,10 @@ export type Method =
 
 export function readRoute(httpMethod: string, address: string): Route {
   // A base URL that ends in a slash gives two of them.
-  const url = new URL(address.replace(/^\/+/, '/'), 'http://emulator')
-  const query = new URLSearchParams(url.search)
-  if (url.searchParams.has('key')) url.searchParams.set('key', '[redacted]')
-  const path = decodeURI(`${url.pathname}${url.search}`)
-  const match = ADDRESS.exec(url.pathname)
+  const [pathname = '', search = ''] = address.replace(/^\/+/, '/').split(/\?(.*)/s)
+  const query = new URLSearchParams(search)
+  const path = address.replace(/([?&]key=)[^&]*/g, '$1[redacted]')
+  const match = ADDRESS.exec(pathname)
   const { version = '', model = '', verb } = match?.groups ?? {}
   const method = match ? methodOf(httpMethod, model, verb) : 'unknown'
   return { method, version, model: decode(model), form: formOf(method, query), query, path }
