@@ -1,6 +1,4 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
@@ -8,6 +6,7 @@ import { expect, test } from 'vitest'
 
 import { Cents, toCents } from '../src/agent/wallet/money.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
+import { temporaryDirectory } from './support/temporary-directory.ts'
 
 const cents = (value: number) => Cents.parse(value)
 
@@ -129,9 +128,4 @@ async function spendElsewhere(path: string, name: string): Promise<number> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return Number(await text(child.stdout))
-}
-
-async function temporaryDirectory() {
-  const path = await mkdtemp(join(tmpdir(), 'demo-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

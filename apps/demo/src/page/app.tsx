@@ -45,8 +45,8 @@ function OpenChat({ location, onNewChat }: OpenChatProps) {
       return (
         <main className="pause">
           <Notice
-            title={texts.problem.disconnected}
-            text={texts.problem.unavailableText}
+            title={texts.unreadableTitle}
+            text={texts.unreadableText}
             action={texts.reload}
             onAction={() => window.location.reload()}
           />

@@ -1,9 +1,4 @@
-export type DemoErrorCode =
-  | 'bad-setting'
-  | 'port-in-use'
-  | 'cannot-listen'
-  | 'page-missing'
-  | 'bad-data'
+export type DemoErrorCode = 'bad-setting' | 'port-in-use' | 'cannot-listen' | 'page-missing'
 
 /** The demo cannot start; the message is one sentence for the person at the terminal that says what to do. */
 export class DemoError extends Error {

@@ -3,8 +3,15 @@ import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 
-import { type Bridge, anyOf, apiKey, createBridge, signedCookie } from 'adk-stream-protocol/server'
-import { openSqliteStore } from 'adk-stream-protocol/store'
+import {
+  anyOf,
+  apiKey,
+  type Authenticate,
+  type Bridge,
+  createBridge,
+  signedCookie,
+} from 'adk-stream-protocol/server'
+import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
@@ -13,7 +20,6 @@ import { openHttpServer } from './http-server.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
 import { openModel } from './model.ts'
 import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
-import { loadSecret } from './secret.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo; closing it stops the answers that are being written. */
@@ -60,13 +66,12 @@ async function open({ settings, options, lifetime }: Opening) {
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
   const model = lifetime.use(await openModel(settings))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
-  const store = await openSqliteStore({ path: join(settings.dataDir, 'chats.db') })
-  lifetime.defer(() => store.close())
+  const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
   const bridge = createBridge({
     agent: createDemoAgent({ model: model.llm, wallets, weatherKey: settings.weatherKey }),
     store,
     appName: 'demo',
-    authenticate: await createAuthenticate(settings),
+    authenticate: createAuthenticate(settings, store),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
     ...(options.onError && { onError: options.onError }),
@@ -82,9 +87,11 @@ async function open({ settings, options, lifetime }: Opening) {
   return { url: server.url, model: model.label }
 }
 
-async function createAuthenticate({ dataDir, apiKey: key }: Settings) {
-  const cookie = signedCookie({ secret: await loadSecret(join(dataDir, 'cookie-secret')) })
-  return key === undefined ? cookie : anyOf(apiKey({ keys: [key] }), cookie)
+function createAuthenticate(settings: Settings, store: Store): Authenticate {
+  const cookie = signedCookie({ secret: store.secret('cookie') })
+  return settings.apiKey === undefined
+    ? cookie
+    : anyOf(apiKey({ [settings.apiKey]: 'api-client' }), cookie)
 }
 
 function createListener(bridge: Bridge): RequestListener {

@@ -26,7 +26,11 @@ export async function loadChat(id: string, signal?: AbortSignal): Promise<SavedC
   if (!response.ok) throw new ChatApiError(`The server answered with status ${response.status}.`)
   const { messages, running } = Body.parse(await response.json())
   if (messages.length === 0) return { messages: [], running }
-  const valid = await safeValidateUIMessages<Message>({ messages, metadataSchema: Metadata })
+  const valid = await safeValidateUIMessages<Message>({
+    messages,
+    // What the user says has no metadata.
+    metadataSchema: Metadata.optional(),
+  })
   if (!valid.success) {
     throw new ChatApiError('The messages cannot be shown by this page.', { cause: valid.error })
   }

@@ -13,7 +13,7 @@ export function Header({ onNewChat }: HeaderProps) {
     <header className="header">
       <h1 className="header-title">
         <img src={icon} alt="" width="24" height="24" />
-        {texts.title}
+        <span>{texts.title}</span>
       </h1>
       <button
         type="button"

@@ -1,86 +1,16 @@
-import { type ComponentProps, memo, type ReactNode } from 'react'
-import { type Components, type ExtraProps, Streamdown } from 'streamdown'
+import { lazy, memo, Suspense } from 'react'
 
-interface MarkdownProps {
-  readonly text: string
-  readonly streaming: boolean
-}
+import type { MarkdownProps } from './markdown-renderer.tsx'
 
-/** Markdown as it arrives: unfinished emphasis, links and tables are completed while the text still streams. */
-export const Markdown = memo(function Markdown({ text, streaming }: MarkdownProps) {
+// Half of the page's code. It is fetched beside the first paint, not before it.
+const loading = import('./markdown-renderer.tsx')
+const Renderer = lazy(async () => ({ default: (await loading).MarkdownRenderer }))
+
+/** Markdown as it arrives; plain text for the moment until the renderer is there. */
+export const Markdown = memo(function Markdown(props: MarkdownProps) {
   return (
-    <Streamdown
-      className="markdown"
-      components={COMPONENTS}
-      controls={false}
-      linkSafety={{ enabled: false }}
-      mode={streaming ? 'streaming' : 'static'}
-    >
-      {text}
-    </Streamdown>
+    <Suspense fallback={<p className="markdown">{props.text}</p>}>
+      <Renderer {...props} />
+    </Suspense>
   )
 })
-
-type ElementProps<Name extends keyof React.JSX.IntrinsicElements> = ComponentProps<Name> &
-  ExtraProps
-
-// Plain elements in place of Streamdown's own, which expect Tailwind; headings continue below the message's own.
-const COMPONENTS: Components = {
-  h1: 'h3',
-  h2: 'h4',
-  h3: 'h5',
-  h4: 'h6',
-  h5: 'h6',
-  h6: 'h6',
-  p: 'p',
-  strong: 'strong',
-  ul: 'ul',
-  ol: 'ol',
-  li: 'li',
-  hr: 'hr',
-  blockquote: 'blockquote',
-  thead: 'thead',
-  tbody: 'tbody',
-  tr: 'tr',
-  th: 'th',
-  td: 'td',
-  code: 'code',
-  a: ({ href, children }: ElementProps<'a'>) => (
-    <a href={href} target="_blank" rel="noopener noreferrer">
-      {children}
-    </a>
-  ),
-  pre: ({ children }: ElementProps<'pre'>) => (
-    <Wide>
-      <pre>{children}</pre>
-    </Wide>
-  ),
-  table: ({ children }: ElementProps<'table'>) => (
-    <Wide>
-      <table>{children}</table>
-    </Wide>
-  ),
-  img: ({ src, alt }: ElementProps<'img'>) => <Picture src={src} alt={alt} />,
-}
-
-/** Scrolls within itself what is wider than the column. */
-function Wide({ children }: { readonly children: ReactNode }) {
-  return (
-    // WCAG 2.1.1: what scrolls must be reachable by keyboard.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <div className="wide" tabIndex={0}>
-      {children}
-    </div>
-  )
-}
-
-/** A picture from elsewhere would tell its server what was said here, so it becomes a link. */
-function Picture({ src, alt }: Pick<ComponentProps<'img'>, 'src' | 'alt'>) {
-  if (typeof src !== 'string') return null
-  if (src.startsWith('data:image/')) return <img className="picture" src={src} alt={alt ?? ''} />
-  return (
-    <a href={src} target="_blank" rel="noopener noreferrer">
-      {alt || src}
-    </a>
-  )
-}

@@ -19,6 +19,7 @@ export function ToolCard({ name, call }: ToolCardProps) {
       <header className="tool-header">
         <span className="tool-dot" aria-hidden="true" />
         <code className="tool-name">{name}</code>
+        <span className="tool-input">{summarise(call.input)}</span>
         <span className="tool-state">{describeState(call.state, texts)}</span>
       </header>
       {failure !== undefined && <p className="tool-failure">{failure}</p>}
@@ -31,6 +32,15 @@ export function ToolCard({ name, call }: ToolCardProps) {
       </details>
     </section>
   )
+}
+
+/** The arguments at a glance: the values that are short enough to read. */
+function summarise(input: unknown): string {
+  if (typeof input !== 'object' || input === null) return ''
+  const values = Object.values(input).filter(
+    (value) => typeof value === 'number' || (typeof value === 'string' && value !== ''),
+  )
+  return values.join(', ')
 }
 
 function describeState(state: Call['state'], { tool }: Texts): string {

@@ -22,6 +22,8 @@ export const en: Texts = {
   reload: 'Reload the page',
   latest: 'Go to the latest message',
   loading: 'Loading the chat…',
+  unreadableTitle: 'The chat could not be loaded',
+  unreadableText: 'Check the network and try again.',
   missingTitle: 'This chat is not here',
   missingText: 'It was deleted, or it belongs to another browser.',
   suggestionsLabel: 'Suggestions',

@@ -22,6 +22,8 @@ export const ja: Texts = {
   reload: 'ページを再読み込み',
   latest: '最新のメッセージへ',
   loading: 'チャットを読み込んでいます…',
+  unreadableTitle: 'チャットを読み込めませんでした',
+  unreadableText: 'ネットワークを確認して、もう一度お試しください。',
   missingTitle: 'このチャットは見つかりません',
   missingText: '削除されたか、別のブラウザのチャットです。',
   suggestionsLabel: '入力例',

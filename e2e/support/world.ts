@@ -1,0 +1,88 @@
+import {
+  demoMind,
+  type Emulator,
+  firstOf,
+  type Mind,
+  type RecordedRequest,
+  scriptMind,
+  startEmulator,
+} from 'gemini-emulator'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+
+import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
+import { buildPage } from '../../apps/demo/test/support/build-page.ts'
+import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { launchChromium } from './launch-chromium.ts'
+
+/** A model, a server and a browser, as real as they get without a network. */
+export interface World extends AsyncDisposable {
+  readonly emulator: Emulator
+  readonly demo: Demo
+  readonly dataDir: string
+  /** What went wrong in any page: exceptions, and whatever the security policy had to stop. */
+  readonly faults: string[]
+  /** Opens a page in a browser of its own. */
+  visit(options?: Visit): Promise<Page>
+  /** Lets a test decide what the model does for a prompt that holds these words. */
+  answer(words: string, mind: Mind): void
+  /** The requests for an answer that hold these words. */
+  asked(words: string): RecordedRequest[]
+}
+
+export interface Visit extends BrowserContextOptions {
+  readonly url?: string
+}
+
+export async function openWorld(): Promise<World> {
+  await buildPage()
+  const minds = new Map<string, Mind>()
+  const testMind: Mind = (prompt) => {
+    const said = JSON.stringify(prompt.contents.at(-1))
+    return [...minds].find(([words]) => said.includes(words))?.[1](prompt)
+  }
+  const emulator = await startEmulator({ paceMs: 5, mind: firstOf(testMind, scriptMind, demoMind) })
+  const directory = await temporaryDirectory()
+  const demo = await startDemo({
+    PORT: '0',
+    DATA_DIR: directory.path,
+    GOOGLE_API_KEY: 'e2e',
+    GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
+  })
+  const browser = await launchChromium()
+  const faults: string[] = []
+  return {
+    emulator,
+    demo,
+    dataDir: directory.path,
+    faults,
+    visit: async ({ url = demo.url, ...options } = {}) => {
+      const page = await openPage(browser, options, faults)
+      await page.goto(url)
+      return page
+    },
+    answer: (words, mind) => void minds.set(words, mind),
+    asked: (words) =>
+      emulator.requests.filter((request) => JSON.stringify(request.body).includes(words)),
+    async [Symbol.asyncDispose]() {
+      await browser.close()
+      await demo.close()
+      await emulator.close()
+      await directory[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function openPage(browser: Browser, options: BrowserContextOptions, faults: string[]) {
+  const context = await browser.newContext({ locale: 'en-US', ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  page.on('pageerror', (error) => faults.push(error.message))
+  await page.exposeFunction('reportFault', (fault: string) => faults.push(fault))
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      const { reportFault } = window as unknown as { reportFault: (fault: string) => void }
+      reportFault(`${violatedDirective}: ${blockedURI}`)
+    })
+  })
+  return page
+}
