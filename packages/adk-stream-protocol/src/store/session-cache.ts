@@ -35,6 +35,8 @@ export class SessionCache {
   /** Keeps a history as the most recently used one, as far as the limits allow. */
   keep(session: number, history: SessionHistory): void {
     this.drop(session)
+    // Too large even alone: everything else would be dropped for nothing.
+    if (history.size > this.#limits.characters) return
     this.#histories.set(session, { history, size: history.size })
     this.#size += history.size
     for (const oldest of this.#histories.keys()) {

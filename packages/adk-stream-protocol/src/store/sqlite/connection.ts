@@ -86,6 +86,12 @@ export class Connection {
   }
 }
 
+/** Tells whether an operation failed only because another connection was in its way. */
+export function isBusy(error: unknown): boolean {
+  const cause = error instanceof StoreError ? error.cause : undefined
+  return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY')
+}
+
 function refuseClosed(): never {
   throw new StoreError('closed', 'The store is closed; open a new one.')
 }

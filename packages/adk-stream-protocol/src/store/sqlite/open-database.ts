@@ -2,7 +2,7 @@ import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../store-error.ts'
-import { Connection } from './connection.ts'
+import { Connection, isBusy } from './connection.ts'
 import { migrations } from './migrations.ts'
 
 /** Opens a database file, or `:memory:`, with our settings and the newest schema. */
@@ -51,8 +51,7 @@ async function enterWalMode(connection: Connection): Promise<void> {
       return
     } catch (error) {
       // SQLite does not wait by itself when two processes change a new file to WAL at once.
-      const corrupt = error instanceof StoreError && error.code === 'corrupt'
-      if (corrupt || performance.now() > deadline) throw error
+      if (!isBusy(error) || performance.now() > deadline) throw error
       await delay(5)
     }
   }

@@ -25,6 +25,8 @@ export interface ListedSession {
   readonly updated_at: number
 }
 
+export type ListStatements = ReturnType<typeof prepareList>
+
 export type SessionStatements = ReturnType<typeof prepareSessionStatements>
 
 /** Prepares every statement of the session service, once per connection. */
@@ -99,7 +101,7 @@ function prepareList(connection: Connection, condition: string) {
       `SELECT count(*) AS total FROM sessions WHERE ${condition}`,
     ),
     created: select('session'),
-    asc: select('updated_at, session_id, user_id'),
-    desc: select('updated_at DESC, session_id, user_id'),
+    ascending: select('updated_at, session_id, user_id'),
+    descending: select('updated_at DESC, session_id, user_id'),
   }
 }

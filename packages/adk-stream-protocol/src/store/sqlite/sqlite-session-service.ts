@@ -31,9 +31,11 @@ import {
 import type { RewindableSessionService, RewindRequest } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeEvent } from '../stored-event.ts'
-import type { Connection, SqlValue } from './connection.ts'
+import type { Connection, SqlValue, Statement } from './connection.ts'
 import { readHistory } from './session-history.ts'
 import {
+  type ListedSession,
+  type ListStatements,
   prepareSessionStatements,
   type RewindRow,
   type SessionStatements,
@@ -85,7 +87,7 @@ export class SqliteSessionService extends BaseSessionService implements Rewindab
     const list = userId === undefined ? this.#statements.listOfApp : this.#statements.listOfUser
     return this.#connection.read(() => {
       const total = list.count.rows(...scope)[0]?.total ?? 0
-      const rows = list[order ?? 'created'].rows(...scope, limit ?? -1, offset)
+      const rows = inOrder(list, order).rows(...scope, limit ?? -1, offset)
       const sessions = rows.map((row) =>
         createSession({
           id: row.session_id,
@@ -202,8 +204,8 @@ export class SqliteSessionService extends BaseSessionService implements Rewindab
 
   #restore(key: SessionKey, { session, created_at, initial_state }: RewindRow): void {
     const state = decodeState(initial_state)
-    for (const { delta } of this.#statements.readDeltas.rows(session))
-      applyDelta(state, decodeDelta(delta))
+    const deltas = this.#statements.readDeltas.rows(session)
+    for (const { delta } of deltas) applyDelta(state, decodeDelta(delta))
     const updatedAt = this.#statements.readLastTimestamp.rows(session)[0]?.timestamp ?? created_at
     this.#statements.changeSession.run(...key, updatedAt, encodeState(state))
   }
@@ -216,9 +218,17 @@ function sessionGone(sessionId: string): StoreError {
   )
 }
 
+function inOrder(
+  list: ListStatements,
+  order: ListSessionsRequest['order'],
+): Statement<ListedSession> {
+  if (order === undefined) return list.created
+  return order === 'asc' ? list.ascending : list.descending
+}
+
 function thawed(event: Event): Event {
   // Events read from here are frozen; ADK writes to the actions of an event it appends.
-  return Object.isFrozen(event) ? { ...event, actions: { ...event.actions } } : event
+  return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
 }
 
 function checkTimestamp(timestamp: number): number {

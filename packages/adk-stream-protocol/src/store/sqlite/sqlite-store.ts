@@ -24,7 +24,7 @@ class SqliteStore implements Store {
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
-  readonly #readSecret: Statement<{ value: Buffer }>
+  readonly #readSecret: Statement<{ value: ArrayBuffer }>
 
   constructor(connection: Connection, cache: SessionCache) {
     this.#connection = connection
@@ -39,13 +39,13 @@ class SqliteStore implements Store {
   async secret(name: string): Promise<Buffer> {
     checkName('name', name)
     const [known] = this.#readSecret.rows(name)
-    if (known !== undefined) return known.value
+    if (known !== undefined) return Buffer.from(known.value)
     // Another process may create it first; the one that is kept is the one that counts.
     this.#createSecret.run(name, randomBytes(32))
     const [created] = this.#readSecret.rows(name)
     if (created === undefined)
       throw new StoreError('unavailable', `The secret ${name} was removed while it was created.`)
-    return created.value
+    return Buffer.from(created.value)
   }
 
   async close(): Promise<void> {

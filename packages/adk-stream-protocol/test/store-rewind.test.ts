@@ -1,0 +1,62 @@
+import { InMemorySessionService } from '@google/adk'
+import { expect, test } from 'vitest'
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
+import { isRewindable } from '../src/store/store.ts'
+import { deltaEvent, idsOf, key, readSession, textEvent } from './store-fixture.ts'
+
+test('[ST19] rewind removes the event and all after it, and the state they made', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { sessions } = store
+  const session = await sessions.createSession({ ...key, state: { tone: 'polite', count: 0 } })
+  const deltas = [{ count: 1 }, { tone: undefined, count: 2 }, { count: 3, 'user:u': 3, 'app:a': 3 }]
+  for (const [index, delta] of deltas.entries()) {
+    const event = deltaEvent(`e${index + 1}`, delta)
+    event.timestamp = (index + 1) * 10
+    await sessions.appendEvent({ session, event })
+  }
+  await readSession(sessions)
+  await sessions.rewind({ ...key, eventId: 'e3' })
+  const shared = { 'user:u': 3, 'app:a': 3 }
+  const second = await readSession(sessions)
+  expect(idsOf(second)).toEqual(['e1', 'e2'])
+  expect(second.state).toEqual({ count: 2, ...shared })
+  expect(second.lastUpdateTime).toBe(20)
+  await sessions.rewind({ ...key, eventId: 'e2' })
+  expect((await readSession(sessions)).state).toEqual({ tone: 'polite', count: 1, ...shared })
+  await sessions.rewind({ ...key, eventId: 'e1' })
+  const first = await readSession(sessions)
+  expect(first.events).toEqual([])
+  expect(first.state).toEqual({ tone: 'polite', count: 0, ...shared })
+})
+
+test('[ST19] a conversation goes on after a rewind', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { sessions } = store
+  const session = await sessions.createSession(key)
+  for (const id of ['a', 'b', 'c']) await sessions.appendEvent({ session, event: textEvent(id) })
+  await sessions.rewind({ ...key, eventId: 'b' })
+  const edited = await readSession(sessions)
+  await sessions.appendEvent({ session: edited, event: textEvent('b', { author: 'editor' }) })
+  await sessions.appendEvent({ session: edited, event: textEvent('d') })
+  const read = await readSession(sessions)
+  expect(idsOf(read)).toEqual(['a', 'b', 'd'])
+  expect(read.events[1]?.author).toBe('editor')
+})
+
+test('[ST20] rewind to an unknown event is a conflict, of an unknown session is session-gone', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { sessions } = store
+  const session = await sessions.createSession(key)
+  await sessions.appendEvent({ session, event: textEvent('a') })
+  const conflict = expect.objectContaining({ code: 'conflict' })
+  const gone = expect.objectContaining({ code: 'session-gone' })
+  await expect(sessions.rewind({ ...key, eventId: 'x' })).rejects.toEqual(conflict)
+  await expect(sessions.rewind({ ...key, userId: 'x', eventId: 'a' })).rejects.toEqual(gone)
+  expect(idsOf(await readSession(sessions))).toEqual(['a'])
+})
+
+test('[ST21] isRewindable tells our service from others', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  expect(isRewindable(store.sessions)).toBe(true)
+  expect(isRewindable(new InMemorySessionService())).toBe(false)
+})
