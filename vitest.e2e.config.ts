@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-const conditions = ['@adk-stream-protocol/source', 'import', 'module', 'node', 'default']
+const conditions = ['@adk-stream-protocol/source', 'node', 'import', 'default']
 
 export default defineConfig({
   resolve: { conditions },
