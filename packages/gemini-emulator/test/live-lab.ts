@@ -10,8 +10,10 @@ import {
 } from '@google/genai'
 import { WebSocket } from 'ws'
 
+import { defer } from '../src/deferred.ts'
 import { attachLive, type LiveDesk } from '../src/live/attach-live.ts'
 import type { LiveOptions } from '../src/live/live-options.ts'
+import type { Closing } from '../src/live/wire.ts'
 import type { Act, Mind, Prompt } from '../src/mind.ts'
 import { createWorld, type World, type WorldOptions } from '../src/world.ts'
 
@@ -99,7 +101,7 @@ type Matches = (message: LiveServerMessage) => unknown
 
 export interface Client extends AsyncDisposable {
   readonly session: Session
-  readonly closed: Promise<{ code: number; reason: string }>
+  readonly closed: Promise<Closing>
   /** The messages not yet looked at, up to and with the first that matches. */
   until(matches: Matches): Promise<LiveServerMessage[]>
   say(text: string): void
@@ -110,8 +112,8 @@ export async function connect(lab: Lab, options: ClientOptions = {}): Promise<Cl
   const inbox = createInbox()
   const session = await Promise.race([
     openSession(lab, options, inbox),
-    inbox.closed.then(({ code, reason }) => {
-      throw new Error(`closed with ${code} ${reason}`)
+    inbox.closed.then((closing) => {
+      throw new Error(`closed with ${told(closing)}`)
     }),
   ])
   return {
@@ -146,22 +148,23 @@ function openSession(lab: Lab, options: ClientOptions, inbox: ReturnType<typeof 
 
 function createInbox() {
   const unread: LiveServerMessage[] = []
-  let wake: () => void = () => undefined
-  let ended: { code: number; reason: string } | undefined
-  let resolveClosed: (closing: { code: number; reason: string }) => void = () => undefined
-  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
-    resolveClosed = resolve
-  })
+  const closing = defer<Closing>()
+  let ended: Closing | undefined
+  let news = defer<void>()
+  const tell = () => {
+    news.resolve()
+    news = defer<void>()
+  }
   return {
-    closed,
+    closed: closing.promise,
     push(this: void, message: LiveServerMessage) {
       unread.push(message)
-      wake()
+      tell()
     },
-    close(this: void, { code, reason }: { code: number; reason: string }) {
+    close(this: void, { code, reason }: Closing) {
       ended = { code, reason }
-      resolveClosed(ended)
-      wake()
+      closing.resolve(ended)
+      tell()
     },
     async until(this: void, matches: Matches) {
       const read: LiveServerMessage[] = []
@@ -171,11 +174,9 @@ function createInbox() {
           read.push(message)
           if (matches(message)) return read
         } else if (ended) {
-          throw new Error(`closed with ${ended.code} ${ended.reason}; read ${JSON.stringify(read)}`)
+          throw new Error(`closed with ${told(ended)}; read ${JSON.stringify(read)}`)
         } else {
-          await new Promise<void>((resolve) => {
-            wake = resolve
-          })
+          await news.promise
         }
       }
     },
@@ -203,10 +204,13 @@ export function kinds(messages: readonly LiveServerMessage[]): string[] {
   )
 }
 
+/** How a connection ended, on one line. */
+export const told = ({ code, reason }: Closing) => `${code} ${reason}`
+
 /** A bare WebSocket, for what the SDK would never send. */
 export async function connectRaw(lab: Lab, path = `${PATH}?key=key`) {
   const socket = new WebSocket(lab.baseUrl.replace('http', 'ws') + path)
-  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+  const closed = new Promise<Closing>((resolve) => {
     socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }))
   })
   const refused = new Promise<string>((resolve) => {

@@ -1,12 +1,10 @@
-import { Behavior, FunctionResponseScheduling, type LiveConnectConfig } from '@google/genai'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 import {
   audio,
   call,
   connect,
   FLASH_LIVE,
-  interrupted,
   kinds,
   mindOf,
   NATIVE_AUDIO,
@@ -21,372 +19,226 @@ import {
   type Client,
 } from './live-lab.ts'
 
-const { INTERRUPT, SILENT, WHEN_IDLE } = FunctionResponseScheduling
-
-const BESIDE: LiveConnectConfig = {
-  tools: [{ functionDeclarations: [{ name: 'book', behavior: Behavior.NON_BLOCKING }] }],
-}
-
 const answer = (client: Client, ...ids: string[]) =>
   client.session.sendToolResponse({
     functionResponses: ids.map((id) => ({ id, name: id, response: { result: `${id} done` } })),
   })
 
-describe('blocking calls', () => {
-  test('[EL31] neighbouring calls go out in one message', async () => {
-    const pay = call('pay', { args: { amount: 5 } })
-    await using lab = await startLab({
-      mind: mindOf({ both: [say('Let me see. '), pay, call('look')] }),
-    })
-    await using client = await connect(lab)
-    client.say('both')
-    const messages = await client.until(toolCall)
-    expect(textOf(messages)).toBe('Let me see. ')
-    expect(messages.at(-1)?.toolCall?.functionCalls).toEqual([
-      { id: 'pay', name: 'pay', args: { amount: 5 } },
-      { id: 'look', name: 'look', args: {} },
-    ])
+test('[EL31] neighbouring calls go out in one message', async () => {
+  const pay = call('pay', { args: { amount: 5 } })
+  await using lab = await startLab({
+    mind: mindOf({ both: [say('Let me see. '), pay, call('look')] }),
   })
-
-  test('[EL31] separate calls go out in messages of their own', async () => {
-    const mind = mindOf({ all: [call('a'), call('b', { separate: true }), call('c'), call('d')] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
-    client.say('all')
-    const messages = await client.until(turnComplete)
-    expect(
-      messages
-        .flatMap((message) => message.toolCall ?? [])
-        .map(({ functionCalls = [] }) => functionCalls.map(({ name }) => name)),
-    ).toEqual([['a'], ['b'], ['c', 'd']])
-  })
-
-  test('[EL31] a call without an id gets one of its own', async () => {
-    const mind = mindOf({ pay: [{ type: 'call', name: 'pay', args: {} }] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
-    const ids = new Set<string | undefined>()
-    for (let round = 0; round < 2; round++) {
-      client.say('pay')
-      const id = (await client.until(toolCall)).at(-1)?.toolCall?.functionCalls?.[0]?.id ?? ''
-      ids.add(id)
-      client.session.sendToolResponse({ functionResponses: { id, name: 'pay', response: {} } })
-      await client.until((message) => message.serverContent?.generationComplete)
-    }
-    expect(ids.size).toBe(2)
-  })
-
-  test('[EL31] what is said beside a blocking call is said before it', async () => {
-    await using lab = await startLab({ mind: mindOf({ pay: [call('pay'), say('One moment.')] }) })
-    await using client = await connect(lab)
-    client.say('pay')
-    expect(textOf(await client.until(toolCall))).toBe('One moment.')
-  })
-
-  test('[EL32] the model is silent until every call is answered, in whatever parts and order', async () => {
-    const mind = mindOf({
-      all: [call('a'), call('b'), call('c')],
-      '(a, b, c answered)': [say('All done.')],
-    })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('all')
-    await client.until(turnComplete)
-    answer(client, 'c')
-    answer(client, 'a')
-    await session.waitFor((frame) => JSON.stringify(frame).includes('a done'))
-    expect(session.pendingCalls.map(({ name }) => name)).toEqual(['b'])
-    expect(session.speaking).toBe(false)
-    expect(lab.prompts).toHaveLength(1)
-    answer(client, 'b')
-    expect(textOf(await client.until(turnComplete))).toBe('All done.')
-    expect(
-      lab.prompts[1]?.contents.at(-1)?.parts?.map((part) => part.functionResponse?.id),
-    ).toEqual(['a', 'b', 'c'])
-  })
-
-  test('[EL32] calls that come later in the same turn are waited for', async () => {
-    const mind = mindOf({
-      all: [call('a'), wait('more'), call('b')],
-      '(a, b answered)': [say('Both done.')],
-    })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('all')
-    await client.until(toolCall)
-    answer(client, 'a')
-    await session.waitFor((frame) => 'toolResponse' in frame)
-    lab.world.gates.release('more')
-    await client.until(toolCall)
-    answer(client, 'b')
-    await client.until((message) => message.serverContent?.modelTurn)
-    expect(lab.prompts).toHaveLength(2)
-    expect(lab.prompts[1]?.contents.map(({ parts }) => parts?.length)).toEqual([1, 2, 2])
-  })
-
-  test('[EL33] what the person types meanwhile waits, and is answered after the calls', async () => {
-    const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('pay')
-    await client.until(turnComplete)
-    client.say('hurry up')
-    await session.waitFor((frame) => JSON.stringify(frame).includes('hurry'))
-    expect(session.pendingCalls).toHaveLength(1)
-    expect(lab.prompts).toHaveLength(1)
-    answer(client, 'pay')
-    expect(textOf(await client.until(turnComplete))).toBe('Paid.')
-    expect(textOf(await client.until(turnComplete))).toBe('You said: hurry up')
-  })
-
-  test('[EL34] speech takes blocking calls back; late answers are ignored and recorded', async () => {
-    await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('both')
-    await client.until(turnComplete)
-    answer(client, 'a')
-    lab.desk.hear('Never mind.')
-    client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-    const messages = await client.until(turnComplete)
-    expect(messages[0]?.toolCallCancellation?.ids).toEqual(['b'])
-    expect(kinds(messages)).not.toContain('interrupted')
-    expect(textOf(messages)).toBe('You said: Never mind.')
-    answer(client, 'b')
-    await session.waitFor((frame) => JSON.stringify(frame).includes('b done'))
-    expect(session.ignoredResponses).toEqual([
-      { id: 'b', name: 'b', response: { result: 'b done' } },
-    ])
-    expect(lab.prompts).toHaveLength(2)
-    expect(lab.prompts[1]?.contents.map(({ parts }) => Object.keys(parts?.[0] ?? {}))).toEqual([
-      ['text'],
-      ['functionCall'],
-      ['functionResponse'],
-      ['text'],
-    ])
-  })
-
-  test('[EL34] a turn that is still open on the wire is interrupted with its calls', async () => {
-    await using lab = await startLab({ mind: mindOf({ pay: [call('pay')] }) })
-    await using client = await connect(lab, { model: FLASH_LIVE })
-    client.say('pay')
-    await client.until(toolCall)
-    client.session.sendRealtimeInput({ audio: audio(voice(300)) })
-    expect(kinds(await client.until(turnComplete))).toEqual([
-      'toolCallCancellation',
-      'interrupted',
-      'turnComplete',
-      'usageMetadata',
-    ])
-  })
-
-  test('[EL34] without cancelOnBargeIn the calls stay open', async () => {
-    const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-    await using lab = await startLab({ mind, cancelOnBargeIn: false })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('pay')
-    await client.until(turnComplete)
-    lab.desk.hear('How long?')
-    client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-    await session.waitFor((frame) => 'realtimeInput' in frame)
-    expect(session.pendingCalls).toHaveLength(1)
-    answer(client, 'pay')
-    expect(textOf(await client.until(turnComplete))).toBe('Paid.')
-    expect(textOf(await client.until(turnComplete))).toBe('You said: How long?')
-  })
-
-  test('[EL35] unknown ids and second answers change nothing', async () => {
-    await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
-    await using client = await connect(lab)
-    const session = await lab.desk.nextSession()
-    client.say('both')
-    await client.until(turnComplete)
-    answer(client, 'nobody', 'a')
-    answer(client, 'a')
-    client.session.sendToolResponse({
-      functionResponses: { id: '', name: 'b', response: { last: true } },
-    })
-    await session.waitFor((frame) => JSON.stringify(frame).includes('last'))
-    expect(session.ignoredResponses.map(({ id }) => id)).toEqual(['nobody', 'a', ''])
-    expect(session.pendingCalls.map(({ id }) => id)).toEqual(['b'])
-  })
-
-  test.each([
-    [NATIVE_AUDIO, undefined, true],
-    [FLASH_LIVE, undefined, false],
-    [FLASH_LIVE, true, true],
-    [NATIVE_AUDIO, false, false],
-  ] as const)(
-    '[EL36] %s with toolTurnComplete %s: the turn of a call is completed at once: %s',
-    async (model, toolTurnComplete, completed) => {
-      const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-      await using lab = await startLab(
-        toolTurnComplete === undefined ? { mind } : { mind, toolTurnComplete },
-      )
-      await using client = await connect(lab, { model })
-      client.say('pay')
-      await client.until(toolCall)
-      const session = await lab.desk.nextSession()
-      answer(client, 'pay')
-      const messages = await client.until((message) => message.serverContent?.generationComplete)
-      expect(kinds(messages).includes('turnComplete')).toBe(completed)
-      expect(session.sent.filter((frame) => 'toolCall' in frame)).toHaveLength(1)
-    },
-  )
-
-  test('[EL37] the model can take its calls back by itself', async () => {
-    const mind = mindOf({ pay: [call('pay'), wait('regret'), { type: 'cancel' }] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab, { model: FLASH_LIVE })
-    client.say('pay')
-    await client.until(toolCall)
-    lab.world.gates.release('regret')
-    const messages = await client.until(turnComplete)
-    expect(messages[0]?.toolCallCancellation?.ids).toEqual(['pay'])
-    expect(kinds(messages)).not.toContain('interrupted')
-    client.say('ok')
-    expect(textOf(await client.until(turnComplete))).toBe('You said: ok')
-  })
+  await using client = await connect(lab)
+  client.say('both')
+  const messages = await client.until(toolCall)
+  expect(textOf(messages)).toBe('Let me see. ')
+  expect(messages.at(-1)?.toolCall?.functionCalls).toEqual([
+    { id: 'pay', name: 'pay', args: { amount: 5 } },
+    { id: 'look', name: 'look', args: {} },
+  ])
 })
 
-describe('calls that do not block', () => {
-  const booking = {
-    book: [call('book'), say('I am on it.')],
-    '(book answered)': [say('It is booked.')],
-  }
-  const respond = (
-    client: Client,
-    scheduling: FunctionResponseScheduling,
-    willContinue?: boolean,
-  ) =>
-    client.session.sendToolResponse({
-      functionResponses: {
-        id: 'book',
-        name: 'book',
-        response: { scheduling },
-        scheduling,
-        ...(willContinue !== undefined && { willContinue }),
-      },
-    })
+test('[EL31] separate calls go out in messages of their own', async () => {
+  const mind = mindOf({ all: [call('a'), call('b', { separate: true }), call('c'), call('d')] })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab)
+  client.say('all')
+  const messages = await client.until(turnComplete)
+  expect(
+    messages
+      .flatMap((message) => message.toolCall ?? [])
+      .map(({ functionCalls = [] }) => functionCalls.map(({ name }) => name)),
+  ).toEqual([['a'], ['b'], ['c', 'd']])
+})
 
-  test('[EL38] the model goes on speaking and answers the person meanwhile', async () => {
-    await using lab = await startLab({ mind: mindOf(booking) })
-    await using client = await connect(lab, { config: BESIDE })
-    client.say('book')
-    const messages = await client.until(turnComplete)
-    expect(kinds(messages).indexOf('toolCall')).toBeLessThan(kinds(messages).indexOf('modelTurn'))
-    expect(textOf(messages)).toBe('I am on it.')
-    client.say('What time is it?')
-    expect(textOf(await client.until(turnComplete))).toBe('You said: What time is it?')
-    const session = await lab.desk.nextSession()
-    expect(session.pendingCalls.map(({ name }) => name)).toEqual(['book'])
-  })
-
-  test('[EL38] speech does not take them back', async () => {
-    await using lab = await startLab({ mind: mindOf(booking) })
-    await using client = await connect(lab, { config: BESIDE })
-    client.say('book')
-    await client.until(turnComplete)
-    client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-    expect(kinds(await client.until(turnComplete))).not.toContain('toolCallCancellation')
-    respond(client, WHEN_IDLE)
-    expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
-  })
-
-  test('[EL39] INTERRUPT speaks about the answer at once', async () => {
-    const mind = mindOf({ ...booking, story: [say('Once upon '), wait('never')] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab, { config: BESIDE })
-    client.say('book')
-    await client.until(turnComplete)
-    client.say('story')
-    await client.until((message) => textOf([message]) === 'upon ')
-    respond(client, INTERRUPT)
-    await client.until(interrupted)
-    await client.until(turnComplete)
-    expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
-  })
-
-  test('[EL39] WHEN_IDLE waits for the end of the turn', async () => {
-    const mind = mindOf({ ...booking, story: [say('Once upon '), wait('on'), say('a time')] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab, { config: BESIDE })
-    const session = await lab.desk.nextSession()
-    client.say('book')
-    await client.until(turnComplete)
-    client.say('story')
-    await client.until((message) => textOf([message]) === 'upon ')
-    respond(client, WHEN_IDLE)
-    await session.waitFor((frame) => 'toolResponse' in frame)
-    lab.world.gates.release('on')
-    const story = await client.until(turnComplete)
-    expect(textOf(story)).toBe('a time')
-    expect(kinds(story)).not.toContain('interrupted')
-    expect(textOf(await client.until(turnComplete))).toBe('It is booked.')
-  })
-
-  test('[EL39] SILENT is remembered without a word', async () => {
-    await using lab = await startLab({ mind: mindOf(booking) })
-    await using client = await connect(lab, { config: BESIDE })
-    client.say('book')
-    await client.until(turnComplete)
-    respond(client, SILENT)
-    client.say('And?')
-    expect(textOf(await client.until(turnComplete))).toBe('You said: And?')
-    expect(lab.prompts).toHaveLength(2)
-    expect(lab.prompts[1]?.contents.at(-2)?.parts?.[0]?.functionResponse?.id).toBe('book')
-  })
-
-  test('[EL39] scheduling inside the response counts as well', async () => {
-    await using lab = await startLab({ mind: mindOf(booking) })
-    await using client = await connect(lab, { config: BESIDE })
-    client.say('book')
-    await client.until(turnComplete)
-    client.session.sendToolResponse({
-      functionResponses: { id: 'book', name: 'book', response: { ok: true, scheduling: SILENT } },
-    })
-    client.say('And?')
-    await client.until(turnComplete)
-    expect(lab.prompts).toHaveLength(2)
-  })
-
-  test('[EL40] willContinue keeps the call open for further answers', async () => {
-    await using lab = await startLab({ mind: mindOf(booking) })
-    await using client = await connect(lab, { config: BESIDE })
-    const session = await lab.desk.nextSession()
-    client.say('book')
-    await client.until(turnComplete)
-    respond(client, WHEN_IDLE, true)
-    await client.until(turnComplete)
-    expect(session.pendingCalls).toHaveLength(1)
-    respond(client, WHEN_IDLE, false)
-    await client.until(turnComplete)
-    expect(session.pendingCalls).toEqual([])
-    respond(client, WHEN_IDLE)
-    await session.waitFor(() => session.ignoredResponses.length === 1)
-    expect(lab.prompts).toHaveLength(3)
-  })
-
-  test('[EL40] a blocking call is answered once, whatever its answer says', async () => {
-    const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-    await using lab = await startLab({ mind })
-    await using client = await connect(lab)
+test('[EL31] a call without an id gets one of its own', async () => {
+  const mind = mindOf({ pay: [{ type: 'call', name: 'pay', args: {} }] })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab)
+  const ids = new Set<string | undefined>()
+  for (let round = 0; round < 2; round++) {
     client.say('pay')
-    await client.until(turnComplete)
-    client.session.sendToolResponse({
-      functionResponses: {
-        id: 'pay',
-        name: 'pay',
-        response: {},
-        willContinue: true,
-        scheduling: SILENT,
-      },
-    })
-    expect(textOf(await client.until(turnComplete))).toBe('Paid.')
-    expect(lab.desk.sessions[0]?.pendingCalls).toEqual([])
+    const id = (await client.until(toolCall)).at(-1)?.toolCall?.functionCalls?.[0]?.id ?? ''
+    ids.add(id)
+    client.session.sendToolResponse({ functionResponses: { id, name: 'pay', response: {} } })
+    await client.until((message) => message.serverContent?.generationComplete)
+  }
+  expect(ids.size).toBe(2)
+})
+
+test('[EL31] what is said beside a blocking call is said before it', async () => {
+  await using lab = await startLab({ mind: mindOf({ pay: [call('pay'), say('One moment.')] }) })
+  await using client = await connect(lab)
+  client.say('pay')
+  expect(textOf(await client.until(toolCall))).toBe('One moment.')
+})
+
+test('[EL32] the model is silent until every call is answered, in whatever parts and order', async () => {
+  const mind = mindOf({
+    all: [call('a'), call('b'), call('c')],
+    '(a, b, c answered)': [say('All done.')],
   })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('all')
+  await client.until(turnComplete)
+  answer(client, 'c')
+  answer(client, 'a')
+  await session.waitFor((frame) => JSON.stringify(frame).includes('a done'))
+  expect(session.pendingCalls.map(({ name }) => name)).toEqual(['b'])
+  expect(session.speaking).toBe(false)
+  expect(lab.prompts).toHaveLength(1)
+  answer(client, 'b')
+  expect(textOf(await client.until(turnComplete))).toBe('All done.')
+  expect(lab.prompts[1]?.contents.at(-1)?.parts?.map((part) => part.functionResponse?.id)).toEqual([
+    'a',
+    'b',
+    'c',
+  ])
+})
+
+test('[EL32] calls that come later in the same turn are waited for', async () => {
+  const mind = mindOf({
+    all: [call('a'), wait('more'), call('b')],
+    '(a, b answered)': [say('Both done.')],
+  })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('all')
+  await client.until(toolCall)
+  answer(client, 'a')
+  await session.waitFor((frame) => 'toolResponse' in frame)
+  lab.world.gates.release('more')
+  await client.until(toolCall)
+  answer(client, 'b')
+  await client.until((message) => message.serverContent?.modelTurn)
+  expect(lab.prompts).toHaveLength(2)
+  expect(lab.prompts[1]?.contents.map(({ parts }) => parts?.length)).toEqual([1, 2, 2])
+})
+
+test('[EL33] what the person types meanwhile waits, and is answered after the calls', async () => {
+  const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('pay')
+  await client.until(turnComplete)
+  client.say('hurry up')
+  await session.waitFor((frame) => JSON.stringify(frame).includes('hurry'))
+  expect(session.pendingCalls).toHaveLength(1)
+  expect(lab.prompts).toHaveLength(1)
+  answer(client, 'pay')
+  expect(textOf(await client.until(turnComplete))).toBe('Paid.')
+  expect(textOf(await client.until(turnComplete))).toBe('You said: hurry up')
+})
+
+test('[EL34] speech takes blocking calls back; late answers are ignored and recorded', async () => {
+  await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('both')
+  await client.until(turnComplete)
+  answer(client, 'a')
+  lab.desk.hear('Never mind.')
+  client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
+  const messages = await client.until(turnComplete)
+  expect(messages[0]?.toolCallCancellation?.ids).toEqual(['b'])
+  expect(kinds(messages)).not.toContain('interrupted')
+  expect(textOf(messages)).toBe('You said: Never mind.')
+  answer(client, 'b')
+  await session.waitFor((frame) => JSON.stringify(frame).includes('b done'))
+  expect(session.ignoredResponses).toEqual([{ id: 'b', name: 'b', response: { result: 'b done' } }])
+  expect(lab.prompts).toHaveLength(2)
+  expect(lab.prompts[1]?.contents.map(({ parts }) => Object.keys(parts?.[0] ?? {}))).toEqual([
+    ['text'],
+    ['functionCall'],
+    ['functionResponse'],
+    ['text'],
+  ])
+})
+
+test('[EL34] a turn that is still open on the wire is interrupted with its calls', async () => {
+  await using lab = await startLab({ mind: mindOf({ pay: [call('pay')] }) })
+  await using client = await connect(lab, { model: FLASH_LIVE })
+  client.say('pay')
+  await client.until(toolCall)
+  client.session.sendRealtimeInput({ audio: audio(voice(300)) })
+  expect(kinds(await client.until(turnComplete))).toEqual([
+    'toolCallCancellation',
+    'interrupted',
+    'turnComplete',
+    'usageMetadata',
+  ])
+})
+
+test('[EL34] without cancelOnBargeIn the calls stay open', async () => {
+  const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+  await using lab = await startLab({ mind, cancelOnBargeIn: false })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('pay')
+  await client.until(turnComplete)
+  lab.desk.hear('How long?')
+  client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
+  await session.waitFor((frame) => 'realtimeInput' in frame)
+  expect(session.pendingCalls).toHaveLength(1)
+  answer(client, 'pay')
+  expect(textOf(await client.until(turnComplete))).toBe('Paid.')
+  expect(textOf(await client.until(turnComplete))).toBe('You said: How long?')
+})
+
+test('[EL35] unknown ids and second answers change nothing', async () => {
+  await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
+  await using client = await connect(lab)
+  const session = await lab.desk.nextSession()
+  client.say('both')
+  await client.until(turnComplete)
+  answer(client, 'nobody', 'a')
+  answer(client, 'a')
+  client.session.sendToolResponse({
+    functionResponses: { id: '', name: 'b', response: { last: true } },
+  })
+  await session.waitFor((frame) => JSON.stringify(frame).includes('last'))
+  expect(session.ignoredResponses.map(({ id }) => id)).toEqual(['nobody', 'a', ''])
+  expect(session.pendingCalls.map(({ id }) => id)).toEqual(['b'])
+})
+
+test.each([
+  [NATIVE_AUDIO, undefined, true],
+  [FLASH_LIVE, undefined, false],
+  [FLASH_LIVE, true, true],
+  [NATIVE_AUDIO, false, false],
+] as const)(
+  '[EL36] %s with toolTurnComplete %s: the turn of a call is completed at once: %s',
+  async (model, toolTurnComplete, completed) => {
+    const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+    await using lab = await startLab(
+      toolTurnComplete === undefined ? { mind } : { mind, toolTurnComplete },
+    )
+    await using client = await connect(lab, { model })
+    client.say('pay')
+    await client.until(toolCall)
+    const session = await lab.desk.nextSession()
+    answer(client, 'pay')
+    const messages = await client.until((message) => message.serverContent?.generationComplete)
+    expect(kinds(messages).includes('turnComplete')).toBe(completed)
+    expect(session.sent.filter((frame) => 'toolCall' in frame)).toHaveLength(1)
+  },
+)
+
+test('[EL37] the model can take its calls back by itself', async () => {
+  const mind = mindOf({ pay: [call('pay'), wait('regret'), { type: 'cancel' }] })
+  await using lab = await startLab({ mind })
+  await using client = await connect(lab, { model: FLASH_LIVE })
+  client.say('pay')
+  await client.until(toolCall)
+  lab.world.gates.release('regret')
+  const messages = await client.until(turnComplete)
+  expect(messages[0]?.toolCallCancellation?.ids).toEqual(['pay'])
+  expect(kinds(messages)).not.toContain('interrupted')
+  client.say('ok')
+  expect(textOf(await client.until(turnComplete))).toBe('You said: ok')
 })

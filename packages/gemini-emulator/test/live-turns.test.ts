@@ -1,6 +1,7 @@
-import { Modality, type LiveServerMessage } from '@google/genai'
 import { expect, test } from 'vitest'
 
+import { planTurn, type Delivery } from '../src/live/plan-turn.ts'
+import type { Act } from '../src/mind.ts'
 import {
   connect,
   connectRaw,
@@ -15,7 +16,17 @@ import {
   wait,
 } from './live-lab.ts'
 
-const AUDIO = { responseModalities: [Modality.AUDIO] }
+const DELIVERY: Delivery = {
+  model: 'gemini',
+  modality: 'TEXT',
+  transcribe: false,
+  includeThoughts: false,
+  paceMs: 0,
+  realTime: false,
+  isBlocking: () => true,
+  newId: () => 'id',
+  speak: () => [],
+}
 
 test('[EL12] a written turn comes in pieces and ends in generationComplete and turnComplete', async () => {
   await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
@@ -156,78 +167,6 @@ test('[EL15] new content interrupts the model, which remembers what it got to sa
   ])
 })
 
-function soundOf(messages: readonly LiveServerMessage[]) {
-  return messages.flatMap((message) => {
-    const data = message.serverContent?.modelTurn?.parts?.[0]?.inlineData
-    return data ? [data] : []
-  })
-}
-
-test('[EL16] a spoken turn is 24 kHz PCM in frames of at most 100 ms', async () => {
-  await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
-  await using client = await connect(lab, { config: AUDIO })
-  client.say('hi')
-  const sound = soundOf(await client.until(turnComplete))
-  expect(new Set(sound.map(({ mimeType }) => mimeType))).toEqual(new Set(['audio/pcm;rate=24000']))
-  const lengthsMs = sound.map(({ data = '' }) => Buffer.from(data, 'base64').length / 48)
-  expect(Math.max(...lengthsMs)).toBeLessThanOrEqual(100)
-  expect(Math.min(...lengthsMs.slice(0, -1))).toBeGreaterThanOrEqual(40)
-  const samples = new Int16Array(
-    Uint8Array.from(Buffer.concat(sound.map(({ data = '' }) => Buffer.from(data, 'base64'))))
-      .buffer,
-  )
-  expect(samples.some((sample) => Math.abs(sample) > 1000)).toBe(true)
-})
-
-test('[EL16] the transcript follows the sound word by word', async () => {
-  const sentence = 'The train to Kyoto leaves at nine from platform four.'
-  await using lab = await startLab({ mind: mindOf({ when: [say(sentence)] }) })
-  await using client = await connect(lab, { config: { ...AUDIO, outputAudioTranscription: {} } })
-  client.say('when')
-  const messages = await client.until(turnComplete)
-  const words = messages.flatMap(
-    (message) => message.serverContent?.outputTranscription?.text ?? [],
-  )
-  expect(words.join('')).toBe(sentence)
-  expect(words).toHaveLength(10)
-  // No word before its sound, and the sound is not through when the middle of the sentence is read.
-  const order = kinds(messages).filter((kind) => kind.endsWith('Turn') || kind.endsWith('ption'))
-  expect(order[0]).toBe('modelTurn')
-  const half = order.indexOf('outputTranscription', order.length / 2)
-  expect(order.slice(half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
-  expect(order.slice(0, half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
-})
-
-test('[EL16] without outputAudioTranscription there is sound alone', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab, { config: AUDIO })
-  client.say('hi')
-  expect(kinds(await client.until(turnComplete))).not.toContain('outputTranscription')
-  expect(lab.desk.sessions[0]?.history.at(-1)).toEqual({
-    role: 'model',
-    parts: [{ text: 'You said: hi' }],
-  })
-})
-
-test('[EL17] usage counts tokens by modality', async () => {
-  await using lab = await startLab()
-  await using writer = await connect(lab)
-  writer.say('hi')
-  const written = (await writer.until(turnComplete)).at(-1)?.usageMetadata
-  expect(written?.responseTokensDetails?.[0]?.modality).toBe('TEXT')
-  expect(written?.promptTokensDetails?.map(({ modality }) => modality)).toEqual(['TEXT'])
-  await using speaker = await connect(lab, { config: AUDIO })
-  speaker.say('hi')
-  const spoken = (await speaker.until(turnComplete)).at(-1)?.usageMetadata
-  expect(spoken?.responseTokensDetails).toEqual([
-    { modality: 'AUDIO', tokenCount: spoken?.responseTokenCount },
-  ])
-  expect(spoken?.responseTokenCount).toBeGreaterThan(0)
-  expect(spoken?.totalTokenCount).toBe(
-    (spoken?.promptTokenCount ?? 0) + (spoken?.responseTokenCount ?? 0),
-  )
-})
-
 test('[EL18] thoughts are shown if asked for, counted apart, and not remembered', async () => {
   const mind = mindOf({ hi: [{ type: 'think', text: 'They greet me.' }, say('Hello.')] })
   await using lab = await startLab({ mind })
@@ -281,41 +220,19 @@ test('[EL19] raw messages are sent as they stand', async () => {
   expect(kinds(await client.until(turnComplete))).toContain('waitingForInput')
 })
 
-test('[EL20] with real-time playback a turn can be interrupted after its last sound was sent', async () => {
-  await using lab = await startLab({
-    playback: 'real-time',
-    mind: mindOf({ story: [say('A very long story. '.repeat(40))] }),
-  })
-  await using client = await connect(lab, { config: AUDIO })
-  client.say('story')
-  await client.until((message) => message.serverContent?.generationComplete)
-  const [session] = lab.desk.sessions
-  expect(session?.speaking).toBe(true)
-  session?.interrupt()
-  expect(kinds(await client.until(turnComplete))).toEqual([
-    'interrupted',
-    'turnComplete',
-    'usageMetadata',
+test('[EL20] the pace lies after each piece until the script changes it', () => {
+  const acts: Act[] = [say('one two '), { type: 'pace', ms: 0 }, say('three four')]
+  const steps = [...planTurn(acts, { ...DELIVERY, paceMs: 7 })]
+  expect(steps.map((step) => (step.type === 'pause' ? step.ms : step.type))).toEqual([
+    'show',
+    7,
+    'show',
+    7,
+    'show',
+    'show',
+    'show',
+    'complete',
   ])
-})
-
-test('[EL20] the pace lies between two pieces', async () => {
-  const paces: number[] = []
-  await using lab = await startLab({
-    world: { paceMs: 7 },
-    mind: mindOf({ hi: [say('one two '), { type: 'pace', ms: 0 }, say('three four')] }),
-  })
-  const { pause } = lab.world
-  Object.assign(lab.world, {
-    pause(ms: number, signal: AbortSignal) {
-      paces.push(ms)
-      return pause(0, signal)
-    },
-  })
-  await using client = await connect(lab)
-  client.say('hi')
-  await client.until(turnComplete)
-  expect(paces).toEqual([7, 7])
 })
 
 test('[EL21] an interruption by the test looks like any other', async () => {

@@ -1,4 +1,4 @@
-import { ActivityHandling, type LiveConnectConfig } from '@google/genai'
+import { ActivityHandling, MediaModality, type LiveConnectConfig } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import type { Speech } from '../src/world.ts'
@@ -6,13 +6,13 @@ import {
   audio,
   call,
   connect,
-  interrupted,
   kinds,
   mindOf,
   say,
   silence,
   startLab,
   textOf,
+  told,
   turnComplete,
   voice,
   wait,
@@ -174,10 +174,7 @@ test('[EL27] audio that is not PCM closes the connection with 1007', async () =>
   await using lab = await startLab()
   await using client = await connect(lab)
   client.session.sendRealtimeInput({ audio: { mimeType: 'audio/webm', data: 'AAAA' } })
-  expect(await client.closed).toMatchObject({
-    code: 1007,
-    reason: expect.stringContaining('audio/webm'),
-  })
+  expect(told(await client.closed)).toMatch(/^1007 .*audio\/webm/)
 })
 
 test('[EL28] with detection disabled the client says when somebody speaks', async () => {
@@ -237,7 +234,7 @@ test('[EL29] activityStart interrupts the model', async () => {
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once')
   client.session.sendRealtimeInput({ activityStart: {} })
-  await client.until(interrupted)
+  expect(kinds(await client.until(turnComplete))).toContain('interrupted')
 })
 
 test('[EL29] silence and short noise interrupt nothing', async () => {
@@ -285,7 +282,7 @@ test('[EL17] what was heard counts as audio tokens', async () => {
   await using client = await connect(lab)
   client.session.sendRealtimeInput({ audio: audio(voice(1000), silence(1000)) })
   const usage = (await client.until(turnComplete)).at(-1)?.usageMetadata
-  const heard = usage?.promptTokensDetails?.find(({ modality }) => modality === 'AUDIO')
+  const heard = usage?.promptTokensDetails?.find(({ modality }) => modality === MediaModality.AUDIO)
   // 1 s of speech and the 500 ms of silence that ended it, at 25 tokens a second.
   expect(heard?.tokenCount).toBe(38)
 })

@@ -1,7 +1,7 @@
+import { speakPieces } from '../speech/speak.ts'
 import type { FunctionResponse } from '../wire/content.ts'
 import type { ContextUpdate, Setup } from '../wire/live-messages.ts'
 import { CloseCode } from './close-code.ts'
-import { hum } from './hum.ts'
 import {
   isBlocking,
   readFunctions,
@@ -51,7 +51,7 @@ export class Conversation {
   }
 
   apply(event: LiveEvent): void {
-    if (!this.#context.wire.closed) this.#settle(stepLive(this.#state, event))
+    if (!this.#context.wire.signal.aborted) this.#settle(stepLive(this.#state, event))
   }
 
   reconfigure({ systemInstruction, tools }: ContextUpdate): void {
@@ -116,7 +116,7 @@ export class Conversation {
       realTime: settings.playback === 'real-time',
       isBlocking: (name) => isBlocking(config, name),
       newId: () => world.newId(),
-      speak: hum,
+      speak: speakPieces,
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Speech } from '../world.ts'
+import { concatPcm } from './pcm.ts'
 import { detectVoice, WINDOW_MS, type Voice, type VoiceSettings } from './voice-detector.ts'
 
 export type Hearing =
@@ -40,7 +41,7 @@ export function createAutomaticEar(settings: VoiceSettings): Ear {
 
   return {
     listen(samples) {
-      const all = concat([rest, samples])
+      const all = concatPcm([rest, samples])
       const hearings: Hearing[] = []
       let at = 0
       for (; at + windowLength <= all.length; at += windowLength) {
@@ -114,7 +115,7 @@ function createTape(sampleRate: number, maxMs: number) {
       while (length > capacity) length -= pieces.shift()?.length ?? length
     },
     take() {
-      const all = concat(pieces)
+      const all = concatPcm(pieces)
       pieces = []
       length = 0
       return all
@@ -124,14 +125,4 @@ function createTape(sampleRate: number, maxMs: number) {
 
 function toSpeech(samples: Int16Array, sampleRate: number): Speech {
   return { pcm: new Uint8Array(samples.buffer), sampleRate }
-}
-
-function concat(pieces: readonly Int16Array[]): Int16Array<ArrayBuffer> {
-  const all = new Int16Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    all.set(piece, at)
-    at += piece.length
-  }
-  return all
 }

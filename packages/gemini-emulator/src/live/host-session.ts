@@ -68,7 +68,7 @@ export class HostedSession implements LiveSession {
   }
 
   get speaking() {
-    return this.#talk?.conversation.state.turn.state === 'speaking' && !this.closed
+    return this.#talk?.conversation.state.turn.state === 'speaking' && !this.#wire.signal.aborted
   }
 
   get closed() {
@@ -114,6 +114,7 @@ export class HostedSession implements LiveSession {
 
   /** Takes one frame of the client. */
   take(text: string) {
+    if (this.#wire.signal.aborted) return
     const payload = parseJson(text)
     if (!isObject(payload)) {
       return this.#refuse('Invalid JSON payload received. Expected an object.')

@@ -16,3 +16,13 @@ export function readSampleRate(mimeType: string | undefined): number | undefined
   if (!/^audio\/(pcm|l16)\b/i.test(mimeType)) return undefined
   return Number(/rate=(\d+)/.exec(mimeType)?.[1] ?? 16_000)
 }
+
+export function concatPcm(pieces: readonly Int16Array[]): Int16Array<ArrayBuffer> {
+  const all = new Int16Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
+}

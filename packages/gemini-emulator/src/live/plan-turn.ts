@@ -4,7 +4,7 @@ import type { ServerContent } from '../wire/live-messages.ts'
 import { playedFailure } from '../wire/google-error.ts'
 import { splitPieces } from '../wire/pieces.ts'
 import { CloseCode } from './close-code.ts'
-import { encodePcm } from './pcm.ts'
+import { concatPcm, encodePcm } from './pcm.ts'
 
 /** One thing to do on the way through a turn; a turn is a sequence of these. */
 export type Step =
@@ -40,7 +40,8 @@ export interface Delivery {
   readonly realTime: boolean
   readonly isBlocking: (functionName: string) => boolean
   readonly newId: () => string
-  readonly speak: (text: string) => Int16Array
+  /** The sound of each piece of a text. */
+  readonly speak: (pieces: readonly string[]) => readonly Int16Array[]
 }
 
 export const OUTPUT_RATE = 24_000
@@ -170,26 +171,30 @@ function showPart(part: Part): Show {
 
 /** Sound frame by frame; each word is transcribed, and remembered, right after the frame in which it begins. */
 function* showVoice(act: Extract<Act, { type: 'say' }>, delivery: Delivery): Generator<Show> {
-  const samples = delivery.speak(act.text)
-  const words = pieces(act)
-  const letters = words.reduce((sum, word) => sum + word.length, 0)
-  let begun = 0
-  let lettersBegun = 0
-  for (let at = 0; at < samples.length; at += FRAME_SAMPLES) {
+  const waiting: { readonly text: string; readonly beginsAt: number }[] = []
+  const sounds = delivery.speak(pieces(act))
+  let length = 0
+  for (const [index, text] of pieces(act).entries()) {
+    waiting.push({ text, beginsAt: length })
+    length += sounds[index]?.length ?? 0
+  }
+  const samples = concatPcm(sounds)
+  for (let at = 0; at < length; at += FRAME_SAMPLES) {
     const frame = samples.subarray(at, at + FRAME_SAMPLES)
     yield showSound(frame)
     const sent = at + frame.length
-    for (let word = words[begun]; word !== undefined; word = words[begun]) {
-      if ((lettersBegun / letters) * samples.length >= sent) break
-      yield {
-        type: 'show',
-        content: delivery.transcribe ? { outputTranscription: { text: word } } : {},
-        said: { text: word },
-      }
-      begun += 1
-      lettersBegun += word.length
+    const begun = waiting.findIndex((word) => word.beginsAt >= sent)
+    for (const { text } of waiting.splice(0, begun === -1 ? waiting.length : begun)) {
+      yield showWord(text, delivery)
     }
   }
+  // What has no sound is not spoken, but it belongs to the text.
+  for (const { text } of waiting) yield showWord(text, delivery)
+}
+
+function showWord(text: string, delivery: Delivery): Show {
+  const content = delivery.transcribe ? { outputTranscription: { text } } : {}
+  return { type: 'show', content, said: { text } }
 }
 
 function showSound(frame: Int16Array): Show {

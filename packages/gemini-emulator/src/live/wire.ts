@@ -15,7 +15,7 @@ export interface Closing {
 export interface Wire {
   readonly received: FrameLog
   readonly sent: FrameLog
-  /** Aborts when the connection has ended. */
+  /** Aborts when the connection ends, at once if it is this side that ends it. */
   readonly signal: AbortSignal
   readonly closed: Closing | undefined
   readonly ended: Promise<Closing>
@@ -76,11 +76,15 @@ export function createWire(socket: WebSocket, tcp: Socket, settings: WireSetting
       return (lag ??= defer<void>()).promise
     },
     close(code, reason) {
+      life.abort()
       // Codes such as 1006 cannot be sent: they are what a client sees when the connection is cut.
       if (isSendableCode(code)) socket.close(code, fitReason(reason))
       else tcp.resetAndDestroy()
     },
-    drop: () => void tcp.resetAndDestroy(),
+    drop() {
+      life.abort()
+      tcp.resetAndDestroy()
+    },
   }
 }
 

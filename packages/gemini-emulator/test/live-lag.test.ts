@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import { expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+
+import { createWire } from '../src/live/wire.ts'
+import type { Act } from '../src/mind.ts'
+import { connect, kinds, mindOf, startLab, turnComplete } from './live-lab.ts'
+
+/** Both ends of a connection whose client does not read, and the first wait that comes of it. */
+async function stall() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(server, 'listening')
+  // A server that listens on TCP has such an address.
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [socket, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
+  await once(client, 'open')
+  const settings = { frames: 'binary', keepFrames: 1, recordAudio: false } as const
+  const wire = createWire(socket, request.socket, { ...settings, maxBufferedBytes: 1000 })
+  client.pause()
+  const text = 'x'.repeat(100_000)
+  let lag = wire.drained()
+  for (; !lag; lag = wire.drained()) wire.send({ text })
+  return { client, socket, wire, lag, [Symbol.dispose]: () => server.close() }
+}
+
+test('[EL48] a client that does not read is waited for', async () => {
+  using stalled = await stall()
+  const { client, socket, wire, lag } = stalled
+  // What lies in wait is one frame beyond the limit, however much the kernel has taken.
+  expect(socket.bufferedAmount).toBeLessThan(1000 + 110_000)
+  client.resume()
+  await lag
+  expect(wire.drained()).toBeUndefined()
+  client.terminate()
+})
+
+test('[EL48] the wait ends with the connection', async () => {
+  using stalled = await stall()
+  stalled.socket.terminate()
+  await stalled.lag
+  expect(await stalled.wire.ended).toMatchObject({ code: 1006 })
+  expect(stalled.wire.drained()).toBeUndefined()
+})
+
+test('[EL48] a slow reader gets everything', async () => {
+  const image: Act = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(200_000) }
+  const acts = Array.from({ length: 100 }, () => image)
+  await using lab = await startLab({ maxBufferedBytes: 1000, mind: mindOf({ draw: acts }) })
+  await using client = await connect(lab)
+  client.say('draw')
+  const messages = await client.until(turnComplete)
+  expect(kinds(messages).filter((kind) => kind === 'modelTurn')).toHaveLength(100)
+})

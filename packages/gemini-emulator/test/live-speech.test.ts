@@ -1,0 +1,104 @@
+import { Modality, type LiveServerMessage } from '@google/genai'
+import { expect, test } from 'vitest'
+
+import { connect, kinds, mindOf, say, startLab, turnComplete, type Client } from './live-lab.ts'
+
+const AUDIO = { responseModalities: [Modality.AUDIO] }
+
+function soundOf(messages: readonly LiveServerMessage[]) {
+  return messages.flatMap((message) => {
+    const data = message.serverContent?.modelTurn?.parts?.[0]?.inlineData
+    return data ? [data] : []
+  })
+}
+
+test('[EL16] a spoken turn is 24 kHz PCM in frames of at most 100 ms', async () => {
+  await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
+  await using client = await connect(lab, { config: AUDIO })
+  client.say('hi')
+  const sound = soundOf(await client.until(turnComplete))
+  expect(new Set(sound.map(({ mimeType }) => mimeType))).toEqual(new Set(['audio/pcm;rate=24000']))
+  const lengthsMs = sound.map(({ data = '' }) => Buffer.from(data, 'base64').length / 48)
+  expect(Math.max(...lengthsMs)).toBeLessThanOrEqual(100)
+  expect(Math.min(...lengthsMs.slice(0, -1))).toBeGreaterThanOrEqual(40)
+  const samples = new Int16Array(
+    Uint8Array.from(Buffer.concat(sound.map(({ data = '' }) => Buffer.from(data, 'base64'))))
+      .buffer,
+  )
+  expect(samples.some((sample) => Math.abs(sample) > 1000)).toBe(true)
+})
+
+test('[EL16] the transcript follows the sound word by word', async () => {
+  const sentence = 'The train to Kyoto leaves at nine from platform four.'
+  await using lab = await startLab({ mind: mindOf({ when: [say(sentence)] }) })
+  await using client = await connect(lab, { config: { ...AUDIO, outputAudioTranscription: {} } })
+  client.say('when')
+  const messages = await client.until(turnComplete)
+  const words = messages.flatMap(
+    (message) => message.serverContent?.outputTranscription?.text ?? [],
+  )
+  expect(words.join('')).toBe(sentence)
+  expect(words).toHaveLength(10)
+  // No word before its sound, and the sound is not through when the middle of the sentence is read.
+  const order = kinds(messages).filter((kind) => kind.endsWith('Turn') || kind.endsWith('ption'))
+  expect(order[0]).toBe('modelTurn')
+  const half = order.indexOf('outputTranscription', order.length / 2)
+  expect(order.slice(half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
+  expect(order.slice(0, half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
+})
+
+test('[EL16] without outputAudioTranscription there is sound alone', async () => {
+  await using lab = await startLab()
+  await using client = await connect(lab, { config: AUDIO })
+  client.say('hi')
+  expect(kinds(await client.until(turnComplete))).not.toContain('outputTranscription')
+  expect(lab.desk.sessions[0]?.history.at(-1)).toEqual({
+    role: 'model',
+    parts: [{ text: 'You said: hi' }],
+  })
+})
+
+async function usageOf(client: Client) {
+  client.say('hi')
+  const { usageMetadata } = (await client.until(turnComplete)).at(-1) ?? {}
+  if (!usageMetadata) throw new Error('the turn ended without usage')
+  return usageMetadata
+}
+
+test('[EL17] usage counts what was written as text', async () => {
+  await using lab = await startLab()
+  await using client = await connect(lab)
+  const { responseTokensDetails = [], promptTokensDetails = [] } = await usageOf(client)
+  expect(responseTokensDetails.map(({ modality }) => modality)).toEqual(['TEXT'])
+  expect(promptTokensDetails.map(({ modality }) => modality)).toEqual(['TEXT'])
+})
+
+test('[EL17] usage counts what was spoken as audio', async () => {
+  await using lab = await startLab()
+  await using client = await connect(lab, { config: AUDIO })
+  const usage = await usageOf(client)
+  const { promptTokenCount = 0, responseTokenCount = 0, totalTokenCount } = usage
+  expect(usage.responseTokensDetails).toEqual([
+    { modality: 'AUDIO', tokenCount: responseTokenCount },
+  ])
+  expect(responseTokenCount).toBeGreaterThan(0)
+  expect(totalTokenCount).toBe(promptTokenCount + responseTokenCount)
+})
+
+test('[EL20] with real-time playback a turn can be interrupted after its last sound was sent', async () => {
+  await using lab = await startLab({
+    playback: 'real-time',
+    mind: mindOf({ story: [say('A very long story. '.repeat(40))] }),
+  })
+  await using client = await connect(lab, { config: AUDIO })
+  client.say('story')
+  await client.until((message) => message.serverContent?.generationComplete)
+  const [session] = lab.desk.sessions
+  expect(session?.speaking).toBe(true)
+  session?.interrupt()
+  expect(kinds(await client.until(turnComplete))).toEqual([
+    'interrupted',
+    'turnComplete',
+    'usageMetadata',
+  ])
+})
