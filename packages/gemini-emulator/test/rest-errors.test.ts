@@ -131,8 +131,9 @@ test('[EM26] an unknown model is not found, in the version that was asked', asyn
 })
 
 test('[EM26] `models` says which models exist', async () => {
-  await using emulator = await startEmulator({ models: ['my-model', /^tuned-/] })
+  await using emulator = await startEmulator({ models: ['my-model', /^tuned-/g] })
   expect((await ask(emulator, '[[say a]]', 'my-model')).text).toBe('a')
+  expect((await ask(emulator, '[[say b]]', 'tuned-1')).text).toBe('b')
   expect((await ask(emulator, '[[say b]]', 'tuned-1')).text).toBe('b')
   await expect(ask(emulator, '[[say c]]', MODEL)).rejects.toMatchObject({ status: 404 })
 })

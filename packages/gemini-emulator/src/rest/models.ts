@@ -5,7 +5,7 @@ import type { Route } from './route.ts'
 /** Answers `models.list`, page by page. */
 export function listModels({ query }: Route, world: World): string {
   const names = world.models.flatMap((known) =>
-    typeof known === 'string' ? [known] : WELL_KNOWN.filter((name) => known.test(name)),
+    typeof known === 'string' ? [known] : WELL_KNOWN.filter((name) => name.search(known) >= 0),
   )
   const size = Number(query.get('pageSize')) || 50
   const from = Number(query.get('pageToken')) || 0

@@ -13,7 +13,7 @@ export interface Route {
   readonly path: string
 }
 
-export type Method =
+type Method =
   | 'generateContent'
   | 'streamGenerateContent'
   | 'countTokens'

@@ -2,11 +2,10 @@ import { z } from 'zod'
 
 import { Content, Tool } from './content.ts'
 
-export const FunctionCallingConfig = z.looseObject({
+const FunctionCallingConfig = z.looseObject({
   mode: z.enum(['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']).optional(),
   allowedFunctionNames: z.array(z.string()).optional(),
 })
-export type FunctionCallingConfig = z.infer<typeof FunctionCallingConfig>
 
 export const GenerateContentRequest = z.looseObject({
   contents: z.array(Content).default([]),

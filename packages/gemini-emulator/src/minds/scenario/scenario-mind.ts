@@ -32,7 +32,6 @@ function isMet(condition: Condition, last: Content | undefined): boolean {
   if (results.length > 0) return false
   const text = parts.map((part) => part.text ?? '').join('')
   if (condition.type === 'text') return normalise(text) === condition.text
-  // A pattern with the g or y flag remembers where it stopped; a mind must not.
-  condition.pattern.lastIndex = 0
-  return condition.pattern.test(text)
+  // Unlike `test`, `search` does not remember where a pattern with the g flag stopped.
+  return text.search(condition.pattern) >= 0
 }

@@ -7,7 +7,7 @@ const When = z.union(
   { error: 'when must be a text, a /regular expression/ or {toolResult: name}' },
 )
 
-export const Exchange = z.strictObject({
+const Exchange = z.strictObject({
   /**
    * The user's text (case and surrounding space do not matter), a regular expression that it must match (in a file written
    * `/…/flags`), or the function whose result has come.
@@ -20,7 +20,6 @@ export const Exchange = z.strictObject({
 /** A conversation written down: the first exchange that fits decides. */
 export const Scenario = z.strictObject({ exchanges: z.array(Exchange) })
 export type Scenario = z.input<typeof Scenario>
-export type ParsedScenario = z.output<typeof Scenario>
 
 export type Condition =
   | { readonly type: 'text'; readonly text: string }
