@@ -54,6 +54,16 @@ export function createRequestLog(capacity: number): RequestLog {
     taken.add(request)
     return request
   }
+  /** Whether the waiter is done: it got the request, or its own predicate failed, which is nobody else's trouble. */
+  const settle = (waiter: Waiter, request: RecordedRequest) => {
+    try {
+      if (!waiter.predicate(request)) return false
+      waiter.resolve(take(request))
+    } catch (error) {
+      waiter.reject(error)
+    }
+    return true
+  }
   return {
     requests,
     open(arrival) {
@@ -61,17 +71,16 @@ export function createRequestLog(capacity: number): RequestLog {
       requests.push(entry)
       if (requests.length > capacity) requests.shift()
       for (const waiter of waiters) {
-        if (!waiter.predicate(entry)) continue
+        if (!settle(waiter, entry)) continue
         waiters.delete(waiter)
-        waiter.resolve(take(entry))
-        break
+        if (taken.has(entry)) break
       }
       return entry
     },
-    next(predicate = () => true) {
+    async next(predicate = () => true) {
       const known = requests.find((request) => !taken.has(request) && predicate(request))
-      if (known) return Promise.resolve(take(known))
-      if (closed) return Promise.reject(closed)
+      if (known) return take(known)
+      if (closed) throw closed
       return new Promise((resolve, reject) => waiters.add({ predicate, resolve, reject }))
     },
     reset() {
@@ -88,7 +97,7 @@ export function createRequestLog(capacity: number): RequestLog {
 interface Waiter {
   readonly predicate: Predicate
   readonly resolve: (request: RecordedRequest) => void
-  readonly reject: (reason: EmulatorError) => void
+  readonly reject: (reason: unknown) => void
 }
 
 function createEntry(arrival: Arrival): RequestEntry {

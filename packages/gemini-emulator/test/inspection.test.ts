@@ -53,6 +53,19 @@ test('[EM53] nextRequest gives each request once, past ones first', async () => 
   expect(await third).toBe(emulator.requests[2])
 })
 
+test('[EM53] a predicate that throws rejects its own call only', async () => {
+  await using emulator = await startEmulator()
+  const failing = emulator.nextRequest(() => {
+    throw new Error('a bug in my predicate')
+  })
+  const outcomes = Promise.allSettled([failing, emulator.nextRequest()])
+  expect((await ask(emulator, '[[say fine]]')).text).toBe('fine')
+  expect(await outcomes).toMatchObject([
+    { status: 'rejected', reason: { message: 'a bug in my predicate' } },
+    { status: 'fulfilled', value: { status: 200 } },
+  ])
+})
+
 test('[EM54] only the last requests are kept', async () => {
   await using emulator = await startEmulator({ keepRequests: 2 })
   for (const word of ['a', 'b', 'c']) await ask(emulator, `[[say ${word}]]`)
