@@ -12,11 +12,19 @@ export function readNamedCalls(
   text: string,
   functions: readonly FunctionDeclaration[],
 ): NamedCall[] {
+  const calls: NamedCall[] = []
   const mentions = findMentions(text, functions)
-  return mentions.map(({ declaration, end }, index) => {
-    const args = readArguments(text.slice(end, mentions[index + 1]?.start))
-    return args === undefined ? { declaration } : { declaration, args }
-  })
+  let readUpTo = 0
+  for (const [index, { declaration, start, end }] of mentions.entries()) {
+    // A name inside the arguments of the call before it is a value.
+    if (start < readUpTo) continue
+    const next = mentions[index + 1]?.start ?? text.length
+    const json = readJson(text, end, next)
+    const args = json?.value ?? readPairs(text.slice(end, next))
+    readUpTo = json?.end ?? end
+    calls.push(args === undefined ? { declaration } : { declaration, args })
+  }
+  return calls
 }
 
 interface Mention {
@@ -73,9 +81,7 @@ function occurrences(text: string, name: string): number[] {
 const PAIR =
   /(?<![\p{L}\p{N}_])([\p{L}_][\p{L}\p{N}_]{0,63})\s?=\s?(?:"([^"]{0,1000})"|'([^']{0,1000})'|「([^」]{0,1000})」|([^\s,、)]+))/gu
 
-function readArguments(text: string): Readonly<Record<string, unknown>> | undefined {
-  const json = readJson(text)
-  if (json !== undefined) return json
+function readPairs(text: string): Readonly<Record<string, unknown>> | undefined {
   const pairs = [...text.matchAll(PAIR)].map(([, key = '', ...values]): [string, unknown] => [
     key,
     values.find((value) => value !== undefined),
@@ -84,13 +90,19 @@ function readArguments(text: string): Readonly<Record<string, unknown>> | undefi
   return /^\s?\(\s?\)/.test(text) ? {} : undefined
 }
 
-function readJson(text: string): Readonly<Record<string, unknown>> | undefined {
-  const start = text.indexOf('{')
-  const end = start === -1 ? -1 : objectEnd(text, start)
+interface JsonArguments {
+  readonly value: Readonly<Record<string, unknown>>
+  readonly end: number
+}
+
+/** A JSON object that begins between the two places. */
+function readJson(text: string, from: number, before: number): JsonArguments | undefined {
+  const start = text.indexOf('{', from)
+  const end = start === -1 || start >= before ? -1 : objectEnd(text, start)
   if (end === -1) return undefined
   try {
     const value: unknown = JSON.parse(text.slice(start, end))
-    return isRecord(value) ? value : undefined
+    return isRecord(value) ? { value, end } : undefined
   } catch {
     // Braces that hold no JSON are prose; the text may still give `key=value`.
     return undefined

@@ -20,7 +20,7 @@ const GRAPHEMES = new Intl.Segmenter('ja', { granularity: 'grapheme' })
 const BLANK = /^\s/u
 const BLANK_END = /\s$/u
 const WIDE = /^[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー]/u
-const WIDE_END = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー]$/u
+const WIDE_END = /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}ー]\p{M}*$/u
 const CLOSING = /^[、。！？!?,.）」』)\]]/u
 const LONGEST_WIDE = 2
 

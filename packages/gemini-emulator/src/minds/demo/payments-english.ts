@@ -246,7 +246,7 @@ const NO_NAME = new Set([
     'for from with via using on by in at as of or if but so because when today tomorrow tonight',
   ),
   ...words(
-    'what where who how why tell show check get change play let thanks each exactly only about',
+    'what where who how why tell show check get make do be have know see change play let thanks each exactly only about',
   ),
   ...words("another money payment payments is are the's i i'd i'll can could would will weather"),
 ])

@@ -1,0 +1,98 @@
+import type { Act, Prompt } from '../src/mind.ts'
+import { demoMind } from '../src/minds/demo/demo-mind.ts'
+import type { Content, FunctionDeclaration } from '../src/wire/content.ts'
+
+/** The demo's tools as ADK declares them to Gemini. */
+export const demoTools: readonly FunctionDeclaration[] = [
+  declare('get_weather', { location: { type: 'STRING' } }, ['location']),
+  declare(
+    'process_payment',
+    {
+      amount: { type: 'NUMBER' },
+      recipient: { type: 'STRING' },
+      currency: { type: 'STRING' },
+      description: { type: 'STRING' },
+    },
+    ['amount', 'recipient'],
+  ),
+  declare('get_location', {}, []),
+  declare('change_bgm', { track: { type: 'INTEGER', minimum: 1, maximum: 2 } }, ['track']),
+]
+
+export function declare(
+  name: string,
+  properties: Readonly<Record<string, unknown>>,
+  required: readonly string[],
+): FunctionDeclaration {
+  return { name, parameters: { type: 'OBJECT', properties, required } }
+}
+
+export type Call = Pick<Extract<Act, { type: 'call' }>, 'name' | 'args'>
+
+export interface Answer {
+  readonly text: string
+  readonly calls: readonly Call[]
+  readonly acts: readonly Act[]
+}
+
+/** Asks the demo mind; a string is a conversation of one request. */
+export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
+  const acts = demoMind({
+    mode: 'rest',
+    model: 'gemini-2.5-flash',
+    systemInstruction: '',
+    contents: typeof asked === 'string' ? [user(asked)] : asked,
+    functions: demoTools,
+    includeThoughts: false,
+    ...options,
+  })
+  if (!Array.isArray(acts)) throw new Error('The demo mind answers every prompt, at once.')
+  const known: readonly Act[] = acts
+  return {
+    acts: known,
+    text: known.flatMap((act) => (act.type === 'say' ? [act.text] : [])).join('\n'),
+    calls: known.flatMap((act) =>
+      act.type === 'call' ? [{ name: act.name, args: act.args }] : [],
+    ),
+  }
+}
+
+export const user = (text: string): Content => ({ role: 'user', parts: [{ text }] })
+export const model = (text: string): Content => ({ role: 'model', parts: [{ text }] })
+
+/** A request, the calls made for it, and what came back for as many of them as there are responses. */
+export function afterCalls(
+  request: string,
+  calls: readonly Call[],
+  responses: readonly Readonly<Record<string, unknown>>[],
+): Content[] {
+  return [
+    user(request),
+    {
+      role: 'model',
+      parts: calls.map((call, index) => ({
+        functionCall: { id: id(index), name: call.name, args: { ...call.args } },
+      })),
+    },
+    {
+      role: 'user',
+      parts: responses.map((response, index) => ({
+        functionResponse: {
+          id: id(index),
+          name: calls[index]?.name ?? '',
+          response: { ...response },
+        },
+      })),
+    },
+  ]
+}
+
+const id = (index: number): string => `call-${String(index)}`
+
+export const pay = (amount: number, recipient: string, currency = 'USD'): Call => ({
+  name: 'process_payment',
+  args: { amount, recipient, currency },
+})
+export const weather = (location: string): Call => ({ name: 'get_weather', args: { location } })
+export const track = (number: number): Call => ({ name: 'change_bgm', args: { track: number } })
+export const location: Call = { name: 'get_location', args: {} }
