@@ -1,7 +1,22 @@
 import { Modality } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import { connect, connectRaw, startLab, TEXT_SETUP, toolCall, turnComplete } from './live-lab.ts'
+import { startEmulator } from '../src/emulator.ts'
+import {
+  audio,
+  connect,
+  connectRaw,
+  mindOf,
+  say,
+  silence,
+  startLab,
+  TEXT_SETUP,
+  textOf,
+  toolCall,
+  turnComplete,
+  voice,
+  wait,
+} from './live-lab.ts'
 
 test('[EL49] a frame that is too large closes the connection with 1009', async () => {
   await using lab = await startLab({ maxFrameBytes: 1000 })
@@ -100,4 +115,18 @@ test('[EL53] the test can send anything', async () => {
   await using client = await connect(lab)
   lab.desk.sessions[0]?.send({ toolCall: { functionCalls: [{ id: 'x', name: 'stray' }] } })
   expect((await client.until(toolCall)).at(-1)?.toolCall?.functionCalls?.[0]?.name).toBe('stray')
+})
+
+test('[EL53] an emulator has its desk at `live`, and passes its options on', async () => {
+  await using emulator = await startEmulator({
+    mind: mindOf({ hi: [wait('on'), say('Hello.')] }),
+    live: { utterance: 'hi' },
+  })
+  await using client = await connect(emulator)
+  client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
+  const session = await emulator.live.nextSession()
+  await session.waitFor((frame) => 'realtimeInput' in frame)
+  expect(session.speaking).toBe(true)
+  emulator.release('on')
+  expect(textOf(await client.until(turnComplete))).toBe('Hello.')
 })

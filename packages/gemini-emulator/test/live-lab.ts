@@ -108,7 +108,10 @@ export interface Client extends AsyncDisposable {
 }
 
 /** The real Gen AI SDK, connected; it answers in TEXT unless told otherwise. */
-export async function connect(lab: Lab, options: ClientOptions = {}): Promise<Client> {
+export async function connect(
+  lab: Pick<Lab, 'baseUrl'>,
+  options: ClientOptions = {},
+): Promise<Client> {
   const inbox = createInbox()
   const session = await Promise.race([
     openSession(lab, options, inbox),
@@ -129,14 +132,18 @@ export async function connect(lab: Lab, options: ClientOptions = {}): Promise<Cl
 }
 
 /** How the server turns a client down that only connects and sends its setup. */
-export async function refusal(lab: Lab, options: ClientOptions = {}) {
+export async function refusal(lab: Pick<Lab, 'baseUrl'>, options: ClientOptions = {}) {
   const inbox = createInbox()
   // The SDK never settles this promise when the server closes; the close event is what counts.
   void openSession(lab, options, inbox)
   return inbox.closed
 }
 
-function openSession(lab: Lab, options: ClientOptions, inbox: ReturnType<typeof createInbox>) {
+function openSession(
+  lab: Pick<Lab, 'baseUrl'>,
+  options: ClientOptions,
+  inbox: ReturnType<typeof createInbox>,
+) {
   const { model = NATIVE_AUDIO, apiKey = 'key', apiVersion = 'v1beta', config } = options
   const ai = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: lab.baseUrl, apiVersion } })
   return ai.live.connect({

@@ -12,6 +12,7 @@ import {
   startLab,
   TEXT_SETUP,
   textOf,
+  toolCall,
   turnComplete,
   wait,
   type Client,
@@ -96,6 +97,18 @@ test('[EL42] no handle is given in mid-speech', async () => {
     'usageMetadata',
     'sessionResumptionUpdate',
   ])
+})
+
+test('[EL42] nor while calls of the turn are still to come', async () => {
+  await using lab = await startLab({ mind: mindOf({ all: [call('a'), wait('more'), call('b')] }) })
+  await using client = await connect(lab, { config: RESUMABLE })
+  await untilHandle(client)
+  client.say('all')
+  await client.until(toolCall)
+  client.session.sendToolResponse({ functionResponses: { id: 'a', name: 'a', response: {} } })
+  await lab.desk.sessions[0]?.waitFor((frame) => 'toolResponse' in frame)
+  lab.world.gates.release('more')
+  expect(kinds(await client.until(isUpdate))[0]).toBe('toolCall')
 })
 
 test('[EL43] an unknown handle is refused', async () => {

@@ -65,21 +65,26 @@ export function answerCalls(state: LiveState, response: FunctionResponse): Answe
     contents: [{ role: 'user', parts: [{ functionResponse: response }] }],
     speak: scheduling !== 'SILENT',
   }
-  const rest = replaceCall(state, open, response.willContinue ? open : undefined)
+  const rest = replaceCall(
+    state,
+    open,
+    response.willContinue ? { ...open, begun: true } : undefined,
+  )
   const agenda = interrupt ? [item, ...rest.agenda] : [...rest.agenda, item]
   return { state: { ...rest, agenda }, effects: [], interrupt }
 }
 
-/** Takes unanswered calls back: the client is told, and the history forgets that they were made. */
+/** Takes unanswered calls back: the client is told, and the history forgets those of which nothing came. */
 export function takeBackCalls(state: LiveState, concerns: (call: OpenCall) => boolean): Stepped {
   const taken = state.calls.filter((call) => !call.answer && concerns(call))
   if (taken.length === 0) return [state, []]
   const ids = taken.map((call) => call.id)
   const kept = state.calls.filter((call) => !taken.includes(call))
   const answers = kept.filter((call) => call.answer)
+  const vain = taken.filter((call) => !call.begun).map((call) => call.id)
   const next: LiveState = {
     ...state,
-    history: state.history.map((content) => withoutCalls(content, ids)).filter(hasParts),
+    history: state.history.map((content) => withoutCalls(content, vain)).filter(hasParts),
     calls: kept.filter((call) => !call.answer),
     agenda: answers.length > 0 ? [answerItem(answers, false), ...state.agenda] : state.agenda,
   }

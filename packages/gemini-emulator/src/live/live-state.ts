@@ -33,6 +33,8 @@ export interface OpenCall {
   readonly id: string
   readonly blocking: boolean
   readonly answer?: FunctionResponse
+  /** A first part of the answer has come (`willContinue`). */
+  readonly begun?: true
 }
 
 /** Something for the model to take in when it is free; `speak`: and to answer. */
@@ -156,10 +158,11 @@ export function createState(setup: Setup, config: SessionConfig, memory?: LiveMe
   }
 }
 
-/** What a handle would restore; nothing while the model speaks. */
+/** What a handle would restore; nothing in the middle of a turn. */
 export function toMemory(state: LiveState): LiveMemory | undefined {
   const { history, calls, agenda, heardMs, turn } = state
-  return turn.state === 'speaking' ? undefined : { history, calls, agenda, heardMs, turn }
+  if (turn.state === 'speaking' || (turn.state === 'blocked' && turn.moreCalls)) return undefined
+  return { history, calls, agenda, heardMs, turn }
 }
 
 export function toPrompt({ config, history }: LiveState): Prompt {
