@@ -23,8 +23,10 @@ function foldPart(message: Message, chunk: PartChunk): void {
       message.parts.push({ type: 'step-start' })
       return
     case 'text-start':
+      message.parts.push({ type: 'text', text: '', state: 'streaming' })
+      return
     case 'reasoning-start':
-      message.parts.push({ type: proseKind(chunk.type), text: '', state: 'streaming' })
+      message.parts.push({ type: 'reasoning', id: chunk.id, text: '', state: 'streaming' })
       return
     case 'text-delta':
     case 'reasoning-delta':

@@ -75,7 +75,8 @@ export interface DataParts {
 /** A part of a message as the AI SDK keeps it. */
 export type MessagePart =
   | { type: 'step-start' }
-  | { type: 'text' | 'reasoning'; text: string; state?: 'streaming' | 'done' }
+  | { type: 'text'; text: string; state?: 'streaming' | 'done' }
+  | { type: 'reasoning'; id: string; text: string; state?: 'streaming' | 'done' }
   | { type: 'file'; url: string; mediaType: string; filename?: string }
   | { type: 'source-url'; sourceId: string; url: string; title?: string }
   | { type: 'source-document'; sourceId: string; mediaType: string; title: string }

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest'
+
+import { call, event, lines, partial, response, tell, whole } from './adk-told.ts'
+
+const text = (value: string) => ({ text: value })
+const thought = (value: string) => ({ text: value, thought: true })
+
+/** All prose that the client ends up with, by kind. */
+function prose(chunks: ReturnType<typeof tell>, kind: 'text' | 'reasoning'): string {
+  return chunks
+    .flatMap((chunk) => (chunk.type === `${kind}-delta` && 'delta' in chunk ? [chunk.delta] : []))
+    .join('')
+}
+
+describe('text', () => {
+  test('[MP1] streamed text is not repeated by the whole event', () => {
+    const told = tell([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
+    expect(lines(told)).toEqual([
+      'start-step',
+      'text-start text-1',
+      'text-delta text-1 "Hel"',
+      'text-delta text-1 "lo"',
+      'text-end text-1',
+    ])
+  })
+
+  test('[MP1] a whole event without a stream is told entirely', () => {
+    expect(lines(tell([whole(text('Hello'))]))).toEqual([
+      'start-step',
+      'text-start text-1',
+      'text-delta text-1 "Hello"',
+      'text-end text-1',
+    ])
+  })
+
+  test('[MP1] what the stream missed is told from the whole event', () => {
+    const told = tell([partial(text('Hel')), whole(text('Hello'))])
+    expect(prose(told, 'text')).toBe('Hello')
+  })
+
+  test('[MP1] another text than the streamed one is told beside it, not lost', () => {
+    const told = tell([partial(text('I think')), whole(text('[filtered]'))])
+    expect(prose(told, 'text')).toBe('I think[filtered]')
+  })
+
+  test('[MP1] a whole event in several parts is matched as one text', () => {
+    const told = tell([partial(text('AB')), partial(text('C')), whole(text('A'), text('BCD'))])
+    expect(prose(told, 'text')).toBe('ABCD')
+  })
+
+  test('[MP1] the same words in two model calls are told twice', () => {
+    const told = tell([
+      partial(text('Yes.')),
+      whole(text('Yes.')),
+      partial(text('Yes.')),
+      whole(text('Yes.')),
+    ])
+    expect(prose(told, 'text')).toBe('Yes.Yes.')
+  })
+
+  test('[MP1] a long text is matched by its length and tail alone', () => {
+    const pieces = Array.from({ length: 500 }, (_, index) => `piece ${index} `)
+    const told = tell([
+      ...pieces.map((piece) => partial(text(piece))),
+      whole(text(pieces.join(''))),
+    ])
+    expect(prose(told, 'text')).toBe(pieces.join(''))
+  })
+
+  test('[MP2] thoughts and text keep the order they were streamed in', () => {
+    const told = tell([
+      partial(thought('Hmm. ')),
+      partial(text('One. ')),
+      partial(thought('So. ')),
+      partial(text('Two.')),
+      whole(thought('Hmm. So. '), text('One. Two.')),
+    ])
+    expect(lines(told)).toEqual([
+      'start-step',
+      'reasoning-start reasoning-1',
+      'reasoning-delta reasoning-1 "Hmm. "',
+      'reasoning-end reasoning-1',
+      'text-start text-2',
+      'text-delta text-2 "One. "',
+      'text-end text-2',
+      'reasoning-start reasoning-3',
+      'reasoning-delta reasoning-3 "So. "',
+      'reasoning-end reasoning-3',
+      'text-start text-4',
+      'text-delta text-4 "Two."',
+      'text-end text-4',
+    ])
+  })
+
+  test('[MP1] text before a call is closed by the event that flushes it', () => {
+    const told = tell([partial(text('Look: ')), whole(text('Look: ')), whole(call('c1'))])
+    expect(lines(told).slice(-3)).toEqual([
+      'text-end text-1',
+      'tool-input-start c1 "look"',
+      'tool-input-available c1 "look" {}',
+    ])
+  })
+
+  test('[CH3] empty text opens no part', () => {
+    expect(tell([partial(text('')), whole(text(''))])).toEqual([])
+  })
+
+  test('[MP7] parallel branches stream into parts of their own', () => {
+    const of = (author: string, value: string, isPartial: boolean) =>
+      event({
+        author,
+        branch: author,
+        partial: isPartial,
+        content: { role: 'model', parts: [text(value)] },
+      })
+    const told = tell([
+      of('one', 'a', true),
+      of('two', 'x', true),
+      of('one', 'b', true),
+      of('two', 'y', true),
+      of('one', 'ab', false),
+      of('two', 'xy', false),
+    ])
+    expect(prose(told, 'text')).toBe('axby')
+    const agents = told.flatMap((chunk) => (chunk.type === 'data-agent' ? [chunk.data.name] : []))
+    expect(agents).toEqual(['two', 'one', 'two', 'one', 'two'])
+  })
+
+  test('[MP9] the transcript of speech becomes text once, the person’s stays transient', () => {
+    const told = tell([
+      event({
+        author: 'user',
+        partial: true,
+        inputTranscription: { text: 'Good ', finished: false },
+      }),
+      event({ partial: true, outputTranscription: { text: 'Hel', finished: false } }),
+      event({ partial: true, outputTranscription: { text: 'lo', finished: false } }),
+      event({ author: 'user', inputTranscription: { text: 'Good day', finished: true } }),
+      event({ outputTranscription: { text: 'Hello', finished: true } }),
+    ])
+    expect(prose(told, 'text')).toBe('Hello')
+    expect(told.filter((chunk) => chunk.type === 'data-input-transcription')).toEqual([
+      {
+        type: 'data-input-transcription',
+        data: { text: 'Good ', finished: false },
+        transient: true,
+      },
+      {
+        type: 'data-input-transcription',
+        data: { text: 'Good day', finished: true },
+        transient: true,
+      },
+    ])
+  })
+
+  test('[CH4] text after a tool’s result opens a new step', () => {
+    const told = tell([whole(call('c1')), whole(response('c1', { ok: 1 })), partial(text('Done'))])
+    expect(lines(told).slice(3)).toEqual([
+      'tool-output-available c1 {"ok":1}',
+      'finish-step',
+      'start-step',
+      'text-start text-1',
+      'text-delta text-1 "Done"',
+    ])
+  })
+})

@@ -1,0 +1,198 @@
+import { setImmediate } from 'node:timers/promises'
+
+import fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+
+import type { Chunk } from '../src/protocol/chunk.ts'
+import { foldChunks } from '../src/protocol/fold-chunks.ts'
+import type { Sink } from '../src/turns/attachment.ts'
+import { TurnLog } from '../src/turns/turn-log.ts'
+
+const LIMITS = { maxLag: 1_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }
+const delta = (text: string, id = 'text-1'): Chunk => ({ type: 'text-delta', id, delta: text })
+
+/** A reader that takes `credit` chunks before it wants to drain. */
+class Reader implements Sink {
+  readonly chunks: Chunk[] = []
+  ended = false
+  abandoned = false
+  credit: number
+
+  constructor(credit = Number.POSITIVE_INFINITY) {
+    this.credit = credit
+  }
+
+  write(json: string): boolean {
+    this.chunks.push(JSON.parse(json) as Chunk)
+    this.credit -= 1
+    return this.credit > 0
+  }
+
+  end(): void {
+    this.ended = true
+  }
+
+  abandon(): void {
+    this.abandoned = true
+  }
+
+  get text(): string {
+    return this.chunks.flatMap((chunk) => ('delta' in chunk ? [chunk.delta] : [])).join('')
+  }
+}
+
+describe('reading', () => {
+  test('[TU1] a reader at the tip gets every chunk as it is', () => {
+    const log = new TurnLog(LIMITS)
+    const reader = new Reader()
+    log.attach(reader)
+    for (const chunk of [delta('a'), delta('b')]) log.append(chunk)
+    log.end()
+    expect(reader.chunks).toEqual([delta('a'), delta('b')])
+    expect(reader.ended).toBe(true)
+  })
+
+  test('[TU1] a late reader gets neighbouring deltas joined, and the rest live', () => {
+    const log = new TurnLog(LIMITS)
+    for (const chunk of [delta('a'), delta('b'), delta('x', 'text-2')]) log.append(chunk)
+    const reader = new Reader()
+    log.attach(reader)
+    log.append(delta('y', 'text-2'))
+    expect(reader.chunks).toEqual([delta('ab'), delta('x', 'text-2'), delta('y', 'text-2')])
+  })
+
+  test('[TU1] a reader of an ended turn gets it whole and the end', () => {
+    const log = new TurnLog(LIMITS)
+    log.append(delta('a'))
+    log.end()
+    const reader = new Reader()
+    log.attach(reader)
+    expect(reader).toMatchObject({ text: 'a', ended: true })
+  })
+
+  test('[TU1] every reader ends with the same message, however it stalls and drains', () => {
+    const act = fc.oneof(
+      fc.record({ do: fc.constant('text' as const), text: fc.string({ minLength: 1 }) }),
+      fc.record({ do: fc.constant('part' as const) }),
+      fc.record({ do: fc.constant('attach' as const), credit: fc.integer({ min: 1, max: 4 }) }),
+      fc.record({ do: fc.constant('drain' as const), credit: fc.integer({ min: 1, max: 9 }) }),
+    )
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 200 }), (acts) => {
+        const log = new TurnLog({ ...LIMITS, maxLag: Number.POSITIVE_INFINITY })
+        const readers: { reader: Reader; attachment: ReturnType<TurnLog['attach']> }[] = []
+        const made: Chunk[] = []
+        let part = 1
+        const append = (chunk: Chunk) => {
+          made.push(chunk)
+          log.append(chunk)
+        }
+        append({ type: 'text-start', id: 'text-1' })
+        for (const step of acts) {
+          if (step.do === 'text') append(delta(step.text, `text-${part}`))
+          else if (step.do === 'part') append({ type: 'text-start', id: `text-${++part}` })
+          else if (step.do === 'attach') {
+            const reader = new Reader(step.credit)
+            readers.push({ reader, attachment: log.attach(reader) })
+          } else
+            for (const { reader, attachment } of readers) {
+              reader.credit = step.credit
+              attachment?.drained()
+            }
+        }
+        log.end()
+        for (const { reader, attachment } of readers) {
+          reader.credit = Number.POSITIVE_INFINITY
+          attachment?.drained()
+          expect(reader.ended).toBe(true)
+          expect(foldChunks('m', reader.chunks)).toEqual(foldChunks('m', made))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('[TU1] joined deltas never part a surrogate pair', () => {
+    const log = new TurnLog(LIMITS)
+    const text = `a${'😀'.repeat(20_000)}`
+    log.append(delta(text))
+    const reader = new Reader()
+    log.attach(reader)
+    expect(reader.chunks.length).toBeGreaterThan(1)
+    expect(reader.text).toBe(text)
+    for (const chunk of reader.chunks)
+      expect('delta' in chunk && chunk.delta.isWellFormed()).toBe(true)
+  })
+})
+
+describe('pressure', () => {
+  test('[TU3] a turn whose only reader is full is congested until it drains', async () => {
+    const log = new TurnLog(LIMITS)
+    const reader = new Reader(1)
+    const attachment = log.attach(reader)
+    while (!log.congested) log.append(delta('x'.repeat(1_000)))
+    let room = false
+    const waiting = log.room().then(() => (room = true))
+    await setImmediate()
+    expect(room).toBe(false)
+    reader.credit = Number.POSITIVE_INFINITY
+    attachment?.drained()
+    await waiting
+    expect(log.congested).toBe(false)
+  })
+
+  test('[TU3] a turn without readers is not congested', () => {
+    const log = new TurnLog(LIMITS)
+    log.append(delta('x'.repeat(500_000)))
+    expect(log.congested).toBe(false)
+  })
+
+  test('[TU4] a slow reader does not hinder another and is let go', () => {
+    const log = new TurnLog(LIMITS)
+    const [slow, fast] = [new Reader(1), new Reader()]
+    log.attach(slow)
+    log.attach(fast)
+    for (let index = 0; index < 100; index += 1) log.append(delta('x'.repeat(100)))
+    expect(slow.abandoned).toBe(true)
+    expect(fast.text).toHaveLength(10_000)
+    expect(log.congested).toBe(false)
+  })
+
+  test('[TU4] a reader that takes nothing for the stall time is let go', () => {
+    vi.useFakeTimers()
+    try {
+      const log = new TurnLog(LIMITS)
+      const reader = new Reader(1)
+      log.attach(reader)
+      log.append(delta('x'))
+      vi.advanceTimersByTime(LIMITS.stallTimeoutMs - 1)
+      expect(reader.abandoned).toBe(false)
+      vi.advanceTimersByTime(1)
+      expect(reader.abandoned).toBe(true)
+      expect(log.watched).toBe(false)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('[TU3] a turn too long for replay goes on for its reader, also through a stall', () => {
+    const log = new TurnLog({ ...LIMITS, maxReplay: 5_000 })
+    const reader = new Reader()
+    const attachment = log.attach(reader)
+    let expected = ''
+    for (let index = 0; index < 200; index += 1) {
+      const text = `${index} `.repeat(20)
+      expected += text
+      if (index === 150) reader.credit = 1
+      log.append(delta(text))
+      if (index === 170) {
+        reader.credit = Number.POSITIVE_INFINITY
+        attachment?.drained()
+      }
+    }
+    log.end()
+    expect(reader).toMatchObject({ text: expected, ended: true })
+    expect(log.replayable).toBe(false)
+    expect(log.attach(new Reader())).toBeUndefined()
+  })
+})

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+import { expect, test } from 'vitest'
+
+const ROOT = path.join(import.meta.dirname, '..')
+const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
+
+/** The reading order of the library. A file may import from its own layer and from those before it. */
+const LAYERS = ['protocol', 'adk', 'turns', 'store', 'transport', 'server', 'use'] as const
+
+/** Layers that run in a browser, and so may not reach for node or ADK. */
+const ANYWHERE = new Set<string>(['protocol'])
+
+function sources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /\.tsx?$/.test(file),
+  )
+}
+
+function imports(file: string): string[] {
+  const source = readFileSync(file, 'utf8')
+  return [...source.matchAll(/(?:from|import) '([^']+)'/g)].map((match) => match[1] ?? '')
+}
+
+function layerOf(file: string): string {
+  return path.relative(SRC, file).split(path.sep)[0] ?? ''
+}
+
+test('[AR1] every folder of the library is a layer', () => {
+  expect(readdirSync(SRC).toSorted()).toEqual([...LAYERS].toSorted())
+})
+
+test.each(sources(SRC))('[AR1] %s imports downwards only', (file) => {
+  const own = layerOf(path.join(SRC, file))
+  const below = LAYERS.slice(0, LAYERS.findIndex((layer) => layer === own) + 1)
+  const used = imports(path.join(SRC, file))
+    .filter((target) => target.startsWith('.'))
+    .map((target) => layerOf(path.resolve(SRC, path.dirname(file), target)))
+  expect(below).toEqual(expect.arrayContaining(used))
+})
+
+test.each(sources(SRC).filter((file) => ANYWHERE.has(layerOf(path.join(SRC, file)))))(
+  '[AR2] %s runs anywhere',
+  (file) => {
+    const foreign = imports(path.join(SRC, file)).filter(
+      (target) => !target.startsWith('.') && target !== 'zod',
+    )
+    expect(foreign).toEqual([])
+  },
+)
+
+test.each(sources(path.join(ROOT, 'packages/gemini-emulator/src')))(
+  '[AR3] emulator %s does not know the library',
+  (file) => {
+    const used = imports(path.join(ROOT, 'packages/gemini-emulator/src', file))
+    expect(
+      used.filter(
+        (target) => target.startsWith('adk-stream-protocol') || target.startsWith('@google/'),
+      ),
+    ).toEqual([])
+  },
+)
+
+test.each(sources(path.join(ROOT, 'apps/demo/src')))(
+  '[AR4] demo %s uses public subpaths only',
+  (file) => {
+    const used = imports(path.join(ROOT, 'apps/demo/src', file))
+    expect(
+      used.filter((target) =>
+        /packages\/|(?:adk-stream-protocol|gemini-emulator)\/(?:src|dist)/.test(target),
+      ),
+    ).toEqual([])
+  },
+)

@@ -1,0 +1,66 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+import { expect, test } from 'vitest'
+
+const ROOT = path.join(import.meta.dirname, '..')
+
+/** Where rules stand, and where their tests are. */
+const RULE_FILES = [
+  'PROTOCOL.md',
+  'ARCHITECTURE.md',
+  'packages/gemini-emulator/RULES.md',
+  'apps/demo/RULES.md',
+] as const
+const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const
+
+function readRules(): string[] {
+  return RULE_FILES.flatMap((file) => {
+    const text = readFileSync(path.join(ROOT, file), 'utf8')
+    return [...text.matchAll(/^\| ([A-Z]{2}\d+) +\|/gm)].map((match) => match[1] ?? '')
+  })
+}
+
+function readTestNames(): string[] {
+  return TEST_FOLDERS.flatMap((folder) => findTests(path.join(ROOT, folder))).flatMap((file) =>
+    [
+      ...readFileSync(file, 'utf8').matchAll(
+        /\btest(?:\.\w+(?:\([\s\S]*?\))?)*\(\s*(['"`])([\s\S]*?)\1/g,
+      ),
+    ].map((match) => match[2] ?? ''),
+  )
+}
+
+function findTests(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const file = path.join(folder, entry.name)
+    if (entry.isDirectory())
+      return entry.name === 'node_modules' || entry.name === 'dist' ? [] : findTests(file)
+    return /\.test\.tsx?$/.test(entry.name) ? [file] : []
+  })
+}
+
+const rules = readRules()
+const names = readTestNames()
+const cited = new Set(
+  names.flatMap((name) => /^(?:\[[A-Z]{2}\d+\])+/.exec(name)?.[0].match(/[A-Z]{2}\d+/g) ?? []),
+)
+
+test('[AR5] every rule has one place', () => {
+  const twice = rules.filter((rule, index) => rules.indexOf(rule) !== index)
+  expect(twice).toEqual([])
+})
+
+test('[AR5] every rule has a test', () => {
+  expect(rules.filter((rule) => !cited.has(rule))).toEqual([])
+})
+
+test('[AR5] every rule that a test names exists', () => {
+  expect([...cited].filter((rule) => !rules.includes(rule))).toEqual([])
+})
+
+test('[AR5] every test names the rule it proves', () => {
+  expect(names.length).toBeGreaterThan(100)
+  expect(names.filter((name) => !/^\[[A-Z]{2}\d+\]/.test(name))).toEqual([])
+})
