@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createEvent, type Event, type Session } from '@google/adk'
-import type { BaseSessionService } from '@google/adk'
+import { type BaseSessionService, createEvent, type Event, type Session } from '@google/adk'
 
 export const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
 

@@ -7,12 +7,18 @@ import { StoreError } from './store-error.ts'
  * PostgreSQL's text columns would cut or replace.
  */
 export function encodeJson(value: unknown): string {
+  if (isDeeperThan(value, MAX_DEPTH)) {
+    throw new StoreError(
+      'invalid',
+      `The value is nested in more than ${MAX_DEPTH} levels, or in itself; pass flatter data.`,
+    )
+  }
   try {
     return JSON.stringify(value, tagBytes)
   } catch (cause) {
     throw new StoreError(
       'invalid',
-      'The value cannot be stored as JSON; pass plain data without bigint values and without cycles.',
+      'The value cannot be stored as JSON; pass plain data without bigint values.',
       { cause },
     )
   }
@@ -32,6 +38,15 @@ export function decodeJson(text: string): unknown {
       },
     )
   }
+}
+
+// JSON text can be written deeper than recursive readers, ours and ADK's, can follow; one such event would make its
+// session unreadable for ever.
+const MAX_DEPTH = 500
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (!isRecord(value) || ArrayBuffer.isView(value)) return false
+  return levels === 0 || Object.values(value).some((item) => isDeeperThan(item, levels - 1))
 }
 
 const BYTES = '$bytes'

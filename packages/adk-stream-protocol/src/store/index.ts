@@ -1,0 +1,6 @@
+export type { SqliteStoreOptions } from './sqlite/sqlite-store.ts'
+export { openSqliteStore } from './sqlite/sqlite-store.ts'
+export type { RewindableSessionService, RewindRequest, Store } from './store.ts'
+export { isRewindable } from './store.ts'
+export type { StoreErrorCode } from './store-error.ts'
+export { StoreError } from './store-error.ts'
