@@ -45,6 +45,7 @@ describe('payments', () => {
     ['100ドルをAliceに、50ドルをBobに送金して', [pay(100, 'Alice'), pay(50, 'Bob')]],
     ['花子さんと太郎さんに5ユーロずつ送って', [pay(5, '花子', 'EUR'), pay(5, '太郎', 'EUR')]],
     ['Send $30 to Alice and $40 to Bob', [pay(30, 'Alice'), pay(40, 'Bob')]],
+    ['Send $10 to each of Alice and Bob', [pay(10, 'Alice'), pay(10, 'Bob')]],
     ['Send Alice $30 and Bob $40', [pay(30, 'Alice'), pay(40, 'Bob')]],
     ['send Ann, Bob and Carol $5 each', [pay(5, 'Ann'), pay(5, 'Bob'), pay(5, 'Carol')]],
     ['Send $30 to Alice. Also pay Bob €40.', [pay(30, 'Alice'), pay(40, 'Bob', 'EUR')]],
@@ -146,6 +147,7 @@ describe('weather, location and music', () => {
     ['will it rain in new york tomorrow?', ['New York']],
     ["How's Springfield's weather?", ['Springfield']],
     ['weather in 東京', ['Tokyo']],
+    ['is it cold in Oslo?', ['Oslo']],
   ])('[ED7] looks up the weather of %j', (request, places) => {
     expect(ask(request).calls).toEqual(places.map(weather))
   })
@@ -183,6 +185,7 @@ describe('weather, location and music', () => {
     const playing = afterCalls('トラック2', [track(2)], [{ success: true, track: 2 }])
     expect(ask([...playing, model('.'), user('次の曲にして')]).calls).toEqual([track(1)])
     expect(ask('stop the music').calls).toEqual([])
+    expect(ask([user('play music'), model('?'), user('2')]).calls).toEqual([track(2)])
     const stoppable = declare('change_bgm', { track: { type: 'INTEGER', minimum: 0 } }, ['track'])
     expect(ask('stop the music', { functions: [stoppable] }).calls).toEqual([track(0)])
   })

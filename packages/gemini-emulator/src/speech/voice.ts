@@ -1,7 +1,7 @@
 import type { SpokenSound } from './read-sounds.ts'
 import type { Formants } from './sounds.ts'
 
-export const SAMPLE_RATE = 24_000
+const SAMPLE_RATE = 24_000
 /** Five milliseconds: the mouth moves from frame to frame. */
 export const FRAME_SAMPLES = 120
 

@@ -166,7 +166,7 @@ interface NameList {
 function readNames(tokens: readonly Token[], from: number): NameList {
   const names: string[] = []
   let next = from
-  let index = from
+  let index = afterEach(tokens, from)
   for (;;) {
     const name = readName(tokens, index)
     const isFirst = names.length === 0
@@ -178,6 +178,13 @@ function readNames(tokens: readonly Token[], from: number): NameList {
     if (index === next) break
   }
   return { names, next }
+}
+
+/** Behind `each of`, `both`; where it began when there is neither. */
+function afterEach(tokens: readonly Token[], from: number): number {
+  const word = wordOf(tokens[from])
+  if (word === 'both') return from + 1
+  return word === 'each' && wordOf(tokens[from + 1]) === 'of' ? from + 2 : from
 }
 
 /** Behind `,`, `&`, `and` or `, and`; where it began when there is none. */

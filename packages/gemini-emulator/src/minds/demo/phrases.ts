@@ -8,7 +8,7 @@ export interface NamedPayment {
   readonly recipient: string
 }
 
-export interface WeatherReport {
+interface WeatherReport {
   readonly place: string
   readonly temperature: number
   readonly condition?: string
@@ -17,7 +17,7 @@ export interface WeatherReport {
   readonly wind?: number
 }
 
-export interface Position {
+interface Position {
   readonly latitude: number
   readonly longitude: number
   readonly accuracy?: number

@@ -125,15 +125,30 @@ function join(steps: readonly (readonly Wish[])[], draft: PaymentDraft): Wish[][
 }
 
 function completeWish(wish: Wish, text: string): Wish {
+  if (wish.kind === 'music') return completeMusic(wish, text)
   if (wish.kind !== 'payment' || isComplete(wish.draft)) return wish
-  const [money] = wish.draft.amount === undefined ? findMoney(text) : []
-  const price = money && { amount: money.amount, currency: money.currency ?? 'USD' }
-  const name = wish.draft.recipient === undefined ? bareName(text) : undefined
-  if (price === undefined && name === undefined) return wish
-  return {
-    kind: 'payment',
-    draft: { ...wish.draft, ...price, ...(name !== undefined && { recipient: name }) },
+  const draft = {
+    ...wish.draft,
+    ...missingPrice(wish.draft, text),
+    ...missingName(wish.draft, text),
   }
+  return Object.keys(draft).length === Object.keys(wish.draft).length ? wish : { ...wish, draft }
+}
+
+/** "2" answers "Which track would you like?" */
+function completeMusic(wish: Extract<Wish, { kind: 'music' }>, text: string): Wish {
+  const isAnswer = wish.wish.want !== 'track' && /^\d{1,6}$/.test(text)
+  return isAnswer ? { kind: 'music', wish: { want: 'track', track: Number(text) } } : wish
+}
+
+function missingPrice({ amount }: PaymentDraft, text: string): PaymentDraft {
+  const [money] = amount === undefined ? findMoney(text) : []
+  return money === undefined ? {} : { amount: money.amount, currency: money.currency ?? 'USD' }
+}
+
+function missingName({ recipient }: PaymentDraft, text: string): PaymentDraft {
+  const name = recipient === undefined ? bareName(text) : undefined
+  return name === undefined ? {} : { recipient: name }
 }
 
 // "Alice", "to Alice please", 「花子さんです」「花子さんに」: a name and hardly anything else.

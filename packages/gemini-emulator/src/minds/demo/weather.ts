@@ -22,7 +22,7 @@ const MOST_PLACES = 10
 const MOST_FOUND = 50
 
 const WEATHER =
-  /\b(?:weather|forecast|temperature|umbrella|rain(?:ing|y)?|snow(?:ing|y)?|sunny|how (?:hot|cold|warm) is)\b|天気|気温|天候|予報|雨が?降|雪が?降|傘|暑い(?:です)?か|寒い(?:です)?か/i
+  /\b(?:weather|forecast|temperature|umbrella|rain(?:ing|y)?|snow(?:ing|y)?|sunny|(?:how|is it) (?:hot|cold|warm)(?= is\b| in\b| at\b))|天気|気温|天候|予報|雨が?降|雪が?降|傘|暑い(?:です)?か|寒い(?:です)?か/i
 
 function newTo(known: readonly FoundPlace[], others: readonly FoundPlace[]): FoundPlace[] {
   return others.filter(
