@@ -141,6 +141,7 @@ test('[EM46] a script goes on in the agent that it transfers to', async () => {
     }
   }
   expect(said).toEqual(['helper: I am the helper.'])
+  expect(emulator.requests).toHaveLength(2)
 })
 
 test('[EM57] GOOGLE_GEMINI_BASE_URL points both clients at the emulator', async () => {

@@ -260,7 +260,7 @@ test('[EM36] snake_case and a single message in place of a list are taken', asyn
     mind: ({ systemInstruction, includeThoughts, functions }) => [
       {
         type: 'say',
-        text: JSON.stringify({ systemInstruction, includeThoughts, name: functions[0]?.name }),
+        text: JSON.stringify({ systemInstruction, includeThoughts, declared: functions[0] }),
       },
     ],
   })
@@ -276,7 +276,9 @@ test('[EM36] snake_case and a single message in place of a list are taken', asyn
       {
         content: {
           parts: [
-            { text: '{"systemInstruction":"Be brief.","includeThoughts":true,"name":"look_up"}' },
+            {
+              text: '{"systemInstruction":"Be brief.","includeThoughts":true,"declared":{"name":"look_up","parameters":{"snake_key":1}}}',
+            },
           ],
         },
       },

@@ -28,7 +28,7 @@ function findScript(contents: readonly Content[]): Running | undefined {
     }
     const text = (content.parts ?? []).map((part) => part.text ?? '').join('')
     if (text.startsWith(ADK_CONTEXT)) {
-      if (text.includes('tool returned result:')) step += 1
+      if (ADK_RESULT.test(text)) step += 1
       continue
     }
     const script = parseScript(text)
@@ -48,3 +48,4 @@ function reportResults(last: Content | undefined): readonly Act[] | undefined {
 
 // ADK tells an agent what another agent said and called in the user's role, under this heading; it is not the user's word.
 const ADK_CONTEXT = 'For context:'
+const ADK_RESULT = /tool `[^`]+` returned result:/
