@@ -1,0 +1,96 @@
+import { LlmAgent, ParallelAgent, SequentialAgent } from '@google/adk'
+import type { Mind } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+
+import { assistant } from '../support/agents.ts'
+import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
+import { clients } from '../support/clients.ts'
+import { serve } from '../support/serve.ts'
+
+/** Each agent says who it is, in two pieces with a gate of its own between them. */
+const whoIAm: Mind = ({ systemInstruction }) => {
+  const name = /I am (\w+)/.exec(systemInstruction)?.[1] ?? 'nobody'
+  return [
+    { type: 'say', text: `${name} begins. ` },
+    { type: 'wait', gate: name },
+    { type: 'say', text: `${name} ends.` },
+  ]
+}
+
+describe.each(clients)('$name', (client) => {
+  test('[MP7] a transfer is told, and the other agent answers', async () => {
+    await using server = await serve({
+      agent: (model) =>
+        assistant(model, {
+          subAgents: [new LlmAgent({ name: 'expert', model, description: 'Knows.' })],
+        }),
+    })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send('[[call transfer_to_agent {"agentName":"expert"}]][[then]][[say I know.]]')
+    expect(chat.status).toBe('ready')
+    expect(chat.text).toBe('I know.')
+    expect(toolParts(chat.lastMessage)).toEqual([])
+    const data = chat.lastMessage?.parts.filter(({ type }) => type.startsWith('data-'))
+    expect(data?.map(({ type, data: told }) => ({ type, told }))).toEqual([
+      { type: 'data-agent-transfer', told: { to: 'expert' } },
+      { type: 'data-agent', told: { name: 'expert' } },
+    ])
+    expect((await browser.messages()).messages).toEqual(chat.messages)
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[MP7] agents in parallel do not mix their texts', async () => {
+    await using server = await serve({
+      mind: whoIAm,
+      agent: (model) =>
+        // Deprecated in favour of Workflow, but in use; what counts here are its branches.
+        // oxlint-disable-next-line typescript/no-deprecated
+        new ParallelAgent({
+          name: 'both',
+          subAgents: ['red', 'blue'].map(
+            (name) => new LlmAgent({ name, model, instruction: `I am ${name}` }),
+          ),
+        }),
+    })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('Go.')
+    // Both speak before either ends.
+    await chat.until(({ text }) => text.includes('red begins. ') && text.includes('blue begins. '))
+    server.emulator.release('blue')
+    await chat.until(({ text }) => text.includes('blue ends.'))
+    server.emulator.release('red')
+    await answer
+    const texts = chat.lastMessage?.parts.filter(({ type }) => type === 'text')
+    for (const { text } of texts ?? []) expect(text).toMatch(/^(?:(?!blue).)*$|^(?:(?!red).)*$/s)
+    for (const name of ['red', 'blue']) {
+      const own = (texts ?? []).filter(({ text }) => text?.includes(name))
+      expect(own.map(({ text }) => text).join('')).toBe(`${name} begins. ${name} ends.`)
+    }
+    await client.validateMessages(chat.messages)
+    const { messages } = await browser.messages()
+    expect(textOf(messages[1]).length).toBe(textOf(chat.lastMessage).length)
+  })
+
+  test('[MP7] agents one after the other are one message', async () => {
+    await using server = await serve({
+      mind: whoIAm,
+      agent: (model) =>
+        // oxlint-disable-next-line typescript/no-deprecated
+        new SequentialAgent({
+          name: 'both',
+          subAgents: ['red', 'blue'].map(
+            (name) => new LlmAgent({ name, model, instruction: `I am ${name}` }),
+          ),
+        }),
+    })
+    server.emulator.release('red')
+    server.emulator.release('blue')
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send('Go.')
+    expect(partTypes(chat.lastMessage)).toEqual(['step-start', 'text', 'data-agent', 'text'])
+    expect((await browser.messages()).messages).toEqual(chat.messages)
+  })
+})

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+
+import { assistant, EmulatedGemini } from '../support/agents.ts'
+import { clients } from '../support/clients.ts'
+import { serve } from '../support/serve.ts'
+
+interface Failure {
+  readonly name: string
+  readonly script: string
+  readonly code: string
+  readonly kept: string
+}
+
+const failures: readonly Failure[] = [
+  { name: '429', script: '[[fail 429 Quota]]', code: 'model-rate-limited', kept: '' },
+  { name: '500', script: '[[fail 500 Oops]]', code: 'model-unavailable', kept: '' },
+  { name: '503', script: '[[fail 503 Busy]]', code: 'model-unavailable', kept: '' },
+  { name: '400', script: '[[fail 400 Bad]]', code: 'model-refused', kept: '' },
+  {
+    name: '503 in mid-stream',
+    script: '[[say Half an]][[fail 503 Busy]]',
+    code: 'model-unavailable',
+    kept: 'Half an',
+  },
+  {
+    name: 'a cut connection',
+    script: '[[say Half an]][[wait cut]][[drop]]',
+    code: 'model-interrupted',
+    kept: 'Half an',
+  },
+  { name: 'a blocked prompt', script: '[[block SAFETY]]', code: 'model-blocked', kept: '' },
+  { name: 'a filter at once', script: '[[finish SAFETY]]', code: 'model-blocked', kept: '' },
+]
+
+describe.each(clients)('$name', (client) => {
+  test.each(failures)('[ER2] $name is told once, as $code', async ({ script, code, kept }) => {
+    await using server = await serve()
+    server.emulator.release('cut')
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send(script)
+    expect(chat.status).toBe('error')
+    expect(chat.lastMessage?.metadata).toMatchObject({ error: { code } })
+    expect(chat.text).toBe(kept)
+    expect(server.told.filter(({ chunk }) => chunk.type === 'error')).toHaveLength(1)
+    await client.validateMessages(chat.messages)
+    await chat.send('[[say Fine again.]]')
+    expect(chat.text).toBe('Fine again.')
+    const { messages } = await browser.messages()
+    // The tokens of an answer that broke off are not stored; the error is.
+    expect(messages.map(({ id, parts }) => ({ id, parts }))).toEqual(
+      chat.messages.map(({ id, parts }) => ({ id, parts })),
+    )
+    expect(messages[1]?.metadata).toMatchObject({ error: { code } })
+  })
+
+  test('[ER2] a quota error says how long to wait', async () => {
+    await using server = await serve()
+    const chat = server.browser().openChat(client)
+    await chat.send('[[fail 429 retry=33.4]]')
+    expect(chat.lastMessage?.metadata).toMatchObject({
+      error: { code: 'model-rate-limited', retryAfterSeconds: 34 },
+    })
+  })
+
+  test('[ER2] a model that cannot be reached is told as model-unavailable', async () => {
+    await using server = await serve({
+      agent: () => assistant(new EmulatedGemini('http://127.0.0.1:1')),
+    })
+    const chat = server.browser().openChat(client)
+    await chat.send('Hello')
+    expect(chat.lastMessage?.metadata).toMatchObject({ error: { code: 'model-unavailable' } })
+    expect(server.errors).not.toHaveLength(0)
+  })
+
+  test.each([
+    ['MAX_TOKENS', 'length'],
+    ['SAFETY', 'content-filter'],
+    ['RECITATION', 'content-filter'],
+  ])('[MP11] %s after some text keeps the text and is no error', async (reason, finishReason) => {
+    await using server = await serve()
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send(`[[say As far as]][[finish ${reason}]]`)
+    expect(chat.status).toBe('ready')
+    expect(chat.text).toBe('As far as')
+    expect(server.told.at(-1)?.chunk).toMatchObject({ type: 'finish', finishReason })
+    expect((await browser.messages()).messages).toEqual(chat.messages)
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+  })
+})

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+
+import { assistant, defer, tool, weather } from '../support/agents.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { clients } from '../support/clients.ts'
+import { serve } from '../support/serve.ts'
+
+describe.each(clients)('$name', (client) => {
+  test('[TU7] stop() aborts the model, keeps what was said, and the next turn works', async () => {
+    await using server = await serve()
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
+    await chat.untilShown('So far.')
+    const request = await server.emulator.nextRequest()
+    await chat.stop()
+    await answer
+    await request.done
+    expect(request.aborted).toBe(true)
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+    const { messages } = await browser.messages()
+    expect(messages.map(textOf)).toEqual([
+      '[[say So far.]][[wait never]][[say Not this.]]',
+      'So far.',
+      '[[say Next.]]',
+      'Next.',
+    ])
+    expect(messages.map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
+    expect(messages[1]?.metadata).toMatchObject({ stopped: true })
+    const history = JSON.stringify(server.emulator.requests.at(-1)?.body)
+    expect(history).toContain('So far.')
+    await client.validateMessages(messages)
+  })
+
+  test('[TU7] a stop by address ends the stream of every reader', async () => {
+    await using server = await serve({ disconnectGraceMs: 60_000 })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[say So far.]][[wait never]]')
+    await chat.untilShown('So far.')
+    const request = await server.emulator.nextRequest()
+    expect((await browser.stop()).status).toBe(204)
+    await answer
+    await request.done
+    expect(request.aborted).toBe(true)
+    expect(chat.status).toBe('ready')
+    expect(chat.lastMessage?.metadata).toMatchObject({ stopped: true })
+    const { messages, running } = await browser.messages()
+    expect(running).toBe(false)
+    expect(messages.map(({ id, parts }) => ({ id, parts }))).toEqual(
+      chat.messages.map(({ id, parts }) => ({ id, parts })),
+    )
+  })
+
+  test('[TU7] a stop while a tool runs signals it and answers its call', async () => {
+    const called = defer()
+    const signalled = defer()
+    const slow = tool('slow', (_args, context) => {
+      called.resolve()
+      return new Promise((_resolve, reject) => {
+        context?.abortSignal?.addEventListener('abort', () => {
+          signalled.resolve()
+          reject(new Error('stopped'))
+        })
+      })
+    })
+    await using server = await serve({
+      agent: (model) => assistant(model, { tools: [slow] }),
+    })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[say Working.]][[call slow {}]]')
+    await called.promise
+    await chat.until(({ lastMessage }) => toolParts(lastMessage)[0]?.state === 'input-available')
+    await chat.stop()
+    await answer
+    await signalled.promise
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+    expect(chat.status).toBe('ready')
+    const { messages } = await browser.messages()
+    expect(toolParts(messages[1])).toMatchObject([{ state: 'output-error' }])
+    await client.validateMessages(messages)
+  })
+
+  test('[TU8] a tool that ignores the signal does not hold the chat', async () => {
+    const called = defer()
+    const release = defer()
+    const finished = defer()
+    const deaf = tool('deaf', async () => {
+      called.resolve()
+      await release.promise
+      finished.resolve()
+      return { late: 'result' }
+    })
+    await using server = await serve({ agent: (model) => assistant(model, { tools: [deaf] }) })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[call deaf {}]][[then]][[say Too late.]]')
+    await called.promise
+    await chat.stop()
+    await answer
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+    // The abandoned run comes to its end while the conversation has gone on.
+    release.resolve()
+    await finished.promise
+    await chat.send('[[say And on.]]')
+    expect(chat.text).toBe('And on.')
+    const { messages } = await browser.messages()
+    expect(messages.map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
+    expect(toolParts(messages[1])).toMatchObject([{ type: 'tool-deaf', state: 'output-error' }])
+    expect(messages.slice(1).map(textOf).join()).not.toContain('Too late.')
+    await client.validateMessages(messages)
+  })
+
+  test('[CV1] a stopped call reads the same when the page is opened again', async () => {
+    const called = defer()
+    const hanging = tool('hang', () => {
+      called.resolve()
+      return new Promise<never>(() => undefined)
+    })
+    await using server = await serve({
+      disconnectGraceMs: 60_000,
+      agent: (model) => assistant(model, { tools: [weather, hanging] }),
+    })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[call get_weather {"place":"A"}]][[then]][[call hang {}]]')
+    await called.promise
+    await browser.stop()
+    await answer
+    const { messages } = await browser.messages()
+    expect(messages.map(({ id, parts }) => ({ id, parts }))).toEqual(
+      chat.messages.map(({ id, parts }) => ({ id, parts })),
+    )
+  })
+
+  test('[TU5] a turn whose only reader vanished stops the model', async () => {
+    await using server = await serve()
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[say Hello.]][[wait never]]')
+    await chat.untilShown('Hello.')
+    const request = await server.emulator.nextRequest()
+    browser.loseConnection()
+    await answer
+    await request.done
+    expect(request.aborted).toBe(true)
+  })
+})

@@ -1,0 +1,198 @@
+import type { BaseTool } from '@google/adk'
+import { FunctionTool, LongRunningFunctionTool } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { assistant, tool, weather } from '../support/agents.ts'
+import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
+import { clients } from '../support/clients.ts'
+import { serve, type ServeOptions } from '../support/serve.ts'
+
+function withTools(...tools: BaseTool[]): ServeOptions {
+  return { agent: (model) => assistant(model, { tools }) }
+}
+
+describe.each(clients)('$name', (client) => {
+  test('[MP3] a call and its result are one part, and the answer is in a step of its own', async () => {
+    await using server = await serve(withTools(weather))
+    const chat = server.browser().openChat(client)
+    await chat.send('[[say Let me see.]][[call get_weather {"place":"東京"}]][[then]][[say 18°.]]')
+    expect(chat.lastMessage?.parts).toMatchObject([
+      { type: 'step-start' },
+      { type: 'text', text: 'Let me see.' },
+      {
+        type: 'tool-get_weather',
+        state: 'output-available',
+        input: { place: '東京' },
+        output: { place: '東京', celsius: 18 },
+      },
+      { type: 'step-start' },
+      { type: 'text', text: '18°.' },
+    ])
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[CH4] several steps of several parallel calls keep their order', async () => {
+    await using server = await serve(withTools(weather))
+    const chat = server.browser().openChat(client)
+    const call = (place: string): string => `[[call get_weather {"place":"${place}"}]]`
+    await chat.send(`${call('A')}${call('B')}[[then]][[say Next.]]${call('C')}[[then]][[say End.]]`)
+    expect(partTypes(chat.lastMessage)).toEqual([
+      'step-start',
+      'tool-get_weather',
+      'tool-get_weather',
+      'step-start',
+      'text',
+      'tool-get_weather',
+      'step-start',
+      'text',
+    ])
+    expect(toolParts(chat.lastMessage).map(({ input }) => input)).toEqual([
+      { place: 'A' },
+      { place: 'B' },
+      { place: 'C' },
+    ])
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[ER3] the words of a thrown error stay on the server, and the model goes on', async () => {
+    const secret = 'connect ECONNREFUSED db.internal:5432 password=hunter2'
+    const failing = tool('fail', () => Promise.reject(new Error(secret)))
+    await using server = await serve(withTools(failing))
+    const chat = server.browser().openChat(client)
+    await chat.send('[[call fail {}]][[then]][[say Sorry.]]')
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: 'The tool fail failed.' },
+    ])
+    expect(textOf(chat.lastMessage)).toBe('Sorry.')
+    expect(JSON.stringify(chat.messages)).not.toContain('hunter2')
+    expect(server.errors.map(String).join()).toContain(secret)
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[ER3] an error that a tool returns is shown', async () => {
+    await using server = await serve(withTools(tool('pay', () => ({ error: '残高が足りません' }))))
+    const chat = server.browser().openChat(client)
+    await chat.send('[[call pay {}]][[then]][[say No.]]')
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: '残高が足りません' },
+    ])
+  })
+
+  test.each([
+    ['answers after the tool', '[[then]][[say Done.]]', 'Done.'],
+    // The script's second step has no act, so the model's second response is empty.
+    ['stays silent after the tool', '[[then]][[finish STOP]]', ''],
+  ])('[CH4] no client sends by itself when the model %s', async (_case, then, text) => {
+    await using server = await serve(withTools(weather))
+    const browser = server.browser()
+    const chat = browser.openChat(client, { autoSend: true })
+    await chat.send(`[[call get_weather {"place":"A"}]]${then}`)
+    expect(chat.text).toBe(text)
+    expect(chat.status).toBe('ready')
+    // A second request of the client would be one more stream; it would be sent before send() resolves.
+    expect(browser.sent).toBe(1)
+    expect(partTypes(chat.lastMessage).lastIndexOf('step-start')).toBeGreaterThan(
+      partTypes(chat.lastMessage).lastIndexOf('tool-get_weather'),
+    )
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[AP0] a tool that needs confirmation does not run, and the model is told', async () => {
+    let runs = 0
+    const gated = new FunctionTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: z.object({ amount: z.number() }),
+      requireConfirmation: ({ amount }) => amount > 10,
+      execute: () => {
+        runs += 1
+        return { paid: true }
+      },
+    })
+    await using server = await serve(withTools(gated))
+    const browser = server.browser()
+    const chat = browser.openChat(client, { autoSend: true })
+    await chat.send('[[call pay {"amount":50}]][[then]][[say I may not.]]')
+    expect(runs).toBe(0)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: expect.stringMatching(/^Not run:.*approval/) },
+    ])
+    expect(chat.text).toBe('I may not.')
+    expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('Not run:')
+    expect(browser.sent).toBe(1)
+    await chat.send('[[call pay {"amount":5}]][[then]][[say Paid.]]')
+    expect(runs).toBe(1)
+    expect(chat.text).toBe('Paid.')
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[AP0] a tool that asks for confirmation by itself ends with an error, and the chat goes on', async () => {
+    let effects = 0
+    const asking = tool('pay', (_args, context) => {
+      if (!context?.toolConfirmation) {
+        context?.requestConfirmation({ hint: 'Sure?' })
+        return { status: 'pending' }
+      }
+      effects += 1
+      return { paid: true }
+    })
+    await using server = await serve(withTools(asking))
+    const browser = server.browser()
+    const chat = browser.openChat(client, { autoSend: true })
+    await chat.send('[[call pay {}]][[then]][[say I may not.]]')
+    expect(effects).toBe(0)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { type: 'tool-pay', state: 'output-error', errorText: expect.stringContaining('approval') },
+    ])
+    await chat.send('[[say Still here.]]')
+    expect(chat.text).toBe('Still here.')
+    expect(browser.sent).toBe(2)
+    expect(effects).toBe(0)
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[CH8] a call whose result comes from outside ends with tool-calls; the next message works', async () => {
+    const ticket = new LongRunningFunctionTool({
+      name: 'ask_boss',
+      description: 'Asks.',
+      execute: () => null,
+    })
+    await using server = await serve(withTools(ticket))
+    const browser = server.browser()
+    const chat = browser.openChat(client, { autoSend: true })
+    await chat.send('[[call ask_boss {}]]')
+    expect(chat.status).toBe('ready')
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'input-available' }])
+    expect(server.told.at(-1)?.chunk).toMatchObject({ finishReason: 'tool-calls' })
+    expect(server.emulator.requests).toHaveLength(1)
+    await chat.send('[[say Meanwhile.]]')
+    expect(chat.text).toBe('Meanwhile.')
+    expect(browser.sent).toBe(2)
+  })
+
+  test('[MP8] state that a tool sets is told, but for other scopes', async () => {
+    const remember = tool('remember', (_args, context) => {
+      context?.state.set('theme', 'dark')
+      context?.state.set('user:email', 'a@example.com')
+      return { ok: true }
+    })
+    await using server = await serve(withTools(remember))
+    const chat = server.browser().openChat(client)
+    await chat.send('[[call remember {}]][[then]][[say Kept.]]')
+    const data = chat.lastMessage?.parts.filter(({ type }) => type === 'data-state-delta')
+    expect(data).toMatchObject([{ data: { delta: { theme: 'dark' } } }])
+    expect(JSON.stringify(chat.messages)).not.toContain('example.com')
+    await client.validateMessages(chat.messages)
+  })
+
+  test('[ER2] a call of a tool that does not exist ends the turn with its code', async () => {
+    await using server = await serve(withTools(weather))
+    const chat = server.browser().openChat(client)
+    await chat.send('[[call no_such_tool {}]]')
+    expect(chat.status).toBe('error')
+    expect(chat.lastMessage?.metadata).toMatchObject({ error: { code: 'unknown-tool' } })
+    await chat.send('[[say Back.]]')
+    expect(chat.text).toBe('Back.')
+  })
+})

@@ -1,0 +1,122 @@
+import { once } from 'node:events'
+import type { RequestListener, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { BaseLlm } from '@google/adk'
+import { startEmulator, type Emulator, type Mind } from 'gemini-emulator'
+
+import type { Chunk } from '../../src/protocol/index.ts'
+import type { Bridge, BridgeOptions, TurnInfo } from '../../src/server/index.ts'
+import { createBridge } from '../../src/server/index.ts'
+import { assistant, EmulatedGemini } from './agents.ts'
+import { Browser } from './browser.ts'
+import { nodeHost, type Host } from './hosts.ts'
+import { findFaults, readFrames } from './wire-rules.ts'
+
+export interface ServeOptions extends Omit<BridgeOptions, 'agent'> {
+  /** The agent around the emulated model. Default: one without tools. */
+  readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
+  readonly mind?: Mind
+  readonly host?: Host
+  /** Whether everything that is sent is kept and checked when the server closes. Default true. */
+  readonly recorded?: boolean
+}
+
+/** A bridge on a real port, in front of a real ADK agent that talks to an emulated Gemini. */
+export interface TestServer extends AsyncDisposable {
+  readonly url: string
+  readonly emulator: Emulator
+  readonly bridge: Bridge
+  /** What the bridge reported to `onError`. */
+  readonly errors: unknown[]
+  /** What the bridge reported to `onChunk`. */
+  readonly told: { readonly chunk: Chunk; readonly turn: TurnInfo }[]
+  /** Every response that was begun. */
+  readonly responses: ServerResponse[]
+  /** A person with a browser of their own. */
+  browser(): Browser
+}
+
+/** Starts a server for one test. On disposal, every stream it ever sent must have been as PROTOCOL.md says. */
+export async function serve(options: ServeOptions = {}): Promise<TestServer> {
+  const { agent = assistant, host = nodeHost, recorded = true, mind, ...bridgeOptions } = options
+  const emulator = await startEmulator({ paceMs: 0, ...(mind && { mind }) })
+  const errors: unknown[] = []
+  const told: TestServer['told'] = []
+  const bridge = createBridge({
+    agent: agent(new EmulatedGemini(emulator.baseUrl)),
+    basePath: host.basePath,
+    onError: (error) => errors.push(error),
+    onChunk: (chunk, turn) => told.push({ chunk, turn }),
+    ...bridgeOptions,
+  })
+  const responses: ServerResponse[] = []
+  const tapes: Tape[] = []
+  const listener = host.mount(bridge)
+  const tapped: RequestListener = (request, response) => {
+    responses.push(response)
+    if (recorded) tapes.push(recordResponse(response))
+    listener(request, response)
+  }
+  const server = createServer(tapped).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A server that listens on a port has such an address.
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}${host.path}`
+  return {
+    url,
+    emulator,
+    bridge,
+    errors,
+    told,
+    responses,
+    browser: () => new Browser(url),
+    async [Symbol.asyncDispose]() {
+      await bridge.close()
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+      await emulator.close()
+      await checkTapes(tapes)
+    },
+  }
+}
+
+/** What was written to one response. */
+interface Tape {
+  readonly response: ServerResponse
+  readonly pieces: Buffer[]
+}
+
+function recordResponse(response: ServerResponse): Tape {
+  const pieces: Buffer[] = []
+  const keep = (piece: unknown): void => {
+    if (typeof piece === 'string') pieces.push(Buffer.from(piece))
+    else if (piece instanceof Uint8Array) pieces.push(Buffer.from(piece))
+  }
+  const { write, end } = response
+  // Both have overloads that differ only in what is passed on.
+  response.write = ((...args: Parameters<typeof write>) => {
+    keep(args[0])
+    return write.apply(response, args)
+  }) as typeof write
+  response.end = ((...args: Parameters<typeof end>) => {
+    keep(args[0])
+    return end.apply(response, args)
+  }) as typeof end
+  return { response, pieces }
+}
+
+async function checkTapes(tapes: readonly Tape[]): Promise<void> {
+  const faults: string[] = []
+  for (const { response, pieces } of tapes) {
+    const type = String(response.getHeader('content-type') ?? '')
+    const sent = Buffer.concat(pieces).toString()
+    if (!sent.startsWith('data: ')) continue
+    const { chunks, faults: torn, done } = readFrames(sent)
+    faults.push(...torn, ...(await findFaults(chunks, done)))
+    if (type !== '' && type !== 'text/event-stream') faults.push(`a stream as ${type}`)
+  }
+  if (faults.length > 0) throw new Error(`The wire breaks the protocol:\n${faults.join('\n')}`)
+}
