@@ -13,6 +13,7 @@ import { WebSocket } from 'ws'
 import { defer } from '../src/deferred.ts'
 import { attachLive, type LiveDesk } from '../src/live/attach-live.ts'
 import type { LiveOptions } from '../src/live/live-options.ts'
+import type { Delivery } from '../src/live/plan-turn.ts'
 import type { Closing } from '../src/live/wire.ts'
 import type { Act, Mind, Prompt } from '../src/mind.ts'
 import { createWorld, type World, type WorldOptions } from '../src/world.ts'
@@ -89,6 +90,19 @@ export const call = (name: string, more: Partial<Extract<Act, { type: 'call' }>>
   id: name,
   ...more,
 })
+
+/** How a plain session is answered. */
+export const DELIVERY: Delivery = {
+  model: NATIVE_AUDIO,
+  modality: 'TEXT',
+  transcribe: false,
+  includeThoughts: false,
+  paceMs: 0,
+  realTime: false,
+  isBlocking: () => true,
+  newId: () => 'id',
+  speak: () => [],
+}
 
 export interface ClientOptions {
   readonly model?: string

@@ -1,7 +1,18 @@
 import { Modality, type LiveServerMessage } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import { connect, kinds, mindOf, say, startLab, turnComplete, type Client } from './live-lab.ts'
+import { planTurn } from '../src/live/plan-turn.ts'
+import type { Act } from '../src/mind.ts'
+import {
+  connect,
+  kinds,
+  mindOf,
+  say,
+  startLab,
+  turnComplete,
+  type Client,
+  DELIVERY,
+} from './live-lab.ts'
 
 const AUDIO = { responseModalities: [Modality.AUDIO] }
 
@@ -45,6 +56,17 @@ test('[EL16] the transcript follows the sound word by word', async () => {
   const half = order.indexOf('outputTranscription', order.length / 2)
   expect(order.slice(half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
   expect(order.slice(0, half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
+})
+
+test('[EL16] a word is transcribed after the frame in which it begins', () => {
+  const sounds = [1000, 2000, 1000, 0].map((length) => new Int16Array(length))
+  const voiced = { ...DELIVERY, modality: 'AUDIO', transcribe: true, speak: () => sounds } as const
+  const act: Act = { type: 'say', text: 'a b c!', pieces: ['a ', 'b ', 'c', '!'] }
+  const steps = planTurn([act], voiced)
+  const order = [...steps].flatMap((step) =>
+    step.type === 'show' ? (step.samples ?? step.said?.text ?? []) : [],
+  )
+  expect(order).toEqual([1920, 'a ', 'b ', 1920, 'c', 160, '!'])
 })
 
 test('[EL16] without outputAudioTranscription there is sound alone', async () => {

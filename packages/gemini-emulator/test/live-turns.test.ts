@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 
-import { planTurn, type Delivery } from '../src/live/plan-turn.ts'
+import { planTurn } from '../src/live/plan-turn.ts'
 import type { Act } from '../src/mind.ts'
 import {
   connect,
   connectRaw,
+  DELIVERY,
   interrupted,
   kinds,
   mindOf,
@@ -15,18 +16,6 @@ import {
   turnComplete,
   wait,
 } from './live-lab.ts'
-
-const DELIVERY: Delivery = {
-  model: 'gemini',
-  modality: 'TEXT',
-  transcribe: false,
-  includeThoughts: false,
-  paceMs: 0,
-  realTime: false,
-  isBlocking: () => true,
-  newId: () => 'id',
-  speak: () => [],
-}
 
 test('[EL12] a written turn comes in pieces and ends in generationComplete and turnComplete', async () => {
   await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
@@ -233,6 +222,19 @@ test('[EL20] the pace lies after each piece until the script changes it', () => 
     'show',
     'complete',
   ])
+})
+
+test('[EL15] what an interrupted turn still had to do is left undone', async () => {
+  const close: Act = { type: 'close', code: 1011, reason: 'should not happen' }
+  await using lab = await startLab({ mind: mindOf({ story: [say('Once'), wait('on'), close] }) })
+  await using client = await connect(lab)
+  client.say('story')
+  await client.until((message) => textOf([message]) === 'Once')
+  lab.desk.sessions[0]?.interrupt()
+  lab.world.gates.release('on')
+  await client.until(turnComplete)
+  client.say('still there?')
+  expect(textOf(await client.until(turnComplete))).toBe('You said: still there?')
 })
 
 test('[EL21] an interruption by the test looks like any other', async () => {

@@ -76,13 +76,10 @@ function bargeIn(state: LiveState): Stepped {
   if (!config.bargeIn) return [state, []]
   if (turn.state === 'speaking') return hush(state)
   if (turn.state === 'idle' || !config.cancelOnBargeIn) return [state, []]
-  const taken = takeBackCalls(state, (call) => call.blocking)
-  const abandon: Stepped = [state, [{ type: 'abandon' }]]
+  const [freed, cancellation] = takeBackCalls(state, (call) => call.blocking)
   // What was typed meanwhile stays on the agenda: the person is speaking now.
-  return chain(
-    abandon,
-    () => taken,
-    (next) => endOpenTurn(next, { interrupted: true }),
+  return chain([freed, [{ type: 'abandon' }, ...cancellation]], (next) =>
+    endOpenTurn(next, { interrupted: true }),
   )
 }
 
@@ -130,7 +127,7 @@ function takePerformed(state: LiveState, turnId: number, step: Performed): Stepp
 function takeShown(state: LiveState, step: Extract<Performed, { type: 'show' }>): Stepped {
   const { turn } = state
   if (turn.state !== 'speaking') return [state, []]
-  const said = step.said ? [...turn.said, step.said] : turn.said
+  const said = step.said ? addPart(turn.said, step.said) : turn.said
   const spent = spend(turn.spent, step.said, step.samples ?? 0)
   const effects = Object.keys(step.content).length > 0 ? [show(step.content)] : []
   return [{ ...state, turn: { ...turn, said, spent } }, effects]
@@ -163,26 +160,20 @@ function endOpenTurn(
   ]
 }
 
-/** Moves what was said in the turn so far into the history; thoughts are not kept. */
+/** Moves what was said in the turn so far into the history. */
 function remember(state: LiveState): LiveState {
-  if (state.turn.state !== 'speaking') return state
-  const parts = mergeTexts(state.turn.said.filter((part) => !part.thought))
-  const turn = { ...state.turn, said: [] }
-  if (parts.length === 0) return { ...state, turn }
-  return { ...state, turn, history: [...state.history, { role: 'model', parts }] }
+  const { turn, history } = state
+  if (turn.state !== 'speaking' || turn.said.length === 0) return state
+  const said: Content = { role: 'model', parts: [...turn.said] }
+  return { ...state, turn: { ...turn, said: [] }, history: [...history, said] }
 }
 
-function mergeTexts(parts: readonly Part[]): Part[] {
-  const merged: Part[] = []
-  for (const part of parts) {
-    const last = merged.at(-1)
-    if (part.text !== undefined && last?.text !== undefined) {
-      merged[merged.length - 1] = { text: last.text + part.text }
-    } else {
-      merged.push(part)
-    }
-  }
-  return merged
+/** Pieces of text become one part; thoughts are not kept. */
+function addPart(said: readonly Part[], part: Part): readonly Part[] {
+  if (part.thought) return said
+  const last = said.at(-1)
+  if (part.text === undefined || last?.text === undefined) return [...said, part]
+  return [...said.slice(0, -1), { text: last.text + part.text }]
 }
 
 function show(serverContent: ServerContent): Effect {
