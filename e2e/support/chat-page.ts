@@ -10,11 +10,11 @@ export function readPage(page: Page) {
     answers: log.locator('.assistant'),
     /** The n-th answer, from 0. */
     answer: (index = 0): Locator => log.locator('.assistant').nth(index),
-    tool: (name: string): Locator => log.getByRole('region', { name }),
+    tool: (name: string): Locator => log.getByRole('group', { name }),
     stop: page.getByRole('button', { name: /Stop|停止/ }),
     alert: page.getByRole('alert'),
     /** Sends a message by keyboard. */
-    async say(text: string) {
+    say: async (text: string) => {
       await input.fill(text)
       await input.press('Enter')
     },

@@ -19,8 +19,8 @@ export interface World extends AsyncDisposable {
   readonly emulator: Emulator
   readonly demo: Demo
   readonly dataDir: string
-  /** What went wrong in any page: exceptions, and whatever the security policy had to stop. */
-  readonly faults: string[]
+  /** Throws if anything went wrong in a page: an exception, or whatever the security policy had to stop. */
+  checkFaults(): void
   /** Opens a page in a browser of its own. */
   visit(options?: Visit): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
@@ -54,7 +54,10 @@ export async function openWorld(): Promise<World> {
     emulator,
     demo,
     dataDir: directory.path,
-    faults,
+    checkFaults() {
+      const found = faults.splice(0)
+      if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
+    },
     visit: async ({ url = demo.url, ...options } = {}) => {
       const page = await openPage(browser, options, faults)
       await page.goto(url)
@@ -75,7 +78,7 @@ export async function openWorld(): Promise<World> {
 async function openPage(browser: Browser, options: BrowserContextOptions, faults: string[]) {
   const context = await browser.newContext({ locale: 'en-US', ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(10_000)
   page.on('pageerror', (error) => faults.push(error.message))
   await page.exposeFunction('reportFault', (fault: string) => faults.push(fault))
   await page.addInitScript(() => {

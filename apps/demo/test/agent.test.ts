@@ -4,7 +4,7 @@ import {
   type LlmAgent,
   REQUEST_CONFIRMATION_FUNCTION_CALL_NAME,
 } from '@google/adk'
-import type { Content, FunctionResponse } from '@google/genai'
+import type { FunctionResponse, Part } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
@@ -30,16 +30,17 @@ test('[DM1] declares four tools, two of which need an approval', async () => {
 test('[DM2] an approved payment pays and reports the new balance', async () => {
   await using stage = await setStage()
   const pay = '[[call process_payment {"amount": 50, "recipient": "花子"}]]'
-  expect(await stage.run(pay)).toEqual({
+  const receipt = await stage.run(pay)
+  expect(receipt).toMatchObject({
     success: true,
-    transaction_id: expect.stringMatching(/^txn_[0-9a-f]{12}$/),
     amount: 50,
     currency: 'USD',
     recipient: '花子',
     description: '',
     wallet_balance: 950,
-    timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
   })
+  expect(receipt?.['transaction_id']).toMatch(/^txn_[0-9a-f]{12}$/)
+  expect(receipt?.['timestamp']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/)
   expect(stage.wallets.balance('hanako')).toBe(95_000)
 })
 
@@ -51,12 +52,9 @@ test.each([
   ['{"amount": 5, "recipient": "Alice", "currency": "jpy"}', /^The wallet holds USD, JPY/],
 ])('[DM3] refuses the payment %s', async (request, sentence) => {
   await using stage = await setStage()
-  expect(await stage.run(`[[call process_payment ${request}]]`)).toEqual({
-    success: false,
-    error: expect.stringMatching(sentence),
-    transaction_id: null,
-    wallet_balance: 1000,
-  })
+  const refusal = await stage.run(`[[call process_payment ${request}]]`)
+  expect(refusal).toMatchObject({ success: false, transaction_id: null, wallet_balance: 1000 })
+  expect(refusal?.['error']).toMatch(sentence)
   expect(stage.wallets.balance('hanako')).toBe(100_000)
 })
 
@@ -70,7 +68,8 @@ test.each(['[[call get_location {}]]', '[[call change_bgm {"track": 2}]]'])(
   '[DM9] %s says that it needs the browser',
   async (script) => {
     await using stage = await setStage()
-    expect(await stage.run(script)).toEqual({ error: expect.stringContaining('in the browser') })
+    const answer = await stage.run(script)
+    expect(answer?.['error']).toContain('in the browser')
   },
 )
 
@@ -97,20 +96,21 @@ async function setStage() {
 /** Has the model call a tool, approves it if ADK asks, and returns what the tool answered. */
 async function runTool(agent: LlmAgent, script: string): Promise<FunctionResponse['response']> {
   const runner = new InMemoryRunner({ agent, appName: 'demo' })
-  const { sessionService } = runner
-  const { id } = await sessionService.createSession({ appName: 'demo', userId: 'hanako' })
-  let message: Content = { role: 'user', parts: [{ text: script }] }
-  for (let turn = 0; turn < 2; turn += 1) {
-    let asked: string | undefined
-    const run = runner.runAsync({ userId: 'hanako', sessionId: id, newMessage: message })
-    for await (const { content } of run) {
-      for (const { functionCall, functionResponse } of content?.parts ?? []) {
-        if (functionResponse) return functionResponse.response
-        if (functionCall?.name === REQUEST_CONFIRMATION_FUNCTION_CALL_NAME) asked = functionCall.id
-      }
-    }
-    const answer = { name: REQUEST_CONFIRMATION_FUNCTION_CALL_NAME, response: { confirmed: true } }
-    message = { role: 'user', parts: [{ functionResponse: { id: asked ?? '', ...answer } }] }
+  const session = await runner.sessionService.createSession({ appName: 'demo', userId: 'hanako' })
+  const send = async (part: Part): Promise<Part[]> => {
+    const parts: Part[] = []
+    const newMessage = { role: 'user', parts: [part] }
+    const run = runner.runAsync({ userId: 'hanako', sessionId: session.id, newMessage })
+    for await (const { content } of run) parts.push(...(content?.parts ?? []))
+    return parts
   }
-  return undefined
+  const asked = await send({ text: script })
+  const request = asked.find(({ functionCall }) => functionCall?.name === CONFIRMATION)
+  const id = request?.functionCall?.id
+  const parts = id
+    ? await send({ functionResponse: { id, name: CONFIRMATION, response: { confirmed: true } } })
+    : asked
+  return parts.find(({ functionResponse }) => functionResponse)?.functionResponse?.response
 }
+
+const CONFIRMATION = REQUEST_CONFIRMATION_FUNCTION_CALL_NAME

@@ -1,12 +1,17 @@
+import { LogLevel, setLogLevel } from '@google/adk'
+
 import { DemoError } from './demo-error.ts'
 import { type Demo, startDemo } from './start-demo.ts'
 
 // Whatever still hangs then is not worth waiting for.
 const SHUTDOWN_MS = 4500
 
+// ADK tells every request; the terminal is for what needs attention.
+setLogLevel(LogLevel.WARN)
+
 try {
   const demo = await startDemo(process.env, { onError: (error) => console.error(error) })
-  for (const line of demo.summary) console.log(line)
+  console.log(demo.summary.join('\n'))
   const stop = () => void shutDown(demo)
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)

@@ -88,7 +88,7 @@ async function open({ settings, options, lifetime }: Opening) {
 }
 
 function createAuthenticate(settings: Settings, store: Store): Authenticate {
-  const cookie = signedCookie({ secret: store.secret('cookie') })
+  const cookie = signedCookie({ secret: () => store.secret('cookie') })
   return settings.apiKey === undefined
     ? cookie
     : anyOf(apiKey({ [settings.apiKey]: 'api-client' }), cookie)
@@ -98,13 +98,10 @@ function createListener(bridge: Bridge): RequestListener {
   const page = createPage(PAGE_DIR)
   return (request, response) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-    const [pathname = '/'] = (request.url ?? '/').split('?', 1)
-    const toBridge = () => {
+    page(request, response, () => {
       // It never rejects: what goes wrong is answered or ends the response.
       void bridge.node(request, response)
-    }
-    if (bridge.handles(pathname)) toBridge()
-    else page(request, response, toBridge)
+    })
   }
 }
 

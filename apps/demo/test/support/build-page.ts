@@ -1,22 +1,29 @@
+import { execFile } from 'node:child_process'
 import { readdir, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-
-import { build } from 'vite'
+import { promisify } from 'node:util'
 
 const DEMO = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Builds the page unless the last build is newer than everything it was made of. */
 export async function buildPage(): Promise<void> {
-  const built = await modifiedAt(join(DEMO, 'dist/index.html'))
+  const built = await modifiedAt('dist/index.html')
   const sources = await readdir(join(DEMO, 'src/page'), { recursive: true })
   const files = [...sources.map((file) => join('src/page', file)), 'index.html', 'vite.config.ts']
-  const times = await Promise.all(files.map((file) => modifiedAt(join(DEMO, file))))
+  const times = await Promise.all(files.map(modifiedAt))
   if (built > Math.max(...times)) return
-  await build({ configFile: join(DEMO, 'vite.config.ts'), logLevel: 'warn' })
+
+  // In a process of its own: under a test's NODE_ENV, React would be built for development.
+  const vite = createRequire(import.meta.url).resolve('vite/package.json')
+  await promisify(execFile)(process.execPath, [join(vite, '../bin/vite.js'), 'build'], {
+    cwd: DEMO,
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
 }
 
-async function modifiedAt(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined)
+async function modifiedAt(file: string): Promise<number> {
+  const found = await stat(join(DEMO, file)).catch(() => undefined)
   return found?.mtimeMs ?? 0
 }

@@ -22,10 +22,10 @@ const Body = z.object({ messages: z.array(z.unknown()), running: z.boolean() })
 /** Reads a chat; `undefined` when this reader has no such chat. */
 export async function loadChat(id: string, signal?: AbortSignal): Promise<SavedChat | undefined> {
   const response = await fetch(pathOf(id, 'messages'), { signal: signal ?? null })
-  if (response.status === 404) return undefined
   if (!response.ok) throw new ChatApiError(`The server answered with status ${response.status}.`)
   const { messages, running } = Body.parse(await response.json())
-  if (messages.length === 0) return { messages: [], running }
+  // The server does not tell whether somebody else has a chat of this name.
+  if (messages.length === 0) return running ? { messages: [], running } : undefined
   const valid = await safeValidateUIMessages<Message>({
     messages,
     // What the user says has no metadata.

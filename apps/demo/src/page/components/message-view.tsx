@@ -39,6 +39,7 @@ function MessageFooter({ message, onRegenerate }: Omit<MessageViewProps, 'stream
     usage && texts.usage(usage.inputTokens, usage.outputTokens),
     modelVersion,
   ].filter((fact) => typeof fact === 'string')
+  if (facts.length === 0 && !onRegenerate) return null
   return (
     <footer className="message-footer">
       {facts.map((fact) => (

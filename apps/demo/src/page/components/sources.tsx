@@ -13,7 +13,7 @@ export function Sources({ parts }: SourcesProps) {
   const sources = parts.filter((part) => part.type === 'source-url').filter(isWebPage)
   if (sources.length === 0) return null
   return (
-    <nav className="sources" aria-label={texts.sources}>
+    <div className="sources">
       <h3>{texts.sources}</h3>
       <ol>
         {sources.map(({ sourceId, url, title }) => (
@@ -24,7 +24,7 @@ export function Sources({ parts }: SourcesProps) {
           </li>
         ))}
       </ol>
-    </nav>
+    </div>
   )
 }
 

@@ -15,7 +15,7 @@ export function ToolCard({ name, call }: ToolCardProps) {
   const texts = useTexts()
   const failure = call.state === 'output-error' ? call.errorText : undefined
   return (
-    <section className="tool" data-state={call.state} aria-label={name}>
+    <div className="tool" role="group" data-state={call.state} aria-label={name}>
       <header className="tool-header">
         <span className="tool-dot" aria-hidden="true" />
         <code className="tool-name">{name}</code>
@@ -30,7 +30,7 @@ export function ToolCard({ name, call }: ToolCardProps) {
           <Json label={texts.tool.result} value={call.output} />
         )}
       </details>
-    </section>
+    </div>
   )
 }
 
