@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createConnection } from 'node:net'
+
 import { Modality } from '@google/genai'
 import { expect, test } from 'vitest'
 
@@ -46,6 +49,16 @@ test.each(['/', '/ws/nothing', `${PATH.replace('v1beta', 'v9')}?key=key`])(
     expect(await refused).toContain('404')
   },
 )
+
+test('[EL2] nor does a target that is no path at all trouble the server', async () => {
+  await using lab = await startLab()
+  const socket = createConnection(Number(new URL(lab.baseUrl).port), '127.0.0.1')
+  socket.write('GET * HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  expect(answer.toString()).toContain('404')
+  await connectRaw(lab, `${PATH}?key=key&x=%E0%A4%A`)
+  expect(lab.desk.sessions[0]?.path).toContain('key=[redacted]')
+})
 
 test('[EL3] a wrong key is refused with Gemini’s sentence', async () => {
   await using lab = await startLab({ world: { apiKey: 'right' } })
@@ -137,6 +150,14 @@ test('[EL6] what is unreadable later closes the connection too', async () => {
   send(TEXT_SETUP)
   send({ realtimeInput: { odour: 'roses' } })
   expect(told(await closed)).toMatch(/^1007 .*Unknown name "odour" at 'realtime_input'/)
+})
+
+test('[EL46] a frame nested too deep ends its session alone', async () => {
+  await using lab = await startLab()
+  const { send, closed } = await connectRaw(lab)
+  send(`{"clientContent":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
+  expect(await closed).toMatchObject({ code: 1011 })
+  await connect(lab)
 })
 
 test('[EL7] an answer is written or spoken, not both', async () => {

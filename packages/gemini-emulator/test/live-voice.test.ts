@@ -130,10 +130,16 @@ test('[EL24] what transcribes to nothing was noise and is not answered', async (
   expect(lab.prompts).toHaveLength(1)
 })
 
-test('[EL24] a transcription that fails ends the connection with 1011', async () => {
-  await using lab = await startLab({
-    world: { transcribe: () => Promise.reject(new Error('no ears')) },
-  })
+test.each([
+  ['rejects', () => Promise.reject(new Error('no ears'))],
+  [
+    'throws',
+    () => {
+      throw new Error('no ears')
+    },
+  ],
+])('[EL24] a transcriber that %s ends the connection with 1011', async (_how, transcribe) => {
+  await using lab = await startLab({ world: { transcribe } })
   await using client = await connect(lab)
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(await client.closed).toEqual({ code: 1011, reason: 'no ears' })

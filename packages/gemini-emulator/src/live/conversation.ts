@@ -1,7 +1,6 @@
 import { speakPieces } from '../speech/speak.ts'
 import type { FunctionResponse } from '../wire/content.ts'
 import type { ContextUpdate, Setup } from '../wire/live-messages.ts'
-import { CloseCode } from './close-code.ts'
 import {
   isBlocking,
   readFunctions,
@@ -23,6 +22,8 @@ export interface ConversationContext extends SetupContext {
   readonly wire: Wire
   readonly setup: Setup
   readonly goAway: (timeLeftMs: number) => void
+  /** Ends the session because something broke. */
+  readonly fail: (error: unknown) => void
   /** How many messages of the client have been taken. */
   readonly consumed: () => number
 }
@@ -88,7 +89,7 @@ export class Conversation {
   }
 
   #perform(turn: number): void {
-    const { world, wire, goAway } = this.#context
+    const { world, wire, goAway, fail } = this.#context
     this.#performance.abort()
     this.#performance = new AbortController()
     const { signal } = this.#performance
@@ -100,7 +101,7 @@ export class Conversation {
       delivery: this.#delivery(),
       perform: (step) => this.apply({ type: 'performed', turn, step }),
     }).catch((error: unknown) => {
-      if (!signal.aborted) this.fail(error)
+      if (!signal.aborted) fail(error)
     })
   }
 
@@ -134,12 +135,5 @@ export class Conversation {
         }),
       },
     })
-  }
-
-  /** Something broke in here, or the mind has no answer: the client learns it as Gemini's own failures. */
-  fail(error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error)
-    this.#context.world.log(`live: ${message}`)
-    this.#context.wire.close(CloseCode.Internal, message)
   }
 }

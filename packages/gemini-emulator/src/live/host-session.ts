@@ -115,6 +115,15 @@ export class HostedSession implements LiveSession {
   /** Takes one frame of the client. */
   take(text: string) {
     if (this.#wire.signal.aborted) return
+    try {
+      this.#take(text)
+    } catch (error) {
+      // A transcriber that throws, a frame nested too deep to be read: one session ends, the emulator goes on.
+      this.#fail(error)
+    }
+  }
+
+  #take(text: string) {
     const payload = parseJson(text)
     if (!isObject(payload)) {
       return this.#refuse('Invalid JSON payload received. Expected an object.')
@@ -163,6 +172,7 @@ export class HostedSession implements LiveSession {
       ...this.#context,
       setup,
       goAway: (timeLeftMs) => this.goAway(timeLeftMs),
+      fail: (error) => this.#fail(error),
       consumed: () => this.#consumed,
     })
     this.#talk = { conversation, microphone: createMicrophone(setup, settings) }
@@ -202,11 +212,17 @@ export class HostedSession implements LiveSession {
     const heard = (text: string) => conversation.apply({ type: 'heard', text, ms })
     const text = this.#context.transcribe(speech)
     if (typeof text === 'string') return heard(text)
-    text.then(heard, (error: unknown) => conversation.fail(error))
+    text.then(heard, (error: unknown) => this.#fail(error))
   }
 
   #refuse(reason: string) {
     this.close(CloseCode.InvalidArgument, reason)
+  }
+
+  #fail(error: unknown) {
+    const message = error instanceof Error ? error.message : String(error)
+    this.#context.world.log(`live ${this.id}: ${message}`)
+    this.close(CloseCode.Internal, message)
   }
 }
 

@@ -12,16 +12,19 @@ export interface Target {
 /** Reads the address of an upgrade; nothing if it is not Gemini Live's. */
 export function readTarget(request: IncomingMessage): Target | undefined {
   // The Gen AI SDK puts two slashes before `ws` when its base URL ends in one.
-  const url = new URL(`http://host${(request.url ?? '').replace(/^\/+/, '/')}`)
-  const version = METHOD.exec(url.pathname)?.[1]
+  const address = `http://host${(request.url ?? '').replace(/^\/*/, '/')}`
+  const { pathname, searchParams } = new URL(URL.canParse(address) ? address : 'http://host')
+  const version = METHOD.exec(pathname)?.[1]
   if (version === undefined) return undefined
-  const { searchParams } = url
   const key = searchParams.get('key') ?? searchParams.get('access_token') ?? readHeader(request)
   for (const name of ['key', 'access_token']) {
-    if (searchParams.has(name)) searchParams.set(name, '[redacted]')
+    if (searchParams.has(name)) searchParams.set(name, REDACTED)
   }
-  return { version, key, path: decodeURIComponent(url.pathname + url.search) }
+  const query = searchParams.toString().replaceAll(encodeURIComponent(REDACTED), REDACTED)
+  return { version, key, path: query ? `${pathname}?${query}` : pathname }
 }
+
+const REDACTED = '[redacted]'
 
 const METHOD =
   /^\/ws\/google\.ai\.generativelanguage\.(v1alpha|v1beta)\.GenerativeService\.BidiGenerateContent(?:Constrained)?$/
