@@ -10,7 +10,7 @@ beforeAll(async () => {
   world = await openWorld()
 })
 afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.checkFaults())
+afterEach(() => world.leave())
 
 // A picture of one pixel.
 const DOT =

@@ -19,8 +19,8 @@ export interface World extends AsyncDisposable {
   readonly emulator: Emulator
   readonly demo: Demo
   readonly dataDir: string
-  /** Throws if anything went wrong in a page: an exception, or whatever the security policy had to stop. */
-  checkFaults(): void
+  /** Closes the pages; throws if anything went wrong in one: an exception, or what the security policy had to stop. */
+  leave(): Promise<void>
   /** Opens a page in a browser of its own. */
   visit(options?: Visit): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
@@ -54,7 +54,8 @@ export async function openWorld(): Promise<World> {
     emulator,
     demo,
     dataDir: directory.path,
-    checkFaults() {
+    async leave() {
+      await Promise.all(browser.contexts().map((context) => context.close()))
       const found = faults.splice(0)
       if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
     },

@@ -101,6 +101,15 @@ describe('tools', () => {
     expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*approval/)
   })
 
+  test('[AP0] a request for a sign-in settles the call it is about', () => {
+    const args = { function_call_id: 'c1', auth_config: {} }
+    const told = tell([
+      whole(call('c1', 'mail')),
+      whole(call('k1', 'adk_request_credential', args)),
+    ])
+    expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*sign-in/)
+  })
+
   test('[MP7] a transfer is told as such, not as a tool', () => {
     const transfer = call('t1', 'transfer_to_agent', { agent_name: 'cook' })
     const done = {

@@ -14,7 +14,7 @@ import { defer } from '../src/deferred.ts'
 import { attachLive, type LiveDesk } from '../src/live/attach-live.ts'
 import type { LiveOptions } from '../src/live/live-options.ts'
 import type { Delivery } from '../src/live/plan-turn.ts'
-import type { Closing } from '../src/live/wire.ts'
+import type { Closing } from '../src/live/connection.ts'
 import type { Act, Mind, Prompt } from '../src/mind.ts'
 import { createWorld, type World, type WorldOptions } from '../src/world.ts'
 

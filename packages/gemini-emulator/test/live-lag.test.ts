@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
-import { createWire } from '../src/live/wire.ts'
+import { createConnection } from '../src/live/connection.ts'
 import type { Act } from '../src/mind.ts'
 import { connect, kinds, mindOf, startLab, turnComplete } from './live-lab.ts'
 
@@ -18,22 +18,25 @@ async function stall() {
   const [socket, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage]
   await once(client, 'open')
   const settings = { frames: 'binary', keepFrames: 1, recordAudio: false } as const
-  const wire = createWire(socket, request.socket, { ...settings, maxBufferedBytes: 1000 })
+  const connection = createConnection(socket, request.socket, {
+    ...settings,
+    maxBufferedBytes: 1000,
+  })
   client.pause()
   const text = 'x'.repeat(100_000)
-  let lag = wire.drained()
-  for (; !lag; lag = wire.drained()) wire.send({ text })
-  return { client, socket, wire, lag, [Symbol.dispose]: () => server.close() }
+  let lag = connection.drained()
+  for (; !lag; lag = connection.drained()) connection.send({ text })
+  return { client, socket, connection, lag, [Symbol.dispose]: () => server.close() }
 }
 
 test('[EL48] a client that does not read is waited for', async () => {
   using stalled = await stall()
-  const { client, socket, wire, lag } = stalled
+  const { client, socket, connection, lag } = stalled
   // What lies in wait is one frame beyond the limit, however much the kernel has taken.
   expect(socket.bufferedAmount).toBeLessThan(1000 + 110_000)
   client.resume()
   await lag
-  expect(wire.drained()).toBeUndefined()
+  expect(connection.drained()).toBeUndefined()
   client.terminate()
 })
 
@@ -41,8 +44,8 @@ test('[EL48] the wait ends with the connection', async () => {
   using stalled = await stall()
   stalled.socket.terminate()
   await stalled.lag
-  expect(await stalled.wire.ended).toMatchObject({ code: 1006 })
-  expect(stalled.wire.drained()).toBeUndefined()
+  expect(await stalled.connection.ended).toMatchObject({ code: 1006 })
+  expect(stalled.connection.drained()).toBeUndefined()
 })
 
 test('[EL48] a slow reader gets everything', async () => {

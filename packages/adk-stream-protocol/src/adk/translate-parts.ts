@@ -71,7 +71,7 @@ function tellCall(telling: Telling, call: FunctionCall, event: Event): void {
   if (id === undefined || toolName === TRANSFER_CALL) return
   if (toolName === CONFIRMATION_CALL || toolName === CREDENTIAL_CALL) {
     const asked =
-      toolName === CONFIRMATION_CALL ? readConfirmedCall(input) : input['functionCallId']
+      toolName === CONFIRMATION_CALL ? readConfirmedCall(input) : input['function_call_id']
     if (typeof asked === 'string') telling.settle(asked, { errorText: CANNOT_ASK[toolName] })
     return
   }

@@ -12,7 +12,7 @@ import { readLiveOptions, type LiveOptions } from './live-options.ts'
 import type { LiveSession } from './live-session.ts'
 import { readTarget, type Target } from './read-target.ts'
 import { createRoster } from './roster.ts'
-import { createWire } from './wire.ts'
+import { createConnection } from './connection.ts'
 
 /** The Live side of an emulator: its WebSocket sessions. */
 export interface LiveDesk {
@@ -47,14 +47,14 @@ export function attachLive(server: Server, world: World, options: LiveOptions = 
       return socket.close(refusal.code, fitReason(refusal.reason))
     }
     const { path, version } = target
-    const wire = createWire(socket, tcp, settings)
+    const connection = createConnection(socket, tcp, settings)
     const onReady = roster.announce
     const session = new HostedSession({
       world,
       settings,
       handles,
       version,
-      wire,
+      connection,
       path,
       transcribe,
       onReady,
@@ -62,7 +62,7 @@ export function attachLive(server: Server, world: World, options: LiveOptions = 
     roster.add(session)
     socket.on('message', (data: Buffer) => session.take(data.toString()))
     world.log(`live ${session.id}: connected to ${path}`)
-    void wire.ended.then(({ code, reason }) =>
+    void connection.ended.then(({ code, reason }) =>
       world.log(`live ${session.id}: ended with ${code} ${reason}`),
     )
   }

@@ -16,10 +16,10 @@ import type { SetupContext } from './open-setup.ts'
 import { performTurn } from './perform-turn.ts'
 import type { Delivery } from './plan-turn.ts'
 import { proceed, stepLive } from './step-live.ts'
-import type { Wire } from './wire.ts'
+import type { Connection } from './connection.ts'
 
 export interface ConversationContext extends SetupContext {
-  readonly wire: Wire
+  readonly connection: Connection
   readonly setup: Setup
   readonly goAway: (timeLeftMs: number) => void
   /** Ends the session because something broke. */
@@ -38,7 +38,9 @@ export class Conversation {
   constructor(state: LiveState, context: ConversationContext) {
     this.#state = state
     this.#context = context
-    context.wire.signal.addEventListener('abort', () => this.#performance.abort(), { once: true })
+    context.connection.signal.addEventListener('abort', () => this.#performance.abort(), {
+      once: true,
+    })
   }
 
   get state(): LiveState {
@@ -52,7 +54,7 @@ export class Conversation {
   }
 
   apply(event: LiveEvent): void {
-    if (!this.#context.wire.signal.aborted) this.#settle(stepLive(this.#state, event))
+    if (!this.#context.connection.signal.aborted) this.#settle(stepLive(this.#state, event))
   }
 
   reconfigure({ systemInstruction, tools }: ContextUpdate): void {
@@ -72,7 +74,7 @@ export class Conversation {
   #carryOut(effect: Effect): void {
     switch (effect.type) {
       case 'send':
-        return this.#context.wire.send({ ...effect.message })
+        return this.#context.connection.send({ ...effect.message })
       case 'perform':
         return this.#perform(effect.turn)
       case 'abandon':
@@ -89,13 +91,13 @@ export class Conversation {
   }
 
   #perform(turn: number): void {
-    const { world, wire, goAway, fail } = this.#context
+    const { world, connection, goAway, fail } = this.#context
     this.#performance.abort()
     this.#performance = new AbortController()
     const { signal } = this.#performance
     performTurn(toPrompt(this.#state), {
       world,
-      wire,
+      connection,
       goAway,
       signal,
       delivery: this.#delivery(),
@@ -123,10 +125,10 @@ export class Conversation {
 
   /** Gives the client a handle to come back with. */
   #checkpoint(): void {
-    const { setup, wire, handles, consumed } = this.#context
+    const { setup, connection, handles, consumed } = this.#context
     const memory = toMemory(this.#state)
     if (!setup.sessionResumption || !memory) return
-    wire.send({
+    connection.send({
       sessionResumptionUpdate: {
         newHandle: handles.issue(memory),
         resumable: true,

@@ -13,10 +13,10 @@ import type { Frame } from './frame-log.ts'
 import type { LiveSession } from './live-session.ts'
 import { createMicrophone, type Microphone } from './microphone.ts'
 import { openSetup, type SetupContext } from './open-setup.ts'
-import type { Wire } from './wire.ts'
+import type { Connection } from './connection.ts'
 
 export interface HostContext extends SetupContext {
-  readonly wire: Wire
+  readonly connection: Connection
   readonly path: string
   /** Says what was spoken. */
   readonly transcribe: (speech: Speech) => string | Promise<string>
@@ -35,23 +35,23 @@ export class HostedSession implements LiveSession {
   readonly path: string
   setup: Setup | undefined
   readonly #context: HostContext
-  readonly #wire: Wire
+  readonly #connection: Connection
   #talk: Talk | undefined
   #consumed = 0
 
   constructor(context: HostContext) {
     this.#context = context
-    this.#wire = context.wire
+    this.#connection = context.connection
     this.id = context.world.newId()
     this.path = context.path
   }
 
   get received() {
-    return this.#wire.received.frames
+    return this.#connection.received.frames
   }
 
   get sent() {
-    return this.#wire.sent.frames
+    return this.#connection.sent.frames
   }
 
   get history() {
@@ -68,19 +68,21 @@ export class HostedSession implements LiveSession {
   }
 
   get speaking() {
-    return this.#talk?.conversation.state.turn.state === 'speaking' && !this.#wire.signal.aborted
+    return (
+      this.#talk?.conversation.state.turn.state === 'speaking' && !this.#connection.signal.aborted
+    )
   }
 
   get closed() {
-    return this.#wire.closed
+    return this.#connection.closed
   }
 
   get ended() {
-    return this.#wire.ended
+    return this.#connection.ended
   }
 
   send(message: Frame) {
-    this.#wire.send(message)
+    this.#connection.send(message)
   }
 
   interrupt() {
@@ -88,16 +90,16 @@ export class HostedSession implements LiveSession {
   }
 
   close(code: number, reason: string) {
-    this.#wire.close(code, reason)
+    this.#connection.close(code, reason)
   }
 
   drop() {
-    this.#wire.drop()
+    this.#connection.drop()
   }
 
   goAway(timeLeftMs: number) {
-    this.#wire.send({ goAway: { timeLeft: `${timeLeftMs / 1000}s` } })
-    this.#context.world.pause(timeLeftMs, this.#wire.signal).then(
+    this.#connection.send({ goAway: { timeLeft: `${timeLeftMs / 1000}s` } })
+    this.#context.world.pause(timeLeftMs, this.#connection.signal).then(
       () => this.close(CloseCode.GoingAway, 'The connection is going away.'),
       // The client left in time.
       () => undefined,
@@ -105,16 +107,16 @@ export class HostedSession implements LiveSession {
   }
 
   waitFor(predicate: (frame: Frame) => boolean, signal?: AbortSignal) {
-    return this.#wire.received.waitFor(predicate, signal)
+    return this.#connection.received.waitFor(predicate, signal)
   }
 
   waitForSent(predicate: (frame: Frame) => boolean, signal?: AbortSignal) {
-    return this.#wire.sent.waitFor(predicate, signal)
+    return this.#connection.sent.waitFor(predicate, signal)
   }
 
   /** Takes one frame of the client. */
   take(text: string) {
-    if (this.#wire.signal.aborted) return
+    if (this.#connection.signal.aborted) return
     try {
       this.#take(text)
     } catch (error) {
@@ -139,7 +141,7 @@ export class HostedSession implements LiveSession {
       this.#consumed += 1
     }
     // Last, so that whoever waits for a frame finds what it brought about.
-    this.#wire.received.record(payload)
+    this.#connection.received.record(payload)
   }
 
   #consume(message: ClientMessage) {
@@ -176,7 +178,7 @@ export class HostedSession implements LiveSession {
       consumed: () => this.#consumed,
     })
     this.#talk = { conversation, microphone: createMicrophone(setup, settings) }
-    this.#wire.send({ setupComplete: {} })
+    this.#connection.send({ setupComplete: {} })
     onReady(this)
     conversation.begin()
   }

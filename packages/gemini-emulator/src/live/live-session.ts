@@ -1,7 +1,7 @@
 import type { Content, FunctionCall, FunctionResponse } from '../wire/content.ts'
 import type { Setup } from '../wire/live-messages.ts'
 import type { Frame } from './frame-log.ts'
-import type { Closing } from './wire.ts'
+import type { Closing } from './connection.ts'
 
 /** One Live connection, for a test to look at and to meddle with. */
 export interface LiveSession {

@@ -5,7 +5,7 @@ import { CloseCode } from './close-code.ts'
 import type { Handles } from './handles.ts'
 import { isThirdGeneration, type LiveSettings } from './live-options.ts'
 import { createState, readConfig, type LiveState } from './live-state.ts'
-import type { Closing } from './wire.ts'
+import type { Closing } from './connection.ts'
 
 export interface SetupContext {
   readonly world: World

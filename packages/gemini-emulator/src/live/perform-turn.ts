@@ -4,12 +4,12 @@ import type { Prompt } from '../mind.ts'
 import type { World } from '../world.ts'
 import type { Performed } from './live-state.ts'
 import { planTurn, type Delivery, type Step } from './plan-turn.ts'
-import type { Wire } from './wire.ts'
+import type { Connection } from './connection.ts'
 
 /** What a turn is played on. */
 export interface Stage {
   readonly world: World
-  readonly wire: Wire
+  readonly connection: Connection
   readonly delivery: Delivery
   /** Aborts when the turn is interrupted or the connection ends. */
   readonly signal: AbortSignal
@@ -35,26 +35,26 @@ export async function performTurn(prompt: Prompt, stage: Stage): Promise<void> {
 const STEPS_IN_ONE_GO = 16
 
 async function playStep(step: Step, stage: Stage): Promise<void> {
-  const { world, wire, signal } = stage
+  const { world, connection, signal } = stage
   switch (step.type) {
     case 'show':
     case 'call':
     case 'complete':
     case 'cancel':
       stage.perform(step)
-      return wire.drained()
+      return connection.drained()
     case 'pause':
       return world.pause(step.ms, signal)
     case 'wait':
       return world.gates.wait(step.gate, signal)
     case 'raw':
       // A script may send anything; what is not an object is sent as JSON all the same.
-      return wire.send(step.message as Parameters<Wire['send']>[0])
+      return connection.send(step.message as Parameters<Connection['send']>[0])
     case 'go-away':
       return stage.goAway(step.timeLeftMs)
     case 'close':
-      return wire.close(step.code, step.reason)
+      return connection.close(step.code, step.reason)
     case 'drop':
-      return wire.drop()
+      return connection.drop()
   }
 }

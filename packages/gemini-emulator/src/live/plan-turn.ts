@@ -127,7 +127,8 @@ function* renderSpeech(act: SpeechAct, delivery: Delivery, timing: Timing): Gene
   for (const step of showSpeech(act, delivery)) {
     yield step
     timing.spokenMs += ((step.samples ?? 0) / OUTPUT_RATE) * 1000
-    if (timing.paceMs === 0) continue
+    // Words of a transcript come with their sound, not after it.
+    if (timing.paceMs === 0 || !step.content.modelTurn) continue
     timing.pausedMs += timing.paceMs
     yield { type: 'pause', ms: timing.paceMs }
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 
-import { defer } from '../deferred.ts'
+import { defer, type Deferred } from '../deferred.ts'
 import { fitReason, isSendableCode } from './close-code.ts'
 import { createFrameLog, type Frame, type FrameLog } from './frame-log.ts'
 import type { LiveSettings } from './live-options.ts'
@@ -12,7 +12,7 @@ export interface Closing {
 }
 
 /** One WebSocket with its memory of frames. */
-export interface Wire {
+export interface Connection {
   readonly received: FrameLog
   readonly sent: FrameLog
   /** Aborts when the connection ends, at once if it is this side that ends it. */
@@ -27,19 +27,23 @@ export interface Wire {
   drop(): void
 }
 
-export type WireSettings = Pick<
+export type ConnectionSettings = Pick<
   LiveSettings,
   'frames' | 'keepFrames' | 'recordAudio' | 'maxBufferedBytes'
 >
 
-export function createWire(socket: WebSocket, tcp: Socket, settings: WireSettings): Wire {
+export function createConnection(
+  socket: WebSocket,
+  tcp: Socket,
+  settings: ConnectionSettings,
+): Connection {
   const logOptions = { capacity: settings.keepFrames, keepMedia: settings.recordAudio }
   const received = createFrameLog(logOptions)
   const sent = createFrameLog(logOptions)
   const life = new AbortController()
   const end = defer<Closing>()
   let closed: Closing | undefined
-  let lag: PromiseWithEnd | undefined
+  let lag: Deferred<void> | undefined
 
   const relieve = () => {
     if (!lag || socket.bufferedAmount > settings.maxBufferedBytes) return
@@ -87,5 +91,3 @@ export function createWire(socket: WebSocket, tcp: Socket, settings: WireSetting
     },
   }
 }
-
-type PromiseWithEnd = ReturnType<typeof defer<void>>
