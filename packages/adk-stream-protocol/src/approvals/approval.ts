@@ -75,9 +75,23 @@ export type ApprovalState =
       readonly worker: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
     }
-  | { readonly name: 'succeeded'; readonly at: number; readonly output: unknown }
-  | { readonly name: 'failed'; readonly at: number; readonly error: string }
+  | {
+      readonly name: 'succeeded'
+      readonly at: number
+      readonly output: unknown
+      readonly editedArgs?: Readonly<Record<string, unknown>>
+    }
+  | {
+      readonly name: 'failed'
+      readonly at: number
+      readonly error: string
+      readonly editedArgs?: Readonly<Record<string, unknown>>
+    }
   /** The process died, or lost its lease, while the tool ran: it may or may not have taken effect. */
-  | { readonly name: 'unknown'; readonly at: number }
+  | {
+      readonly name: 'unknown'
+      readonly at: number
+      readonly editedArgs?: Readonly<Record<string, unknown>>
+    }
 
 export type ApprovalStateName = ApprovalState['name']

@@ -1,0 +1,76 @@
+import type { Approval, ApprovalChat, ApprovalStateName } from './approval.ts'
+import type { AuditEntry, AuditRecord } from './audit-entry.ts'
+import type { Decider, Transition } from './next-approval.ts'
+
+/** Where approvals live. Every method is atomic, durable when it answers, and seen by every process at once. */
+export interface ApprovalStore {
+  /** The one clock that counts for deadlines and leases, in ms since 1970. */
+  now(): Promise<number>
+
+  /** Adds an approval with its first audit entry, unless the call or the id is known, or too many wait already. */
+  insert(
+    approval: Approval,
+    entry: AuditEntry,
+    quota: PendingQuota,
+  ): Promise<'inserted' | 'exists' | 'too-many-pending'>
+  get(id: string): Promise<Approval | undefined>
+  findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined>
+  /**
+   * Stores a transition with its audit entry if the stored version is still the one before it, and if the store's clock is
+   * still before the transition's limit; answers whether it did.
+   */
+  replace(transition: Transition): Promise<boolean>
+  /** Lists approvals, the oldest first. */
+  list(filter: ApprovalFilter): Promise<Approval[]>
+  /** Those that wait and whose deadline has passed, the longest overdue first. */
+  due(limit: number): Promise<Approval[]>
+
+  /** Reads the audit record in the order of writing. */
+  audit(filter: AuditFilter): AsyncIterable<AuditRecord>
+
+  /** Signs that a worker lives. */
+  beat(worker: string): Promise<void>
+  /** Those that run although their worker gave no sign, by `beat` or by the claim itself, for `leaseMs`. */
+  stale(leaseMs: number): Promise<Approval[]>
+
+  /**
+   * Gives a chat to one worker until it is unlocked, or until the worker gave no sign, by `beat` or by this call, for `leaseMs`.
+   * The worker that holds it gets it again.
+   */
+  lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean>
+  /** Gives a chat back; a worker that does not hold it changes nothing. */
+  unlockChat(chat: ApprovalChat, worker: string): Promise<void>
+
+  /** Cancels all of a chat that has not begun to run, at once, and answers those; the audit record stays. */
+  deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
+}
+
+/** How many approvals may wait at once. */
+export interface PendingQuota {
+  readonly perChat: number
+  /** In all chats of the principal in one application. */
+  readonly perPrincipal: number
+}
+
+/** What is listed must meet every condition given. */
+export interface ApprovalFilter {
+  readonly appName?: string
+  /** Those of this principal's chats. */
+  readonly principalId?: string
+  readonly chat?: ApprovalChat
+  readonly states?: readonly ApprovalStateName[]
+  /** Those that wait, and in whose chain this principal is named by id or role. */
+  readonly deciderOf?: Decider
+  readonly limit: number
+  /** The id of the last approval of the page before. */
+  readonly after?: string
+}
+
+export interface AuditFilter {
+  readonly appName?: string
+  readonly approvalId?: string
+  readonly chat?: ApprovalChat
+  /** The `seq` of the last entry known. */
+  readonly after?: number
+  readonly limit?: number
+}

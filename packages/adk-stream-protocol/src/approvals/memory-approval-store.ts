@@ -1,0 +1,147 @@
+import type { Approval, ApprovalChat, ApprovalStep } from './approval.ts'
+import type { ApprovalFilter, ApprovalStore, AuditFilter, PendingQuota } from './approval-store.ts'
+import type { AuditEntry, AuditRecord } from './audit-entry.ts'
+import { type Decider, nextApproval, type Transition } from './next-approval.ts'
+import { isRefusal } from './refusal.ts'
+
+/** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
+export class MemoryApprovalStore implements ApprovalStore {
+  readonly #approvals = new Map<string, Approval>()
+  readonly #byCall = new Map<string, string>()
+  readonly #audit: AuditRecord[] = []
+  readonly #beats = new Map<string, number>()
+  readonly #locks = new Map<string, { readonly worker: string; readonly at: number }>()
+  readonly #clock: () => number
+
+  constructor(clock: () => number = Date.now) {
+    this.#clock = clock
+  }
+
+  async now(): Promise<number> {
+    return this.#clock()
+  }
+
+  async insert(
+    approval: Approval,
+    entry: AuditEntry,
+    quota: PendingQuota,
+  ): ReturnType<ApprovalStore['insert']> {
+    const call = callKey(approval.chat, approval.toolCallId)
+    if (this.#approvals.has(approval.id) || this.#byCall.has(call)) return 'exists'
+    const { appName, principalId } = approval.chat
+    const pending = this.#select({ appName, principalId, states: ['requested'] })
+    if (pending.length >= quota.perPrincipal) return 'too-many-pending'
+    const ofChat = pending.filter(({ chat }) => isSameChat(chat, approval.chat))
+    if (ofChat.length >= quota.perChat) return 'too-many-pending'
+    this.#byCall.set(call, approval.id)
+    this.#write(approval, entry)
+    return 'inserted'
+  }
+
+  async get(id: string): Promise<Approval | undefined> {
+    return this.#approvals.get(id)
+  }
+
+  async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
+    return this.#approvals.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
+  }
+
+  async replace({ next, entry, before }: Transition): Promise<boolean> {
+    if (this.#approvals.get(next.id)?.version !== next.version - 1) return false
+    if (before !== undefined && this.#clock() >= before) return false
+    this.#write(next, entry)
+    return true
+  }
+
+  async list({ limit, after, ...filter }: ApprovalFilter): Promise<Approval[]> {
+    const found = this.#select(filter)
+    const ids = [...this.#approvals.keys()]
+    const start = after === undefined ? 0 : ids.indexOf(after) + 1
+    const page = new Set(ids.slice(start))
+    return found.filter(({ id }) => page.has(id)).slice(0, limit)
+  }
+
+  async due(limit: number): Promise<Approval[]> {
+    const now = this.#clock()
+    return this.#select({ states: ['requested'] })
+      .filter(({ deadline }) => deadline <= now)
+      .toSorted((one, other) => one.deadline - other.deadline)
+      .slice(0, limit)
+  }
+
+  async *audit({ appName, approvalId, chat, after = 0, limit = Infinity }: AuditFilter) {
+    let left = limit
+    for (const record of this.#audit.slice(after)) {
+      if (appName !== undefined && record.chat.appName !== appName) continue
+      if (approvalId !== undefined && record.approvalId !== approvalId) continue
+      if (chat !== undefined && !isSameChat(record.chat, chat)) continue
+      if (left-- <= 0) return
+      yield record
+    }
+  }
+
+  async beat(worker: string): Promise<void> {
+    this.#beats.set(worker, this.#clock())
+  }
+
+  async stale(leaseMs: number): Promise<Approval[]> {
+    return this.#select({ states: ['executing'] }).filter(
+      ({ state }) => state.name === 'executing' && !this.#lives(state.worker, state.at, leaseMs),
+    )
+  }
+
+  async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
+    const held = this.#locks.get(callKey(chat))
+    if (held && held.worker !== worker && this.#lives(held.worker, held.at, leaseMs)) return false
+    this.#locks.set(callKey(chat), { worker, at: this.#clock() })
+    return true
+  }
+
+  async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
+    if (this.#locks.get(callKey(chat))?.worker === worker) this.#locks.delete(callKey(chat))
+  }
+
+  async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
+    return this.#select({ chat, states: ['requested', 'approved'] }).flatMap((approval) => {
+      const result = nextApproval(approval, { type: 'cancel', reason }, this.#clock())
+      if (isRefusal(result)) return []
+      this.#write(result.next, result.entry)
+      return [result.next]
+    })
+  }
+
+  #write(approval: Approval, entry: AuditEntry): void {
+    this.#approvals.set(approval.id, approval)
+    this.#audit.push({ ...entry, seq: this.#audit.length + 1 })
+  }
+
+  #select(filter: Omit<ApprovalFilter, 'limit' | 'after'>): Approval[] {
+    const { appName, principalId, chat, states, deciderOf } = filter
+    return [...this.#approvals.values()].filter(
+      (approval) =>
+        (appName === undefined || approval.chat.appName === appName) &&
+        (principalId === undefined || approval.chat.principalId === principalId) &&
+        (chat === undefined || isSameChat(approval.chat, chat)) &&
+        (states === undefined || states.includes(approval.state.name)) &&
+        (deciderOf === undefined || waitsFor(approval, deciderOf)),
+    )
+  }
+
+  #lives(worker: string, seenAt: number, leaseMs: number): boolean {
+    return Math.max(this.#beats.get(worker) ?? 0, seenAt) > this.#clock() - leaseMs
+  }
+}
+
+function callKey({ appName, principalId, chatId }: ApprovalChat, toolCallId?: string): string {
+  return JSON.stringify([appName, principalId, chatId, toolCallId])
+}
+
+function isSameChat(one: ApprovalChat, other: ApprovalChat): boolean {
+  return callKey(one) === callKey(other)
+}
+
+function waitsFor({ state, terms }: Approval, { id, roles }: Decider): boolean {
+  const isNamed = (step: ApprovalStep) =>
+    step.principals.includes(id) || step.roles.some((role) => roles.includes(role))
+  return state.name === 'requested' && terms.chain.some(isNamed)
+}

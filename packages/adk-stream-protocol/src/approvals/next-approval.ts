@@ -1,0 +1,233 @@
+import type { Approval, ApprovalState, ApprovalStep, Vote } from './approval.ts'
+import type { AuditEntry, AuditEvent } from './audit-entry.ts'
+import { digestCall } from './digest.ts'
+import type { Refusal } from './refusal.ts'
+
+/** Who decides: a principal with the roles that `authenticate` gave. */
+export interface Decider {
+  readonly id: string
+  readonly roles: readonly string[]
+}
+
+export interface Decision {
+  readonly by: Decider
+  readonly approved: boolean
+  readonly reason?: string
+  /** What is to run in place of the arguments shown; already checked against the tool's own schema. */
+  readonly editedArgs?: Readonly<Record<string, unknown>>
+}
+
+export type ApprovalCommand =
+  | ({ readonly type: 'decide' } & Decision)
+  | { readonly type: 'expire' }
+  | { readonly type: 'cancel'; readonly reason: string }
+  | {
+      readonly type: 'claim'
+      readonly toolCallId: string
+      readonly toolName: string
+      readonly digest: string
+      readonly worker: string
+    }
+  | { readonly type: 'succeed'; readonly worker: string; readonly output: unknown }
+  | { readonly type: 'fail'; readonly worker: string; readonly error: string }
+  | { readonly type: 'lose'; readonly worker: string }
+
+export interface Transition {
+  readonly next: Approval
+  readonly entry: AuditEntry
+  /** The transition holds only if it is stored before this time, by the store's clock. */
+  readonly before?: number
+}
+
+/** Says what a command makes of an approval at a time of the store's clock, or why it changes nothing. */
+export function nextApproval(
+  approval: Approval,
+  command: ApprovalCommand,
+  now: number,
+): Transition | Refusal {
+  switch (command.type) {
+    case 'decide':
+      return decide(approval, command, now)
+    case 'expire':
+      return expire(approval, now)
+    case 'cancel':
+      return cancel(approval, command.reason, now)
+    case 'claim':
+      return claim(approval, command, now)
+    case 'succeed':
+    case 'fail':
+    case 'lose':
+      return finish(approval, command, now)
+  }
+}
+
+/** The step of the chain that waits for votes; none when all have them. */
+export function currentStep({ terms, votes }: Approval): number | undefined {
+  const step = terms.chain.findIndex(
+    ({ count }, index) => votes.filter((vote) => vote.step === index).length < count,
+  )
+  return step === -1 ? undefined : step
+}
+
+/** Tells whether a principal may know of an approval: it is of their chat, or they are named to decide it. */
+export function maySee({ chat, terms }: Approval, principal: Decider): boolean {
+  return (
+    chat.principalId === principal.id || terms.chain.some((step) => isEligible(step, principal))
+  )
+}
+
+/** What runs: the arguments as shown, or as the approver changed them. */
+export function argsToRun({ state, args }: Approval): Readonly<Record<string, unknown>> {
+  return editedArgsOf(state) ?? args
+}
+
+function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
+  const refusal = refuseDecision(approval, decision, now)
+  if (refusal !== undefined) return refusal
+  const { by, approved, reason, editedArgs } = decision
+  const step = currentStep(approval)
+  // `refuseDecision` lets only those pass who are eligible for a step that waits.
+  if (step === undefined) return { refused: 'not-allowed' }
+  const why = reason === undefined ? {} : { reason }
+  const before = approval.deadline
+  if (!approved) {
+    const state = { name: 'denied', at: now, by: by.id, ...why } as const
+    const event = { type: 'denied', by: by.id, step, ...why } as const
+    return { ...transition(approval, { state }, { at: now, event }), before }
+  }
+  const votes: readonly Vote[] = [...approval.votes, { principalId: by.id, step, at: now }]
+  if (currentStep({ ...approval, votes }) !== undefined) {
+    const event = { type: 'voted', by: by.id, step, ...why } as const
+    return { ...transition(approval, { votes }, { at: now, event }), before }
+  }
+  const edit = editedArgs === undefined ? {} : { editedArgs }
+  const state = { name: 'approved', at: now, ...why, ...edit } as const
+  const event = { type: 'approved', by: by.id, step, ...why, ...edit } as const
+  return { ...transition(approval, { state, votes }, { at: now, event }), before }
+}
+
+function refuseDecision(
+  approval: Approval,
+  { by, approved, editedArgs }: Decision,
+  now: number,
+): Refusal | undefined {
+  const { state, terms, votes, deadline } = approval
+  if (!maySee(approval, by)) return { refused: 'unknown-approval' }
+  if (!terms.chain.some((step) => isEligible(step, by))) return { refused: 'not-allowed' }
+  if (state.name !== 'requested') return refuseState(state)
+  if (now >= deadline) return { refused: 'expired' }
+  if (votes.some((vote) => vote.principalId === by.id)) return { refused: 'already-voted' }
+  if (!isAsked(approval, by)) return { refused: 'not-allowed' }
+  if (approved && editedArgs !== undefined && !isDecidedByOne(approval))
+    return { refused: 'not-editable' }
+  return isIntact(approval) ? undefined : { refused: 'mismatch' }
+}
+
+function isAsked(approval: Approval, by: Decider): boolean {
+  const step = approval.terms.chain[currentStep(approval) ?? -1]
+  return step !== undefined && isEligible(step, by)
+}
+
+function expire(approval: Approval, now: number): Transition | Refusal {
+  // An approval that was given is never taken back by time: expiry is for those that nobody decided.
+  if (approval.state.name !== 'requested') return refuseState(approval.state)
+  if (now < approval.deadline) return { refused: 'not-due' }
+  const state = { name: 'expired', at: now } as const
+  return transition(approval, { state }, { at: now, event: { type: 'expired' } })
+}
+
+function cancel(approval: Approval, reason: string, now: number): Transition | Refusal {
+  const { state } = approval
+  if (state.name !== 'requested' && state.name !== 'approved') return refuseState(state)
+  const cancelled = { name: 'cancelled', at: now, reason } as const
+  const event = { type: 'cancelled', reason } as const
+  return transition(approval, { state: cancelled }, { at: now, event })
+}
+
+function claim(
+  approval: Approval,
+  call: Extract<ApprovalCommand, { type: 'claim' }>,
+  now: number,
+): Transition | Refusal {
+  const { state, toolCallId, toolName, digest } = approval
+  const isSameCall =
+    call.toolCallId === toolCallId && call.toolName === toolName && call.digest === digest
+  if (!isSameCall || !isIntact(approval)) return { refused: 'mismatch' }
+  if (state.name !== 'approved') return refuseState(state)
+  const { worker } = call
+  const executing = { name: 'executing', at: now, worker, ...editOf(state) } as const
+  const event = { type: 'started', worker, args: argsToRun(approval) } as const
+  return transition(approval, { state: executing }, { at: now, event })
+}
+
+function finish(
+  approval: Approval,
+  command: Extract<ApprovalCommand, { type: 'succeed' | 'fail' | 'lose' }>,
+  now: number,
+): Transition | Refusal {
+  const { state, terms } = approval
+  if (state.name !== 'executing') return refuseState(state)
+  // The lease of this worker ran out and another one has taken the call over.
+  if (state.worker !== command.worker) return { refused: 'not-approved' }
+  const edit = editOf(state)
+  switch (command.type) {
+    case 'succeed': {
+      const { output } = command
+      const succeeded = { name: 'succeeded', at: now, output, ...edit } as const
+      const event = { type: 'succeeded', output } as const
+      return transition(approval, { state: succeeded }, { at: now, event })
+    }
+    case 'fail': {
+      const { error } = command
+      const failed = { name: 'failed', at: now, error, ...edit } as const
+      return transition(approval, { state: failed }, { at: now, event: { type: 'failed', error } })
+    }
+    case 'lose': {
+      const becomes = terms.idempotent ? 'approved' : 'unknown'
+      const event = { type: 'lost', worker: state.worker, becomes } as const
+      const lost = { name: becomes, at: now, ...edit } as const
+      return transition(approval, { state: lost }, { at: now, event })
+    }
+  }
+}
+
+function transition(
+  approval: Approval,
+  change: Partial<Pick<Approval, 'state' | 'votes'>>,
+  { at, event }: { readonly at: number; readonly event: AuditEvent },
+): Transition {
+  const version = approval.version + 1
+  const { id: approvalId, chat } = approval
+  return {
+    next: { ...approval, ...change, version },
+    entry: { approvalId, chat, version, at, event },
+  }
+}
+
+function refuseState(state: ApprovalState): Refusal {
+  if (state.name === 'expired' || state.name === 'cancelled') return { refused: state.name }
+  return state.name === 'requested'
+    ? { refused: 'not-approved' }
+    : { refused: 'already-decided', state }
+}
+
+function isEligible({ principals, roles }: ApprovalStep, { id, roles: held }: Decider): boolean {
+  return principals.includes(id) || held.some((role) => roles.includes(role))
+}
+
+function isDecidedByOne({ terms }: Approval): boolean {
+  return terms.chain.length === 1 && terms.chain[0]?.count === 1
+}
+
+function isIntact(approval: Approval): boolean {
+  return digestCall(approval) === approval.digest
+}
+
+function editOf(state: ApprovalState): { editedArgs?: Readonly<Record<string, unknown>> } {
+  const editedArgs = editedArgsOf(state)
+  return editedArgs === undefined ? {} : { editedArgs }
+}
+
+function editedArgsOf(state: ApprovalState): Readonly<Record<string, unknown>> | undefined {
+  return 'editedArgs' in state ? state.editedArgs : undefined
+}
