@@ -3,6 +3,7 @@ import type { MessageMetadata } from '../protocol/message.ts'
 import { totalUsage } from './count-usage.ts'
 import { Telling } from './telling.ts'
 import type { Translation } from './translation.ts'
+import { isWaiting } from './translation.ts'
 
 /** How the run of a turn ended. */
 export type TurnEnd = 'completed' | 'stopped'
@@ -13,8 +14,8 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   telling.closeText()
   const open = [...state.calls].filter(([, call]) => call.state === 'running')
   for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
-  const waiting = [...state.calls.values()].some((call) => call.state === 'waiting')
-  const answered = telling.state.step === 'answered'
+  const waiting = isWaiting(state)
+  const { answered } = telling.state
   telling.closeStep()
   if (state.error) return [...telling.chunks, ...tellError(state, state.error)]
   // CH4: a message that ends on a tool's result looks unfinished to clients that send automatically. An empty step after it,

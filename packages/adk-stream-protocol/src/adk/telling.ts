@@ -1,8 +1,16 @@
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
+import type { DataParts } from '../protocol/message.ts'
+import type { DecidedNote } from './event-notes.ts'
 import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
 import { NOTHING_STREAMED } from './translation.ts'
 
 const TAIL_LENGTH = 32
+
+/** What came of a call. */
+export type ToolResult =
+  | { readonly output: unknown }
+  | { readonly errorText: string }
+  | { readonly denied: true }
 
 /** The telling of one event: collects chunks and the state after them, and keeps parts and steps well nested (CH3, CH4). */
 export class Telling {
@@ -56,18 +64,37 @@ export class Telling {
     this.#noteCall(toolCallId, { toolName, state })
   }
 
-  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
-  settle(toolCallId: string, result: { output: unknown } | { errorText: string }): void {
+  /** Shows that a person is asked about a call. */
+  ask(approval: DataParts['approval']): void {
+    const { approvalId, toolCallId } = approval
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
     this.chunks.push(
-      'errorText' in result
-        ? { type: 'tool-output-error', toolCallId, errorText: result.errorText }
-        : { type: 'tool-output-available', toolCallId, output: result.output },
+      { type: 'data-approval', id: approvalId, data: approval },
+      { type: 'tool-approval-request', approvalId, toolCallId },
     )
+    this.#noteCall(toolCallId, { ...call, state: 'asked', approval })
+  }
+
+  /** Shows how the approval of a call ended. */
+  decide({ toolCallId, ...ending }: DecidedNote): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call?.approval === undefined || call.state === 'settled') return
+    const approval = { ...call.approval, ...ending }
+    this.closeText()
+    this.chunks.push({ type: 'data-approval', id: approval.approvalId, data: approval })
+    this.#noteCall(toolCallId, { ...call, state: 'running', approval })
+  }
+
+  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
+  settle(toolCallId: string, result: ToolResult): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.closeText()
+    this.chunks.push(toResultChunk(toolCallId, result))
     this.#noteCall(toolCallId, { ...call, state: 'settled' })
-    this.note({ step: 'answered' })
+    this.note({ answered: true })
   }
 
   closeStep(): void {
@@ -133,16 +160,24 @@ export class Telling {
 
   /** A step for what the model does: a new one if the last was answered by tools. */
   #enterStep(): void {
-    if (this.#state.step === 'answered') this.closeStep()
+    if (this.#state.answered) this.closeStep()
     if (this.#state.step === 'closed') this.#openStep()
   }
 
   #openStep(): void {
     this.chunks.push({ type: 'start-step' })
-    this.note({ step: 'open' })
+    this.note({ step: 'open', answered: false })
   }
 
   #noteCall(toolCallId: string, call: Call): void {
     this.note({ calls: new Map(this.#state.calls).set(toolCallId, call) })
   }
+}
+
+function toResultChunk(toolCallId: string, result: ToolResult): Chunk {
+  if ('denied' in result) return { type: 'tool-output-denied', toolCallId }
+  if ('errorText' in result) {
+    return { type: 'tool-output-error', toolCallId, errorText: result.errorText }
+  }
+  return { type: 'tool-output-available', toolCallId, output: result.output }
 }

@@ -2,7 +2,9 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../protocol/chunk.ts'
-import type { Telling } from './telling.ts'
+import type { EventNotes } from './event-notes.ts'
+import { readNotes } from './event-notes.ts'
+import type { Telling, ToolResult } from './telling.ts'
 
 /** Names of ADK's own calls, which ask the client for something or move the conversation; none is a tool of the agent. */
 const CONFIRMATION_CALL = 'adk_request_confirmation'
@@ -52,9 +54,8 @@ function joinProse(parts: readonly Part[], kind: TextKind): string {
 
 function tellPart(telling: Telling, part: Part, event: Event): void {
   if (part.functionCall) tellCall(telling, part.functionCall, event)
-  if (part.functionResponse) tellResponse(telling, part.functionResponse)
-  if (part.inlineData) tellBlob(telling, part.inlineData)
-  if (part.fileData?.fileUri) tellFile(telling, part.fileData.fileUri, part.fileData.mimeType)
+  if (part.functionResponse) tellResponse(telling, part.functionResponse, readNotes(event))
+  tellMedia(telling, part)
   if (part.executableCode) {
     const { language = 'LANGUAGE_UNSPECIFIED', code = '' } = part.executableCode
     telling.addPart({ type: 'data-executable-code', data: { language, code } })
@@ -69,20 +70,38 @@ function tellCall(telling: Telling, call: FunctionCall, event: Event): void {
   const { id, name: toolName = '', args: input = {} } = call
   // ADK gives every call an id before it yields the event.
   if (id === undefined || toolName === TRANSFER_CALL) return
-  if (toolName === CONFIRMATION_CALL || toolName === CREDENTIAL_CALL) {
-    const asked =
-      toolName === CONFIRMATION_CALL ? readConfirmedCall(input) : input['function_call_id']
-    if (typeof asked === 'string') telling.settle(asked, { errorText: CANNOT_ASK[toolName] })
+  if (toolName === CONFIRMATION_CALL) {
+    tellQuestion(telling, id, { input, notes: readNotes(event) })
+    return
+  }
+  if (toolName === CREDENTIAL_CALL) {
+    const asked = input['function_call_id']
+    if (typeof asked === 'string') telling.settle(asked, { errorText: CANNOT_ASK.credential })
     return
   }
   const waiting = event.longRunningToolIds?.includes(id) === true
   telling.call({ id, toolName, input, state: waiting ? 'waiting' : 'running' })
 }
 
+function tellQuestion(
+  telling: Telling,
+  approvalId: string,
+  { input, notes }: { input: Record<string, unknown>; notes: EventNotes },
+): void {
+  const asked = notes.asked?.find((note) => note.approvalId === approvalId)
+  if (asked) {
+    telling.ask({ ...asked, state: 'requested' })
+    return
+  }
+  // Another program asked this. There is no record of it that could be decided here.
+  const call = readConfirmedCall(input)
+  if (typeof call === 'string') telling.settle(call, { errorText: CANNOT_ASK.confirmation })
+}
+
 const CANNOT_ASK = {
-  [CONFIRMATION_CALL]:
-    'Not run: this tool needs the approval of a person, which this server cannot ask for.',
-  [CREDENTIAL_CALL]: 'Not run: this tool needs a sign-in, which this server cannot ask for.',
+  confirmation:
+    'Not run: this tool needs the approval of a person, which was asked for by another program.',
+  credential: 'Not run: this tool needs a sign-in, which this server cannot ask for.',
 }
 
 function readConfirmedCall(input: Record<string, unknown>): unknown {
@@ -92,26 +111,29 @@ function readConfirmedCall(input: Record<string, unknown>): unknown {
     : undefined
 }
 
-function tellResponse(
+function tellResponse(telling: Telling, answer: FunctionResponse, notes: EventNotes): void {
+  const { id, name, response = {}, parts } = answer
+  if (id === undefined || notes.pending?.includes(id)) return
+  const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
+  if (decided) telling.decide(decided)
+  const denied = decided?.state === 'denied'
+  telling.settle(id, denied ? { denied } : readToolResult(name ?? 'tool', response))
+  for (const part of parts ?? []) tellMedia(telling, part)
+}
+
+function tellMedia(
   telling: Telling,
-  { id, name, response = {}, parts }: FunctionResponse,
+  { inlineData, fileData }: Pick<Part, 'inlineData' | 'fileData'>,
 ): void {
-  if (id === undefined) return
-  telling.settle(id, readToolResult(name ?? 'tool', response))
-  for (const { inlineData, fileData } of parts ?? []) {
-    if (inlineData) tellBlob(telling, inlineData)
-    if (fileData?.fileUri) tellFile(telling, fileData.fileUri, fileData.mimeType)
-  }
+  if (inlineData) tellBlob(telling, inlineData)
+  if (fileData?.fileUri) tellFile(telling, fileData.fileUri, fileData.mimeType)
 }
 
 /**
  * A response of nothing but `error` is how ADK reports a failed call. The words of a thrown error are for the log, not for a
  * stranger: they hold paths, queries, addresses (ER3). An error that the tool itself returned is its answer and is shown.
  */
-function readToolResult(
-  toolName: string,
-  response: Record<string, unknown>,
-): { output: unknown } | { errorText: string } {
+function readToolResult(toolName: string, response: Record<string, unknown>): ToolResult {
   const { error, ...rest } = response
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
   const thrown = error.startsWith(`Error in tool '${toolName}': `)

@@ -1,11 +1,16 @@
 import type { FinishReason, TextKind } from '../protocol/chunk.ts'
-import type { Citation, TurnError } from '../protocol/message.ts'
+import type { Citation, DataParts, TurnError } from '../protocol/message.ts'
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
 
 /** How far a turn has been told to the client. Advanced by `translateEvent`, one ADK event at a time. */
 export interface Translation {
-  readonly step: Step
+  readonly step: 'closed' | 'open'
+  /**
+   * A tool's result was told in the last step. What the model does next belongs to a new step, or clients that send automatically
+   * after tool calls would send the turn again and again (CH4).
+   */
+  readonly answered: boolean
   /** Text and reasoning parts are numbered through the turn, so that their ids are stable and short. */
   readonly textCount: number
   readonly openText: { readonly kind: TextKind; readonly id: string } | undefined
@@ -24,22 +29,20 @@ export interface Translation {
   readonly error: TurnError | undefined
 }
 
-/**
- * - `closed`: the next part opens a step.
- * - `open`: parts may follow.
- * - `answered`: the last thing told is a tool's result. What the model does next belongs to a new step, or clients that send
- *   automatically after tool calls would send the turn again and again (CH4).
- */
-type Step = 'closed' | 'open' | 'answered'
-
 /** A tool call that the client was told of. */
 export interface Call {
   readonly toolName: string
   readonly state: CallState
+  /** What was last told about its approval, if a person was asked. */
+  readonly approval?: DataParts['approval']
 }
 
-/** `waiting`: somebody outside the run gives the result, in a later run. */
-export type CallState = 'running' | 'waiting' | 'settled'
+/**
+ * - `running`: the run gives the result.
+ * - `waiting`: somebody outside the run gives the result, in a later one.
+ * - `asked`: a person decides whether it runs.
+ */
+export type CallState = 'running' | 'waiting' | 'asked' | 'settled'
 
 export interface Speaker {
   readonly branch: string
@@ -63,6 +66,7 @@ export const NOTHING_STREAMED: Streamed = { length: 0, tail: '' }
 export function beginTranslation(): Translation {
   return {
     step: 'closed',
+    answered: false,
     textCount: 0,
     openText: undefined,
     speaker: { branch: '', author: '', text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED },
@@ -75,4 +79,9 @@ export function beginTranslation(): Translation {
     finishReason: 'stop',
     error: undefined,
   }
+}
+
+/** Whether the turn stands still until a person decides, or somebody outside gives a result. */
+export function isWaiting({ calls }: Translation): boolean {
+  return [...calls.values()].some(({ state }) => state === 'waiting' || state === 'asked')
 }

@@ -162,7 +162,7 @@ export class Ledger {
 
   /** Those of a chat that wait for people. */
   async pendingOf(chat: ApprovalChat): Promise<Approval[]> {
-    return this.#store.list({ chat, states: ['requested'], limit: this.#quota.perChat })
+    return this.#store.list({ chat, states: ['requested'], limit: 1_000 })
   }
 
   async list(filter: Omit<ApprovalFilter, 'appName'>): Promise<Approval[]> {

@@ -39,11 +39,11 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   async get(id: string): Promise<Approval | undefined> {
-    return this.#approvals.get(id)
+    return structuredClone(this.#approvals.get(id))
   }
 
   async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
-    return this.#approvals.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
+    return this.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
   }
 
   async replace({ next, entry, before }: Transition): Promise<boolean> {
@@ -54,11 +54,10 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   async list({ limit, after, ...filter }: ApprovalFilter): Promise<Approval[]> {
-    const found = this.#select(filter)
     const ids = [...this.#approvals.keys()]
-    const start = after === undefined ? 0 : ids.indexOf(after) + 1
-    const page = new Set(ids.slice(start))
-    return found.filter(({ id }) => page.has(id)).slice(0, limit)
+    const known = new Set(ids.slice(0, after === undefined ? 0 : ids.indexOf(after) + 1))
+    const rest = this.#select(filter).filter(({ id }) => !known.has(id))
+    return structuredClone(rest.slice(0, limit))
   }
 
   async due(limit: number): Promise<Approval[]> {
@@ -76,7 +75,7 @@ export class MemoryApprovalStore implements ApprovalStore {
       if (approvalId !== undefined && record.approvalId !== approvalId) continue
       if (chat !== undefined && !isSameChat(record.chat, chat)) continue
       if (left-- <= 0) return
-      yield record
+      yield structuredClone(record)
     }
   }
 

@@ -54,8 +54,8 @@ export type ApprovalPolicy =
   | Readonly<Record<string, PolicyAnswer | PolicyFunction>>
 
 export interface PolicyDefaults {
-  /** Whether a call needs approval that no policy speaks of: what the tool itself says. */
-  readonly required: boolean
+  /** Whether a call needs approval that no policy speaks of: what the tool itself says, asked only then. */
+  readonly required: () => boolean | Promise<boolean>
   /** How long a decision may take where the policy does not say, in ms. Default 24 hours. */
   readonly deadlineMs?: number
   /** What the tool itself says when it asks. */
@@ -66,6 +66,12 @@ export interface PolicyDefaults {
 }
 
 export type ResolvedTerms = ApprovalTerms & { readonly deadlineMs: number }
+
+/** A policy with its defaults filled in. */
+export type ResolveTerms = (
+  call: PolicyCall,
+  required: PolicyDefaults['required'],
+) => Promise<ResolvedTerms | undefined>
 
 export const DEFAULT_DEADLINE_MS = 24 * 3_600_000
 
@@ -95,7 +101,7 @@ async function askPolicy(
 ): Promise<PolicyAnswer> {
   try {
     const own = typeof policy === 'function' ? policy : findOwn(policy, call.toolName)
-    const answer = typeof own === 'function' ? await own(call) : (own ?? required)
+    const answer = typeof own === 'function' ? await own(call) : (own ?? (await required()))
     return PolicyAnswer.parse(answer)
   } catch (error) {
     onError?.(error)

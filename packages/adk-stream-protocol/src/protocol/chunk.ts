@@ -46,11 +46,17 @@ export type Chunk =
       readonly input: unknown
     }
   | {
+      readonly type: 'tool-approval-request'
+      readonly approvalId: string
+      readonly toolCallId: string
+    }
+  | {
       readonly type: 'tool-output-available'
       readonly toolCallId: string
       readonly output: unknown
     }
   | { readonly type: 'tool-output-error'; readonly toolCallId: string; readonly errorText: string }
+  | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | { readonly type: 'file'; readonly url: string; readonly mediaType: string }
   | {
       readonly type: 'source-url'

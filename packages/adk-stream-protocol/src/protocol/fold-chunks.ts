@@ -1,5 +1,7 @@
 import type { Chunk, DataChunk } from './chunk.ts'
-import type { Message, MessageMetadata, MessagePart, ToolPart } from './message.ts'
+import type { ToolChunk } from './fold-tool-chunk.ts'
+import { foldToolChunk } from './fold-tool-chunk.ts'
+import type { Message, MessageMetadata, MessagePart } from './message.ts'
 
 /** The message that a client has after these chunks: what the AI SDK's `readUIMessageStream` makes of them (CH6). */
 export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
@@ -10,7 +12,7 @@ export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
 
 function foldChunk(message: Message, chunk: Chunk): void {
   if (isData(chunk)) foldData(message, chunk)
-  else if ('toolCallId' in chunk) foldTool(message, chunk)
+  else if ('toolCallId' in chunk) foldToolChunk(message.parts, chunk)
   else if ('messageMetadata' in chunk) mergeMetadata(message, chunk.messageMetadata)
   else foldPart(message, chunk)
 }
@@ -65,36 +67,6 @@ function editProse(message: Message, type: string, edit: (part: ProsePart) => vo
     (candidate): candidate is ProsePart => candidate.type === kind,
   )
   if (part) edit(part)
-}
-
-type ToolChunk = Extract<Chunk, { toolCallId: string }>
-
-function foldTool(message: Message, chunk: ToolChunk): void {
-  const { toolCallId } = chunk
-  const index = message.parts.findIndex(
-    (part) => isToolPart(part) && part.toolCallId === toolCallId,
-  )
-  const known = message.parts[index]
-  const input = known && 'input' in known ? known.input : undefined
-  if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
-    const type = `tool-${chunk.toolName}` as const
-    const part: ToolPart =
-      chunk.type === 'tool-input-start'
-        ? { type, toolCallId, state: 'input-streaming' }
-        : { type, toolCallId, state: 'input-available', input: chunk.input }
-    message.parts.splice(index < 0 ? message.parts.length : index, index < 0 ? 0 : 1, part)
-    return
-  }
-  if (known === undefined || !isToolPart(known)) return
-  const { type } = known
-  message.parts[index] =
-    chunk.type === 'tool-output-available'
-      ? { type, toolCallId, state: 'output-available', input, output: chunk.output }
-      : { type, toolCallId, state: 'output-error', input, errorText: chunk.errorText }
-}
-
-function isToolPart(part: MessagePart): part is ToolPart {
-  return 'toolCallId' in part
 }
 
 function foldData(message: Message, { type, id, data, transient }: DataChunk): void {

@@ -37,8 +37,35 @@ export interface MessageMetadata {
   readonly stopped?: true
 }
 
+/** How far the approval of a call has come, as a client may see it. */
+export type ApprovalPhase =
+  | 'requested'
+  | 'approved'
+  | 'denied'
+  | 'expired'
+  | 'cancelled'
+  | 'unknown'
+
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
+  /** What a person should know before deciding a call, and what became of it. Its part has the approval's id. */
+  readonly approval: {
+    readonly approvalId: string
+    readonly toolCallId: string
+    readonly state: ApprovalPhase
+    readonly hint?: string
+    readonly title?: string
+    readonly severity?: 'low' | 'medium' | 'high'
+    readonly icon?: string
+    readonly payload?: unknown
+    /** When it expires, in ms since 1970. */
+    readonly deadline?: number
+    /** How many people must approve. */
+    readonly approvers?: number
+    readonly reason?: string
+    /** The arguments that ran in place of those shown. */
+    readonly editedArgs?: Readonly<Record<string, unknown>>
+  }
   /** Another agent speaks from here on. */
   readonly agent: { readonly name: string }
   readonly 'agent-transfer': { readonly to: string }
@@ -87,9 +114,18 @@ export type MessagePart =
 export type ToolPart = { type: `tool-${string}`; toolCallId: string } & (
   | { state: 'input-streaming' }
   | { state: 'input-available'; input: unknown }
-  | { state: 'output-available'; input: unknown; output: unknown }
-  | { state: 'output-error'; input: unknown; errorText: string }
+  | { state: 'approval-requested'; input: unknown; approval: { id: string } }
+  | { state: 'output-available'; input: unknown; output: unknown; approval?: ToolApproval }
+  | { state: 'output-error'; input: unknown; errorText: string; approval?: ToolApproval }
+  | { state: 'output-denied'; input: unknown; approval: ToolApproval }
 )
+
+/** A decision as the AI SDK keeps it with the call. */
+export interface ToolApproval {
+  id: string
+  approved: boolean
+  reason?: string
+}
 
 /** A message of a conversation, in the shape of the AI SDK's `UIMessage`. */
 export interface Message {

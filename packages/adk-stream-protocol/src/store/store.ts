@@ -1,8 +1,10 @@
 import type { BaseSessionService } from '@google/adk'
+import type { ApprovalStore } from '../approvals/approval-store.ts'
 
 /** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
 export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService
+  readonly approvals: ApprovalStore
   /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
   secret(name: string): Promise<Buffer>
   /** Releases the database for good; every later call is refused with the code `closed`. */

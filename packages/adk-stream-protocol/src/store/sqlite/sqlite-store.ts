@@ -5,6 +5,7 @@ import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
 import { openDatabase } from './open-database.ts'
+import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 
 export interface SqliteStoreOptions {
@@ -21,6 +22,7 @@ export async function openSqliteStore({ path, cache }: SqliteStoreOptions): Prom
 
 class SqliteStore implements Store {
   readonly sessions: SqliteSessionService
+  readonly approvals: SqliteApprovalStore
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -30,6 +32,7 @@ class SqliteStore implements Store {
     this.#connection = connection
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache)
+    this.approvals = new SqliteApprovalStore(connection)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )

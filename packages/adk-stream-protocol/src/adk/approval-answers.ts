@@ -1,0 +1,80 @@
+import type { Approval } from '../approvals/approval.ts'
+import type { DecidedNote } from './event-notes.ts'
+
+/** What the model is told of a call that a person is still being asked about. */
+export const PENDING = {
+  status: 'pending',
+  note: 'Waiting for the approval of a person. It has not run.',
+} as const
+
+/** What the model is told of a call that would be one question too many. */
+export const TOO_MANY_PENDING = {
+  error: 'Not run: too many calls wait for approval already. Wait until some are decided.',
+} as const
+
+/** What the model is told of a call that nobody can be asked about from where it is made. */
+export const UNASKABLE = {
+  error: 'Not run: this tool needs the approval of a person, which cannot be asked for from here.',
+} as const
+
+/** The end of an approval without a run: what the model is told, and what is noted for the client. */
+export interface Ending {
+  readonly response: Record<string, unknown>
+  readonly note: DecidedNote
+}
+
+/**
+ * How a call ends that does not run, or that nobody saw run. An approval that is still open, or that ended with a result, has no
+ * such ending.
+ */
+export function describeEnding({ toolCallId, state }: Approval): Ending | undefined {
+  switch (state.name) {
+    case 'denied': {
+      const reason = state.reason === undefined ? {} : { reason: state.reason }
+      return {
+        response: {
+          status: 'denied',
+          error: 'The person denied this call. It did not run.',
+          ...reason,
+        },
+        note: { toolCallId, state: 'denied', ...reason },
+      }
+    }
+    case 'expired':
+      return {
+        response: { status: 'expired', error: 'Nobody decided in time. The call did not run.' },
+        note: { toolCallId, state: 'expired' },
+      }
+    case 'cancelled':
+      return {
+        response: { status: 'cancelled', error: `Cancelled, not run: ${state.reason}` },
+        note: { toolCallId, state: 'cancelled', reason: state.reason },
+      }
+    case 'unknown':
+      return {
+        response: {
+          status: 'unknown',
+          error:
+            'The server stopped while this call ran. It may or may not have taken effect; do not repeat it unasked.',
+        },
+        note: { toolCallId, state: 'unknown' },
+      }
+    case 'succeeded':
+      return { response: toResponse(state.output), note: { toolCallId, state: 'approved' } }
+    case 'failed':
+      return { response: { error: state.error }, note: { toolCallId, state: 'approved' } }
+    case 'requested':
+    case 'approved':
+    case 'executing':
+      return undefined
+  }
+}
+
+/** A tool's result as Gemini wants it: an object. */
+export function toResponse(result: unknown): Record<string, unknown> {
+  if (typeof result === 'object' && result !== null && !Array.isArray(result)) {
+    // A plain object by the checks above.
+    return result as Record<string, unknown>
+  }
+  return Array.isArray(result) ? { results: result } : { result: result ?? null }
+}

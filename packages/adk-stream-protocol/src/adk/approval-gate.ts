@@ -1,0 +1,297 @@
+import type {
+  BaseTool,
+  Context,
+  Event,
+  InvocationContext,
+  LlmRequest,
+  LlmResponse,
+  Session,
+} from '@google/adk'
+import { BasePlugin } from '@google/adk'
+import type { Content, Part } from '@google/genai'
+
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ApprovalPolicy } from '../approvals/policy.ts'
+import { resolvePolicy } from '../approvals/policy.ts'
+import { isRefusal } from '../approvals/refusal.ts'
+import {
+  describeEnding,
+  PENDING,
+  TOO_MANY_PENDING,
+  toResponse,
+  UNASKABLE,
+} from './approval-answers.ts'
+import type { AskedNote } from './event-notes.ts'
+import { writeNotes } from './event-notes.ts'
+import { keepResponses, noteEndings, readOriginalCall, toAskedNote } from './gate-events.ts'
+import type { RunCause } from './gate-run.ts'
+import { GateRun } from './gate-run.ts'
+import { runEdited } from './run-edited.ts'
+import { splitTurns, tellStoredTurn } from './stored-turns.ts'
+import { isWaiting } from './translation.ts'
+
+export interface ApprovalGateOptions {
+  readonly ledger: Ledger
+  /** Which calls need approval, and on which terms, beside what the tools themselves require. */
+  readonly policy: ApprovalPolicy
+  readonly deadlineMs: number
+  /** Hears of errors that ADK turns into events or tool results. */
+  readonly onError: (error: unknown) => void
+}
+
+interface ToolCall {
+  readonly tool: BaseTool
+  readonly toolArgs: Record<string, unknown>
+  readonly toolContext: Context
+}
+
+const CONFIRMATION_CALL = 'adk_request_confirmation'
+
+/**
+ * The one place through which every tool call and every model call of a run passes. A call that needs approval is asked about by
+ * ADK's own confirmation request and starts only by a claim in the ledger. It must be the first plugin: one that returns a value
+ * keeps the later ones from being asked.
+ */
+export class ApprovalGate extends BasePlugin {
+  readonly #options: ApprovalGateOptions
+  readonly #runs = new Map<string, GateRun>()
+
+  constructor(options: ApprovalGateOptions) {
+    super('adk-stream-protocol:approval-gate')
+    this.#options = options
+  }
+
+  /** Opens the gate for a run of a chat. Whoever opens it closes it. */
+  open(chat: ApprovalChat, messageId: string, cause: RunCause): GateRun {
+    const run = new GateRun(messageId, cause)
+    this.#runs.set(keyOf(chat), run)
+    return run
+  }
+
+  close(chat: ApprovalChat): void {
+    this.#runs.delete(keyOf(chat))
+  }
+
+  override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
+    const { tool, toolContext } = call
+    const run = this.#runOf(toolContext.invocationContext)
+    const toolCallId = toolContext.functionCallId
+    if (toolContext.toolConfirmation) return this.#start(call, run)
+    const terms = await this.#resolveTerms(call, await isGated(call))
+    if (!terms) return undefined
+    // A nested runner, as AgentTool makes one, has a session that no client can answer in.
+    if (!run || toolCallId === undefined) return UNASKABLE
+    run.asking.set(toolCallId, terms)
+    toolContext.requestConfirmation({ hint: terms.hint ?? `Approve ${tool.name}?` })
+    toolContext.actions.skipSummarization = true
+    return PENDING
+  }
+
+  override async afterToolCallback(
+    call: ToolCall & { readonly result: Record<string, unknown> | null | undefined },
+  ): Promise<undefined> {
+    const { tool, toolContext, result } = call
+    const run = this.#runOf(toolContext.invocationContext)
+    const toolCallId = toolContext.functionCallId
+    if (!run || toolCallId === undefined) return
+    const approvalId = run.executing.get(toolCallId)
+    run.executing.delete(toolCallId)
+    // Without a result, the call has been handed to somebody outside; what was approved has happened.
+    if (approvalId !== undefined) await this.#options.ledger.succeed(approvalId, result ?? null)
+    await this.#noteOwnQuestion(run, call)
+    if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
+  }
+
+  override async onToolErrorCallback(
+    call: ToolCall & { readonly error: Error },
+  ): Promise<undefined> {
+    const { tool, toolContext, error } = call
+    this.#options.onError(error)
+    const run = this.#runOf(toolContext.invocationContext)
+    const toolCallId = toolContext.functionCallId
+    if (!run || toolCallId === undefined) return
+    const approvalId = run.executing.get(toolCallId)
+    run.executing.delete(toolCallId)
+    if (approvalId !== undefined) await this.#options.ledger.fail(approvalId, error.message)
+    run.results.set(toolCallId, { name: tool.name, response: { error: error.message } })
+  }
+
+  override async onEventCallback(params: {
+    invocationContext: InvocationContext
+    event: Event
+  }): Promise<Event | undefined> {
+    const { invocationContext, event } = params
+    if (event.partial) return undefined
+    const run = this.#runOf(invocationContext)
+    const parts = event.content?.parts ?? []
+    if (!run || parts.length === 0) return undefined
+    if (parts.some((part) => part.functionCall?.name === CONFIRMATION_CALL)) {
+      return this.#ask(run, invocationContext, event)
+    }
+    return noteEndings(run, event)
+  }
+
+  override async beforeModelCallback(params: {
+    callbackContext: Context
+    llmRequest: LlmRequest
+  }): Promise<LlmResponse | undefined> {
+    const { callbackContext, llmRequest } = params
+    const run = this.#runOf(callbackContext.invocationContext)
+    // AP8: the model goes on when everything that its turn waits for has come. An empty response ends the run.
+    if (run?.cause === 'answers' && waits(callbackContext.invocationContext.session, run)) return {}
+    // ADK 2.0.0 asks the model again after a streamed long-running call, because the usage report that follows it counts as the
+    // last event. Gemini refuses a conversation that ends on an unanswered call.
+    return endsOnCall(llmRequest.contents) ? {} : undefined
+  }
+
+  override async onModelErrorCallback(params: { error: Error }): Promise<undefined> {
+    this.#options.onError(params.error)
+  }
+
+  /** Starts a call that was decided, if the ledger lets it. */
+  async #start(
+    call: ToolCall,
+    run: GateRun | undefined,
+  ): Promise<Record<string, unknown> | undefined> {
+    const { tool, toolArgs: args, toolContext } = call
+    const { ledger } = this.#options
+    const toolCallId = toolContext.functionCallId ?? ''
+    const chat = chatOf(toolContext.invocationContext.session)
+    const approval = await ledger.findByCall(chat, toolCallId)
+    if (!run || !approval) return UNASKABLE
+    const claimed = await ledger.claim(approval.id, { chat, toolCallId, toolName: tool.name, args })
+    if (isRefusal(claimed)) return this.#refuse(run, approval.id)
+    const editedArgs = claimed.state.name === 'executing' ? claimed.state.editedArgs : undefined
+    run.executing.set(toolCallId, approval.id)
+    run.decided.set(toolCallId, {
+      toolCallId,
+      state: 'approved',
+      ...(editedArgs !== undefined && { editedArgs: { ...editedArgs } }),
+    })
+    if (editedArgs === undefined) return undefined
+    try {
+      return await runEdited({ ...call, toolArgs: { ...editedArgs } })
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error(String(error))
+      await this.onToolErrorCallback({ ...call, error: failure })
+      return { error: failure.message }
+    }
+  }
+
+  async #refuse(run: GateRun, approvalId: string): Promise<Record<string, unknown>> {
+    const approval = await this.#options.ledger.get(approvalId)
+    const ending = approval && describeEnding(approval)
+    if (!ending) return UNASKABLE
+    run.decided.set(ending.note.toolCallId, ending.note)
+    return ending.response
+  }
+
+  /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */
+  async #noteOwnQuestion(run: GateRun, call: ToolCall): Promise<void> {
+    const toolCallId = call.toolContext.functionCallId ?? ''
+    const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
+    if (!question || run.asking.has(toolCallId)) return
+    const terms = await this.#resolveTerms(call, true, question)
+    // A policy that wants no approval does not answer for the tool: what it asks, it needs.
+    if (terms) run.asking.set(toolCallId, terms)
+  }
+
+  async #resolveTerms(
+    { tool, toolArgs, toolContext }: ToolCall,
+    required: boolean,
+    question: Question = {},
+  ) {
+    const chat = chatOf(toolContext.invocationContext.session)
+    const { policy, deadlineMs, onError } = this.#options
+    const { hint, payload } = question
+    return resolvePolicy(
+      policy,
+      { chat, toolName: tool.name, args: toolArgs },
+      {
+        required,
+        deadlineMs,
+        onError,
+        ...(hint !== undefined && { hint }),
+        ...(payload !== undefined && { payload }),
+      },
+    )
+  }
+
+  /** Enters the questions of an event into the ledger before anybody sees them (AP2). */
+  async #ask(run: GateRun, context: InvocationContext, event: Event): Promise<Event> {
+    const asked: AskedNote[] = []
+    const parts: Part[] = []
+    for (const part of event.content?.parts ?? []) {
+      const approval = await this.#enter(run, context.session, part)
+      if (!approval) continue
+      asked.push(toAskedNote(approval))
+      parts.push(part)
+    }
+    const pending = asked.map(({ toolCallId }) => toolCallId)
+    await keepResponses(run, context, { event, pending })
+    const customMetadata = writeNotes({ asked, messageId: run.messageId }, event.customMetadata)
+    return { ...event, content: { ...event.content, parts }, customMetadata }
+  }
+
+  async #enter(
+    run: GateRun,
+    session: Session,
+    { functionCall }: Part,
+  ): Promise<Approval | undefined> {
+    const original = readOriginalCall(functionCall?.args)
+    const terms = original && run.asking.get(original.id)
+    if (!terms || functionCall?.id === undefined) return undefined
+    run.asking.delete(original.id)
+    const { deadlineMs, ...rest } = terms
+    const entered = await this.#options.ledger.request({
+      id: functionCall.id,
+      chat: chatOf(session),
+      messageId: run.messageId,
+      toolCallId: original.id,
+      toolName: original.name,
+      args: original.args,
+      terms: rest,
+      deadlineMs,
+    })
+    if (!isRefusal(entered)) return entered
+    run.results.set(original.id, { name: original.name, response: TOO_MANY_PENDING })
+    return undefined
+  }
+
+  #runOf({ session }: InvocationContext): GateRun | undefined {
+    return this.#runs.get(keyOf(chatOf(session)))
+  }
+}
+
+interface Question {
+  readonly hint?: string | undefined
+  readonly payload?: unknown
+}
+
+async function isGated({ tool, toolArgs, toolContext }: ToolCall): Promise<boolean> {
+  try {
+    return await tool.checkRequireConfirmation(toolArgs, toolContext)
+  } catch {
+    // The arguments do not fit the tool's schema. The tool checks them again before it does anything, and says what is wrong.
+    return false
+  }
+}
+
+function chatOf({ appName, userId, id }: Session): ApprovalChat {
+  return { appName, principalId: userId, chatId: id }
+}
+
+function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
+  return JSON.stringify([appName, principalId, chatId])
+}
+
+/** Whether the turn of the run still waits for somebody. */
+function waits({ events }: Session, { messageId }: GateRun): boolean {
+  const turn = splitTurns(events).find((stored) => stored.messageId === messageId)
+  return turn !== undefined && isWaiting(tellStoredTurn(turn, { exposeState: () => false }).state)
+}
+
+function endsOnCall(contents: readonly Content[]): boolean {
+  return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+}

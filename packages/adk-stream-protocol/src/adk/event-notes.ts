@@ -1,0 +1,60 @@
+import type { Event } from '@google/adk'
+import { z } from 'zod'
+
+/** A call that a person was asked about, with what they should know before they decide. */
+const AskedNote = z.object({
+  approvalId: z.string(),
+  toolCallId: z.string(),
+  deadline: z.number(),
+  approvers: z.number(),
+  hint: z.string().exactOptional(),
+  title: z.string().exactOptional(),
+  severity: z.enum(['low', 'medium', 'high']).exactOptional(),
+  icon: z.string().exactOptional(),
+  payload: z.unknown().exactOptional(),
+})
+export type AskedNote = z.infer<typeof AskedNote>
+
+/** How the approval of a call ended. */
+const DecidedNote = z.object({
+  toolCallId: z.string(),
+  state: z.enum(['approved', 'denied', 'expired', 'cancelled', 'unknown']),
+  reason: z.string().exactOptional(),
+  editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
+})
+export type DecidedNote = z.infer<typeof DecidedNote>
+
+const EventNotes = z.object({
+  /** The assistant message that the event belongs to, where its place alone does not say so. */
+  messageId: z.string().exactOptional(),
+  /** On the user event that begins a turn: the message of the user. */
+  userMessageId: z.string().exactOptional(),
+  asked: z.array(AskedNote).exactOptional(),
+  decided: z.array(DecidedNote).exactOptional(),
+  /** Calls whose response in this event only holds their place. */
+  pending: z.array(z.string()).exactOptional(),
+})
+
+/**
+ * What the bridge writes beside an event of the ADK session, in its custom metadata. With it the session alone says which messages
+ * there are, under which ids, and what became of each approval. Other ADK programs do not see it.
+ */
+export type EventNotes = z.infer<typeof EventNotes>
+
+const KEY = 'adk-stream-protocol'
+const NO_NOTES: EventNotes = {}
+
+/** The notes as custom metadata of an event, beside what is there already. */
+export function writeNotes(
+  notes: EventNotes,
+  metadata: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return { ...metadata, [KEY]: notes }
+}
+
+/** The notes of an event; none on an event that another program wrote. */
+export function readNotes({ customMetadata }: Event): EventNotes {
+  if (customMetadata === undefined) return NO_NOTES
+  const notes = EventNotes.safeParse(customMetadata[KEY])
+  return notes.success ? notes.data : NO_NOTES
+}

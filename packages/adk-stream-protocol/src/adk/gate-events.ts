@@ -1,0 +1,79 @@
+import type { Event, InvocationContext } from '@google/adk'
+import { createEvent } from '@google/adk'
+import { z } from 'zod'
+
+import type { Approval } from '../approvals/approval.ts'
+import type { AskedNote } from './event-notes.ts'
+import { writeNotes } from './event-notes.ts'
+import type { GateRun } from './gate-run.ts'
+
+/** What a client is to know of a question. */
+export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: Approval): AskedNote {
+  const { hint, title, severity, icon, payload, chain } = terms
+  return {
+    approvalId,
+    toolCallId,
+    deadline,
+    approvers: chain.reduce((sum, step) => sum + step.count, 0),
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...(severity !== undefined && { severity }),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+  }
+}
+
+/** The call that a confirmation request is about. */
+export function readOriginalCall(
+  args: Record<string, unknown> | undefined,
+): { id: string; name: string; args: Record<string, unknown> } | undefined {
+  const original = OriginalCall.safeParse(args?.['originalFunctionCall'])
+  return original.success ? original.data : undefined
+}
+
+const OriginalCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  args: z.record(z.string(), z.unknown()).default({}),
+})
+
+/**
+ * Stores the response event that ADK throws away when a call of it asks for approval: the results of the other calls, and a
+ * place for those that are asked about. It stands before the question, where ADK looks for what a tool asked by itself.
+ */
+export async function keepResponses(
+  run: GateRun,
+  { session, sessionService }: InvocationContext,
+  { event, pending }: { readonly event: Event; readonly pending: readonly string[] },
+): Promise<void> {
+  const parts = [...run.results].map(([id, { name, response }]) => ({
+    functionResponse: { id, name, response },
+  }))
+  run.results.clear()
+  const { invocationId, author, branch, actions } = event
+  const { requestedToolConfirmations } = actions
+  const kept = createEvent({
+    invocationId,
+    content: { role: 'user', parts },
+    actions: { requestedToolConfirmations },
+    customMetadata: writeNotes({ pending: [...pending], messageId: run.messageId }),
+    ...(author !== undefined && { author }),
+    ...(branch !== undefined && { branch }),
+  })
+  await sessionService?.appendEvent({ session, event: kept })
+  run.append(kept)
+}
+
+/** Notes beside the responses of an event how their approvals ended. */
+export function noteEndings(run: GateRun, event: Event): Event | undefined {
+  const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+    const id = functionResponse?.id ?? ''
+    run.results.delete(id)
+    return run.decided.get(id) ?? []
+  })
+  if (decided.length === 0) return undefined
+  return {
+    ...event,
+    customMetadata: writeNotes({ decided, messageId: run.messageId }, event.customMetadata),
+  }
+}

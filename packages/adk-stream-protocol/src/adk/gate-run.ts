@@ -1,0 +1,42 @@
+import type { Event } from '@google/adk'
+
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import type { DecidedNote } from './event-notes.ts'
+
+/** Why the agent runs: a person wrote something, or what it waited for has come. */
+export type RunCause = 'message' | 'answers'
+
+/** What the gate must remember of one run of the agent; a chat has at most one at a time. */
+export class GateRun {
+  readonly messageId: string
+  readonly cause: RunCause
+  /** Results of calls whose event has not come yet: ADK drops it when a sibling asks for approval. */
+  readonly results = new Map<
+    string,
+    { readonly name: string; readonly response: Record<string, unknown> }
+  >()
+  /** Calls that will be asked about in the next confirmation event. */
+  readonly asking = new Map<string, ResolvedTerms>()
+  /** Calls that were claimed and have not finished: call → approval. */
+  readonly executing = new Map<string, string>()
+  /** Endings to be noted beside the response of their call. */
+  readonly decided = new Map<string, DecidedNote>()
+  #appended: Event[] = []
+
+  constructor(messageId: string, cause: RunCause) {
+    this.messageId = messageId
+    this.cause = cause
+  }
+
+  /** An event that the gate wrote into the session itself, and that ADK will not yield. */
+  append(event: Event): void {
+    this.#appended.push(event)
+  }
+
+  /** The events appended since the last call. */
+  takeAppended(): Event[] {
+    const taken = this.#appended
+    this.#appended = []
+    return taken
+  }
+}

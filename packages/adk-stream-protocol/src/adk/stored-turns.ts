@@ -1,0 +1,97 @@
+import type { Event } from '@google/adk'
+
+import type { Chunk } from '../protocol/chunk.ts'
+import type { Message } from '../protocol/message.ts'
+import { readNotes } from './event-notes.ts'
+import { Telling } from './telling.ts'
+import type { TranslationOptions } from './translate-event.ts'
+import { translateEvent } from './translate-event.ts'
+import type { Translation } from './translation.ts'
+import { beginTranslation } from './translation.ts'
+import { readUserContent } from './user-content.ts'
+
+/** A turn as the ADK session holds it. */
+export interface StoredTurn {
+  readonly messageId: string
+  readonly userMessage: Message
+  /** The user event that began it. */
+  readonly firstEvent: Event
+  /** The events of each run: the first one, and one for every time it went on after a pause. */
+  readonly runs: Event[][]
+}
+
+/** The turns of a session, in the order they began. */
+export function splitTurns(events: readonly Event[]): StoredTurn[] {
+  const turns = new Map<string, StoredTurn>()
+  let current: StoredTurn | undefined
+  for (const event of events) {
+    const notes = readNotes(event)
+    if (beginsTurn(event)) {
+      current = beginTurn(event)
+      turns.set(current.messageId, current)
+      continue
+    }
+    const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
+    if (event.author === 'user') {
+      current = named ?? current
+      current?.runs.push([])
+    } else (named ?? current)?.runs.at(-1)?.push(event)
+  }
+  return [...turns.values()]
+}
+
+/** What a client was told of a turn, and where it paused: indices of the first chunk after each pause. */
+export interface ToldTurn {
+  readonly state: Translation
+  readonly chunks: Chunk[]
+  readonly pauses: readonly number[]
+}
+
+/** Tells a stored turn anew, up to where it stands. */
+export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): ToldTurn {
+  let state = beginTranslation()
+  const chunks: Chunk[] = []
+  const pauses: number[] = []
+  for (const [index, events] of turn.runs.entries()) {
+    if (index > 0) {
+      const pause = new Telling(state)
+      pause.closeStep()
+      chunks.push(...pause.chunks)
+      pauses.push(chunks.length)
+      state = pause.state
+    }
+    for (const event of errorsLast(events)) {
+      const [next, told] = translateEvent(state, event, options)
+      state = next
+      chunks.push(...told)
+    }
+  }
+  return { state, chunks, pauses }
+}
+
+// A user event of nothing but function responses goes on with a turn: it answers what the agent asked.
+function beginsTurn(event: Event): boolean {
+  if (event.author !== 'user' || !event.content) return false
+  return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
+}
+
+// A turn that another program began has no notes, and takes ADK's own ids.
+function beginTurn(event: Event): StoredTurn {
+  const { messageId = event.invocationId, userMessageId = event.id } = readNotes(event)
+  const parts = readUserContent(event.content)
+  return {
+    messageId,
+    userMessage: { id: userMessageId, role: 'user', parts },
+    firstEvent: event,
+    runs: [[]],
+  }
+}
+
+// What was streamed before a failure is stored after it, but was told first.
+function errorsLast(events: readonly Event[]): Event[] {
+  return [...events.filter((event) => !isError(event)), ...events.filter(isError)]
+}
+
+function isError({ errorCode, content }: Event): boolean {
+  return errorCode !== undefined && !content
+}

@@ -1,0 +1,108 @@
+import type { Connection, Statement } from './connection.ts'
+
+export interface ApprovalRow {
+  readonly id: string
+  readonly app_name: string
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly tool_call_id: string
+  readonly deadline: number
+  readonly asked: string
+  readonly version: number
+  readonly moved: string
+}
+
+export interface AuditRow {
+  readonly seq: number
+  readonly approval_id: string
+  readonly version: number
+  readonly app_name: string
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly at: number
+  readonly event: string
+}
+
+/** SQLite's clock in whole ms; its own precision is one. */
+export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
+
+export type ApprovalStatements = ReturnType<typeof prepareApprovalStatements>
+
+/** Prepares every statement of the approval store, once per connection; `clock` is an SQL expression. */
+export function prepareApprovalStatements(connection: Connection, clock: string) {
+  return {
+    ...prepareTransitions(connection, clock),
+    ...prepareReads(connection, clock),
+    ...prepareLeases(connection, clock),
+  }
+}
+
+function prepareTransitions(connection: Connection, clock: string) {
+  return {
+    countPending: connection.prepare<{ of_principal: number; of_chat: number }>(`
+      SELECT count(*) AS of_principal, coalesce(sum(chat_id = ?3), 0) AS of_chat FROM approvals
+      WHERE state = 'requested' AND app_name = ?1 AND principal_id = ?2`),
+    insert: connection.prepare(`
+      INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, asked, version, state, moved)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    insertDecider: connection.prepare(`
+      INSERT INTO approval_deciders (name, approval) SELECT ?2, seq FROM approvals WHERE id = ?1`),
+    replace: connection.prepare(`
+      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, moved = ?6
+      WHERE id = ?1 AND version = ?2 - 1 AND (?7 IS NULL OR ${clock} < ?7)`),
+    deleteDeciders: connection.prepare(`
+      DELETE FROM approval_deciders WHERE approval = (SELECT seq FROM approvals WHERE id = ?)`),
+    appendAudit: connection.prepare(`
+      INSERT INTO approval_audit (app_name, principal_id, chat_id, approval_id, version, at, event)
+      VALUES (?, ?, ?, ?, ?, ?, ?)`),
+  }
+}
+
+function prepareReads(connection: Connection, clock: string) {
+  return {
+    now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
+    get: selectApprovals(connection, 'id = ?'),
+    findByCall: selectApprovals(
+      connection,
+      'app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ?',
+    ),
+    findOpen: selectApprovals(
+      connection,
+      `app_name = ? AND principal_id = ? AND chat_id = ? AND state IN ('requested', 'approved') ORDER BY seq`,
+    ),
+    due: selectApprovals(
+      connection,
+      `state = 'requested' AND deadline <= ${clock} ORDER BY deadline, seq LIMIT ?`,
+    ),
+    stale: selectApprovals(
+      connection,
+      `state = 'executing' AND started_at <= ${clock} - ?1 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = approvals.worker AND beat_at > ${clock} - ?1)
+      ORDER BY seq`,
+    ),
+  }
+}
+
+function prepareLeases(connection: Connection, clock: string) {
+  return {
+    beat: connection.prepare(`
+      INSERT INTO workers (worker, beat_at) VALUES (?, ${clock})
+      ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
+    // A lease is far shorter: whoever was silent for so long has lost it anyway.
+    forgetWorkers: connection.prepare(`DELETE FROM workers WHERE beat_at < ${clock} - 86400000`),
+    lockChat: connection.prepare(`
+      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, locked_at) VALUES (?1, ?2, ?3, ?4, ${clock})
+      ON CONFLICT DO UPDATE SET worker = excluded.worker, locked_at = excluded.locked_at
+      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?5 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?5)`),
+    unlockChat: connection.prepare(`
+      DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND worker = ?`),
+  }
+}
+
+const COLUMNS = 'id, app_name, principal_id, chat_id, tool_call_id, deadline, asked, version, moved'
+
+/** Prepares a reading of approvals that meet a condition. */
+export function selectApprovals(connection: Connection, condition: string): Statement<ApprovalRow> {
+  return connection.prepare(`SELECT ${COLUMNS} FROM approvals WHERE ${condition}`)
+}
