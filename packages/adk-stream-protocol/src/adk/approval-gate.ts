@@ -28,7 +28,7 @@ import { keepResponses, noteEndings, readOriginalCall, toAskedNote } from './gat
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { runEdited } from './run-edited.ts'
-import { splitTurns, tellStoredTurn } from './stored-turns.ts'
+import { CONFIRMATION_CALL, splitTurns, tellStoredTurn } from './stored-turns.ts'
 import { isWaiting } from './translation.ts'
 
 export interface ApprovalGateOptions {
@@ -45,8 +45,6 @@ interface ToolCall {
   readonly toolArgs: Record<string, unknown>
   readonly toolContext: Context
 }
-
-const CONFIRMATION_CALL = 'adk_request_confirmation'
 
 /**
  * The one place through which every tool call and every model call of a run passes. A call that needs approval is asked about by

@@ -2,6 +2,8 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { FunctionCall } from '@google/genai'
 
+import { writeNotes } from './event-notes.ts'
+
 /** Keeps what was said of an answer that was stopped: ADK stores only whole events. */
 export async function keepPartialAnswer(
   service: BaseSessionService,
@@ -38,11 +40,13 @@ export async function answerDanglingCalls(
       },
     }))
     const { invocationId, author, branch } = event
+    const pending = calls.flatMap(({ id, waiting }) => (waiting && id !== undefined ? [id] : []))
     await service.appendEvent({
       session,
       event: createEvent({
         invocationId,
         content: { role: 'user', parts },
+        ...(pending.length > 0 && { customMetadata: writeNotes({ pending }) }),
         ...(author !== undefined && { author }),
         ...(branch !== undefined && { branch }),
       }),

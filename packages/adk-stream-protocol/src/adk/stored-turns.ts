@@ -10,6 +10,9 @@ import type { Translation } from './translation.ts'
 import { beginTranslation } from './translation.ts'
 import { readUserContent } from './user-content.ts'
 
+/** The name of ADK's request to a person, and of the answer. */
+export const CONFIRMATION_CALL = 'adk_request_confirmation'
+
 /** A turn as the ADK session holds it. */
 export interface StoredTurn {
   readonly messageId: string
@@ -34,7 +37,8 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
     const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
     if (event.author === 'user') {
       current = named ?? current
-      current?.runs.push([])
+      // Results that came from outside are told like any other; a confirmation is told by what it led to.
+      current?.runs.push(isConfirmation(event) ? [] : [event])
     } else (named ?? current)?.runs.at(-1)?.push(event)
   }
   return [...turns.values()]
@@ -67,6 +71,10 @@ export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): T
     }
   }
   return { state, chunks, pauses }
+}
+
+function isConfirmation({ content }: Event): boolean {
+  return content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_CALL) === true
 }
 
 // A user event of nothing but function responses goes on with a turn: it answers what the agent asked.

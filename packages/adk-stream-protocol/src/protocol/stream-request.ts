@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
+import type { Answers } from './read-answers.ts'
+import { Edits, readAnswers } from './read-answers.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -31,7 +33,11 @@ export type UserPart =
       readonly filename?: string
     }
 
-export interface StreamRequest {
+/** A `POST /stream` body: a new message, or answers to what the last turn waits for. */
+export type StreamRequest = MessageRequest | AnswersRequest
+
+export interface MessageRequest {
+  readonly type: 'message'
   readonly chatId: string
   readonly message: UserMessage
   /**
@@ -39,6 +45,11 @@ export interface StreamRequest {
    * `regenerate()` and `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
+}
+
+export interface AnswersRequest extends Answers {
+  readonly type: 'answers'
+  readonly chatId: string
 }
 
 /** Ids travel in paths, logs and databases, so they are short and plain. */
@@ -53,6 +64,7 @@ const Body = z.object({
   messages: z.array(z.unknown()).min(1, 'messages is empty.'),
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(128).nullish(),
+  edits: Edits.optional(),
 })
 
 const RawPart = z.looseObject({ type: z.string().max(128) })
@@ -72,14 +84,17 @@ const FilePart = z.object({
 
 /** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
 export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
-  const { id, chatId = id, messages, trigger, messageId } = parse(Body, body, '')
+  const { id, chatId = id, messages, trigger, messageId, edits } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
+  const answers = readAnswers(last, edits)
+  if (answers) return { type: 'answers', chatId, ...answers }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
   return {
+    type: 'message',
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
     replaces: trigger === 'regenerate-message' || messageId === last.id,

@@ -8,21 +8,25 @@ import type {
   RunnerConfig,
   Session,
 } from '@google/adk'
-import { Runner, StreamingMode } from '@google/adk'
+import { createEvent, Runner, StreamingMode } from '@google/adk'
+import type { Content } from '@google/genai'
 
+import type { ApprovalGate } from '../adk/approval-gate.ts'
+import type { EventNotes } from '../adk/event-notes.ts'
+import { writeNotes } from '../adk/event-notes.ts'
+import type { RunCause } from '../adk/gate-run.ts'
 import { readConversation } from '../adk/read-conversation.ts'
 import { answerDanglingCalls, keepPartialAnswer } from '../adk/repair-session.ts'
-import { RunGuard } from '../adk/run-guard.ts'
+import type { StoredTurn } from '../adk/stored-turns.ts'
+import { splitTurns } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
-import type { TurnMarks } from '../adk/turn-marks.ts'
-import { readMarks, writeMarks } from '../adk/turn-marks.ts'
 import { toUserContent } from '../adk/user-content.ts'
+import type { ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
-import type { StreamRequest } from '../protocol/stream-request.ts'
+import type { MessageRequest } from '../protocol/stream-request.ts'
 import { isRewindable } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
-import type { ChatKey } from '../turns/turns.ts'
 import { readError } from './front-door.ts'
 
 /** ADK's own services, passed on to its Runner. */
@@ -37,24 +41,23 @@ export interface AgentHostOptions extends AgentServices {
   readonly agent: NonNullable<RunnerConfig['agent']>
   readonly appName: string
   readonly sessions: BaseSessionService
-  readonly onError: (error: unknown) => void
+  readonly gate: ApprovalGate
 }
 
 /** The agent with its conversations: one ADK session per chat of a principal. */
 export class AgentHost {
   readonly #runner: Runner
   readonly #sessions: BaseSessionService
-  readonly #appName: string
+  readonly #gate: ApprovalGate
 
-  constructor({ agent, appName, sessions, onError, plugins = [], ...services }: AgentHostOptions) {
-    this.#appName = appName
+  constructor({ agent, appName, sessions, gate, plugins = [], ...services }: AgentHostOptions) {
     this.#sessions = sessions
-    const guard = new RunGuard({ onError })
+    this.#gate = gate
     this.#runner = new Runner({
       agent,
       appName,
       sessionService: sessions,
-      plugins: [guard, ...plugins],
+      plugins: [gate, ...plugins],
       ...services,
     })
   }
@@ -66,64 +69,121 @@ export class AgentHost {
 
   /** Runs the agent on a new message. */
   async *run(
-    chat: ChatKey,
-    { message, replaces }: StreamRequest,
-    { marks, signal }: { marks: TurnMarks; signal: AbortSignal },
+    chat: ApprovalChat,
+    { message, replaces }: MessageRequest,
+    { messageId, userMessageId, signal }: { messageId: string; userMessageId: string; signal: AbortSignal },
   ): AsyncGenerator<Event> {
     try {
-      const session = await this.#sessions.getOrCreateSession(this.#key(chat))
-      if (replaces) await this.#rewind(session, marks.userMessageId)
+      const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+      if (replaces) await this.#rewind(session, userMessageId)
       await answerDanglingCalls(this.#sessions, session)
-      yield* this.#runner.runAsync({
-        userId: chat.principalId,
-        sessionId: chat.chatId,
-        newMessage: toUserContent(message),
-        customMetadata: writeMarks(marks),
-        runConfig: { streamingMode: StreamingMode.SSE },
-        abortSignal: signal,
-      })
+      const notes = { messageId, userMessageId }
+      yield* this.#drive(chat, toUserContent(message), { notes, cause: 'message', signal })
     } catch (thrown) {
       throw readError(thrown)
     }
   }
 
+  /** Goes on with a turn, on answers to what it waited for. */
+  async *resume(
+    chat: ApprovalChat,
+    messageId: string,
+    { content, signal }: { content: Content; signal: AbortSignal },
+  ): AsyncGenerator<Event> {
+    try {
+      // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
+      yield createEvent({ author: 'user', content })
+      yield* this.#drive(chat, content, { notes: { messageId }, cause: 'answers', signal })
+    } catch (thrown) {
+      throw readError(thrown)
+    }
+  }
+
+  /** Stores results of a turn that no run gave. */
+  async append(chat: ApprovalChat, messageId: string, event: { content: Content; notes: EventNotes }): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    const turn = session && this.#findTurn(session, messageId)
+    if (!session || !turn) return
+    const author = turn.runs.flat().at(-1)?.author ?? 'model'
+    const { content, notes } = event
+    const customMetadata = writeNotes({ ...notes, messageId })
+    const { invocationId } = turn.firstEvent
+    await this.#sessions.appendEvent({
+      session,
+      event: createEvent({ author, invocationId, content, customMetadata }),
+    })
+  }
+
   /** Leaves the session as the next turn needs it. */
-  async settle(chat: ChatKey, { end, unstored }: RunOutcome): Promise<void> {
+  async settle(chat: ApprovalChat, { end, unstored }: RunOutcome): Promise<void> {
     if (end === 'completed') return
-    const session = await this.#sessions.getSession(this.#key(chat))
+    const session = await this.#sessions.getSession(keyOf(chat))
     if (!session) return
     const marks = end === 'stopped' && unstored.invocationId !== ''
     if (marks || unstored.text !== '') await keepPartialAnswer(this.#sessions, session, unstored)
     await answerDanglingCalls(this.#sessions, session)
   }
 
+  /** A turn as it is stored; nothing for one that does not exist. */
+  async turn(chat: ApprovalChat, messageId: string): Promise<StoredTurn | undefined> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session && this.#findTurn(session, messageId)
+  }
+
   /** The conversation, without the message that is still being streamed; nothing for a chat that does not exist. */
   async messages(
-    chat: ChatKey,
+    chat: ApprovalChat,
     options: TranslationOptions & { readonly unfinished: string | undefined },
   ): Promise<Message[] | undefined> {
-    const session = await this.#sessions.getSession(this.#key(chat))
+    const session = await this.#sessions.getSession(keyOf(chat))
     return session && readConversation(session.events, options)
   }
 
-  async delete(chat: ChatKey): Promise<void> {
-    await this.#sessions.deleteSession(this.#key(chat))
+  async delete(chat: ApprovalChat): Promise<void> {
+    await this.#sessions.deleteSession(keyOf(chat))
+  }
+
+  async *#drive(
+    chat: ApprovalChat,
+    newMessage: Content,
+    { notes, cause, signal }: { notes: EventNotes & { messageId: string }; cause: RunCause; signal: AbortSignal },
+  ): AsyncGenerator<Event> {
+    const run = this.#gate.open(chat, notes.messageId, cause)
+    try {
+      const events = this.#runner.runAsync({
+        userId: chat.principalId,
+        sessionId: chat.chatId,
+        newMessage,
+        customMetadata: writeNotes(notes),
+        runConfig: { streamingMode: StreamingMode.SSE },
+        abortSignal: signal,
+      })
+      for await (const event of events) {
+        yield* run.takeAppended()
+        yield event
+      }
+      yield* run.takeAppended()
+    } finally {
+      this.#gate.close(chat)
+    }
   }
 
   async #rewind(session: Session, userMessageId: string): Promise<void> {
     if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
-    const index = session.events.findLastIndex(
-      (event) => readMarks(event)?.userMessageId === userMessageId,
-    )
-    const event = session.events[index]
+    const turn = splitTurns(session.events).find(({ userMessage }) => userMessage.id === userMessageId)
     // A message that never reached the session has nothing to take back: it failed before it was stored.
-    if (!event) return
+    if (!turn) return
     const { appName, userId, id: sessionId } = session
-    await this.#sessions.rewind({ appName, userId, sessionId, eventId: event.id })
-    session.events.length = index
+    const { firstEvent } = turn
+    await this.#sessions.rewind({ appName, userId, sessionId, eventId: firstEvent.id })
+    session.events.length = session.events.indexOf(firstEvent)
   }
 
-  #key({ principalId, chatId }: ChatKey) {
-    return { appName: this.#appName, userId: principalId, sessionId: chatId }
+  #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {
+    return splitTurns(events).find((turn) => turn.messageId === messageId)
   }
+}
+
+function keyOf({ appName, principalId, chatId }: ApprovalChat) {
+  return { appName, userId: principalId, sessionId: chatId }
 }

@@ -1,0 +1,297 @@
+import { describe, expect, test } from 'vitest'
+import type { Approval } from '../src/approvals/approval.ts'
+import type { ApprovalStore } from '../src/approvals/approval-store.ts'
+import {
+  after,
+  approve,
+  askedFor,
+  chat,
+  claimOf,
+  collect,
+  deny,
+  entryOf,
+  executive,
+  executiveStep,
+  hanako,
+  manager,
+  managerStep,
+  NOON,
+  otherManager,
+  step,
+  stranger,
+  termsOf,
+} from './ledger/fixture.ts'
+import { subjects } from './ledger/subjects.ts'
+
+const QUOTA = { perChat: 16, perPrincipal: 100 }
+
+async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<void> {
+  for (const approval of approvals)
+    expect(await store.insert(approval, entryOf(approval), QUOTA)).toBe('inserted')
+}
+
+async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
+  return (await approvals).map(({ id }) => id)
+}
+
+function numbered(count: number, fields: Partial<Approval> = {}): Approval[] {
+  return Array.from({ length: count }, (_, number) =>
+    askedFor({ id: `a-${number}`, toolCallId: `call-${number}`, ...fields }),
+  )
+}
+
+describe.each(Object.entries(subjects))('%s', (_, open) => {
+  test('[LG20] gives back what was stored, by id and by call, before and after a restart', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const args = JSON.parse(
+      '{"__proto__": {"a": 1}, "text": "\\u0000\\ud800 花子", "list": [1, null]}',
+    )
+    const approval = askedFor({ args })
+    await insert(store, approval)
+    expect(await store.get(approval.id)).toEqual(approval)
+    expect(await store.findByCall(chat, 'call-1')).toEqual(approval)
+    const decided = step(approval, approve(hanako))
+    expect(await store.replace(decided)).toBe(true)
+    const again = await subject.restart()
+    expect(await again.get(approval.id)).toEqual(decided.next)
+    expect(await again.get('\0')).toBeUndefined()
+    expect(await again.get('\ud800')).toBeUndefined()
+    expect(await again.findByCall({ ...chat, chatId: 'other' }, 'call-1')).toBeUndefined()
+  })
+
+  test('[LG20] what is read belongs to its reader', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const read = await subject.store.get(approval.id)
+    Object.assign(read?.args ?? {}, { amount: 1_000_000 })
+    expect(await subject.store.get(approval.id)).toEqual(approval)
+  })
+
+  test('[LG21] an id or a call that is known is not added again', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const sameId = askedFor({ id: approval.id, toolCallId: 'call-2' })
+    const sameCall = askedFor({ id: 'other' })
+    expect(await subject.store.insert(sameId, entryOf(sameId), QUOTA)).toBe('exists')
+    expect(await subject.store.insert(sameCall, entryOf(sameCall), QUOTA)).toBe('exists')
+    expect(await subject.store.get('other')).toBeUndefined()
+    expect(await collect(subject.store.audit({}))).toHaveLength(1)
+  })
+
+  test('[LG22] no more wait than the quota allows, in a chat and of a principal', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const quota = { perChat: 2, perPrincipal: 3 }
+    const add = (number: number, chatId: string, principalId = 'hanako') => {
+      const approval = askedFor({
+        id: `a-${number}`,
+        toolCallId: `call-${number}`,
+        chat: { ...chat, chatId, principalId },
+      })
+      return store.insert(approval, entryOf(approval), quota)
+    }
+    expect([await add(1, 'one'), await add(2, 'one'), await add(3, 'one')]).toEqual([
+      'inserted',
+      'inserted',
+      'too-many-pending',
+    ])
+    expect([await add(4, 'two'), await add(5, 'two')]).toEqual(['inserted', 'too-many-pending'])
+    expect(await add(6, 'one', 'taro')).toBe('inserted')
+    const first = await store.get('a-1')
+    expect(await store.replace(step(first ?? askedFor(), deny(hanako)))).toBe(true)
+    expect(await add(7, 'one')).toBe('inserted')
+  })
+
+  test('[LG23] of two transitions from one version the first is stored, with its audit entry, and the other is not', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    const [yes, no] = [step(approval, approve(hanako)), step(approval, deny(hanako))]
+    expect([await store.replace(no), await store.replace(yes), await store.replace(no)]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(await store.get(approval.id)).toEqual(no.next)
+    const audit = await collect(store.audit({ approvalId: approval.id }))
+    expect(audit.map(({ seq: _seq, ...entry }) => entry)).toEqual([entryOf(approval), no.entry])
+    const missing = askedFor({ id: 'missing' })
+    expect(await store.replace(step(missing, approve(hanako)))).toBe(false)
+  })
+
+  test('[LG24] a decision that reaches the store after the deadline is not stored', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const late = step(approval, approve(hanako), approval.deadline - 1)
+    subject.setClock(approval.deadline)
+    expect(await subject.store.replace(late)).toBe(false)
+    subject.setClock(approval.deadline - 1)
+    expect(await subject.store.replace(late)).toBe(true)
+  })
+
+  test('[LG25] lists by principal, chat, state and decider, in pages, the oldest first', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one, two, three, four, five] = [
+      askedFor({ id: '1', toolCallId: '1' }),
+      askedFor({ id: '2', toolCallId: '2', chat: { ...chat, chatId: 'chat-2' } }),
+      askedFor({ id: '3', toolCallId: '3', terms: termsOf(managerStep, executiveStep) }),
+      askedFor({ id: '4', toolCallId: '4', chat: { ...chat, principalId: 'taro' } }),
+      askedFor({ id: '5', toolCallId: '5', chat: { ...chat, appName: 'other' } }),
+    ]
+    await insert(store, one, two, three, four, five)
+    expect(await store.replace(step(two, approve(hanako)))).toBe(true)
+    const limit = 10
+    expect(await ids(store.list({ limit }))).toEqual(['1', '2', '3', '4', '5'])
+    expect(await ids(store.list({ limit, appName: 'demo', principalId: 'hanako' }))).toEqual([
+      '1',
+      '2',
+      '3',
+    ])
+    expect(await ids(store.list({ limit, chat }))).toEqual(['1', '3'])
+    expect(await ids(store.list({ limit, states: ['approved', 'denied'] }))).toEqual(['2'])
+    expect(await ids(store.list({ limit, states: [] }))).toEqual([])
+    expect(await ids(store.list({ limit, appName: 'demo', deciderOf: hanako }))).toEqual(['1', '4'])
+    expect(await ids(store.list({ limit, deciderOf: otherManager }))).toEqual(['3'])
+    expect(await ids(store.list({ limit, deciderOf: executive }))).toEqual(['3'])
+    expect(await ids(store.list({ limit, deciderOf: stranger }))).toEqual([])
+    // A person who is called like a role is not of that role.
+    expect(await ids(store.list({ limit, deciderOf: { id: 'manager', roles: [] } }))).toEqual([])
+    expect(await ids(store.list({ limit: 2 }))).toEqual(['1', '2'])
+    expect(await ids(store.list({ limit: 2, after: '2' }))).toEqual(['3', '4'])
+    expect(await ids(store.list({ limit, after: '5' }))).toEqual([])
+    expect(await ids(store.list({ limit, chat, after: '\0' }))).toEqual(['1', '3'])
+  })
+
+  test('[LG26] tells what waits past its deadline by the store’s clock, the longest overdue first', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const deadlines = [NOON + 30, NOON + 10, NOON + 20, NOON + 10]
+    const all = numbered(4).map((approval, index) => ({
+      ...approval,
+      deadline: deadlines[index] ?? 0,
+    }))
+    await insert(store, ...all)
+    const [, , , decided = askedFor()] = all
+    expect(await store.replace(step(decided, approve(hanako), NOON))).toBe(true)
+    expect(await ids(store.due(10))).toEqual([])
+    subject.setClock(NOON + 20)
+    expect(await store.now()).toBe(NOON + 20)
+    expect(await ids(store.due(10))).toEqual(['a-1', 'a-2'])
+    expect(await ids(store.due(1))).toEqual(['a-1'])
+  })
+
+  test('[LG27] the audit record is read in the order of writing, by approval, by chat and from any point', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const other = { ...chat, chatId: 'chat-2' }
+    const [one = askedFor(), two = askedFor()] = numbered(2)
+    const three = askedFor({ id: 'a-2', chat: other })
+    await insert(store, one, two, three)
+    for (const transition of [step(two, deny(hanako)), step(one, approve(hanako))])
+      expect(await store.replace(transition)).toBe(true)
+    const all = await collect(store.audit({}))
+    expect(all.map(({ approvalId, event }) => [approvalId, event.type])).toEqual([
+      ['a-0', 'requested'],
+      ['a-1', 'requested'],
+      ['a-2', 'requested'],
+      ['a-1', 'denied'],
+      ['a-0', 'approved'],
+    ])
+    const second = all[1]?.seq ?? 0
+    expect(await collect(store.audit({ after: second }))).toEqual(all.slice(2))
+    expect(await collect(store.audit({ after: second, limit: 2 }))).toEqual(all.slice(2, 4))
+    expect(await collect(store.audit({ chat: other }))).toEqual([all[2]])
+    expect(await collect(store.audit({ approvalId: 'a-1' }))).toEqual([all[1], all[3]])
+    expect(await collect(store.audit({ appName: 'none' }))).toEqual([])
+  })
+
+  test('[LG27] a long audit record is read whole, in order', async () => {
+    await using subject = await open()
+    await insert(
+      subject.store,
+      ...numbered(1_001, { chat }).map((approval, number) => ({
+        ...approval,
+        chat: { ...chat, principalId: `p-${number}` },
+      })),
+    )
+    const seqs: number[] = []
+    for await (const { seq } of subject.store.audit({})) seqs.push(seq)
+    expect(seqs).toHaveLength(1_001)
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
+  })
+
+  test('[LG28] what runs is stale when its worker gave no sign for the lease, by beat or by claim', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one = askedFor(), two = askedFor()] = numbered(2)
+    await insert(store, one, two)
+    for (const [approval, worker] of [
+      [one, 'worker-1'],
+      [two, 'worker-2'],
+    ] as const) {
+      const approved = step(approval, approve(hanako), NOON)
+      const claimed = step(approved.next, claimOf(approval, worker), NOON)
+      expect([await store.replace(approved), await store.replace(claimed)]).toEqual([true, true])
+    }
+    subject.setClock(NOON + 99)
+    expect(await ids(store.stale(100))).toEqual([])
+    await store.beat('worker-2')
+    subject.setClock(NOON + 100)
+    expect(await ids(store.stale(100))).toEqual(['a-0'])
+    subject.setClock(NOON + 199)
+    expect(await ids(store.stale(100))).toEqual(['a-0', 'a-1'])
+    const running = after(one, approve(hanako), claimOf(one, 'worker-1'))
+    const ended = step(running, { type: 'succeed', worker: 'worker-1', output: 1 })
+    expect(await store.replace(ended)).toBe(true)
+    expect(await ids(store.stale(100))).toEqual(['a-1'])
+  })
+
+  test('[LG29] a chat is locked by one worker until it unlocks, or gives no sign for the lease', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const lock = (worker: string) => store.lockChat(chat, worker, 100)
+    expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
+    expect(await store.lockChat({ ...chat, chatId: 'other' }, 'w-2', 100)).toBe(true)
+    await store.unlockChat(chat, 'w-2')
+    expect(await lock('w-2')).toBe(false)
+    await store.unlockChat(chat, 'w-1')
+    expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
+    subject.setClock(NOON + 80)
+    await store.beat('w-2')
+    subject.setClock(NOON + 179)
+    expect(await lock('w-1')).toBe(false)
+    subject.setClock(NOON + 180)
+    expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
+  })
+
+  test('[LG30] deleting a chat cancels what has not begun to run, and keeps the audit record', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const all = numbered(4)
+    const [waiting = askedFor(), approved = askedFor(), running = askedFor(), denied = askedFor()] =
+      all
+    await insert(store, ...all, askedFor({ id: 'kept', chat: { ...chat, chatId: 'other' } }))
+    for (const transition of [
+      step(approved, approve(hanako)),
+      step(running, approve(hanako)),
+      step(after(running, approve(hanako)), claimOf(running)),
+      step(denied, deny(hanako)),
+    ])
+      expect(await store.replace(transition)).toBe(true)
+    expect(await ids(store.deleteChat(chat, 'deleted'))).toEqual([waiting.id, approved.id])
+    const states = (await store.list({ limit: 10 })).map(({ state }) => state.name)
+    expect(states).toEqual(['cancelled', 'cancelled', 'executing', 'denied', 'requested'])
+    const events = (await collect(store.audit({ chat }))).map(({ event }) => event.type)
+    expect(events.filter((type) => type === 'requested')).toHaveLength(4)
+    expect(events.slice(-2)).toEqual(['cancelled', 'cancelled'])
+    expect(await store.deleteChat(chat, 'deleted')).toEqual([])
+    expect(await ids(store.list({ limit: 10, deciderOf: manager }))).toEqual([])
+    expect(await ids(store.list({ limit: 10, deciderOf: hanako }))).toEqual(['kept'])
+  })
+})

@@ -1,0 +1,219 @@
+import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
+import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
+import {
+  editedArgs,
+  type History,
+  type Person,
+  QUOTA,
+  rules,
+  shownArgs,
+  type World,
+} from './world.ts'
+
+/** What a history shows that must not be. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+}
+
+export interface Tally {
+  starts: number
+  accepted: number
+  refused: number
+  readonly ends: Map<string, number>
+}
+
+/** Checks the invariants on what happened; the code under test has no part in it. */
+export async function checkHistory(world: World, tally: Tally): Promise<void> {
+  const { history } = world
+  const audit: AuditRecord[] = []
+  for await (const record of world.audit()) audit.push(record)
+  checkQuota(history)
+  checkDecisions(world)
+  const ends = await world.finalStates()
+  for (const [call, end] of ends.entries()) {
+    const life = history.commits.filter(({ approval }) => approval.id === world.approvalId(call))
+    checkLife(life)
+    checkAudit(
+      life.map(({ approval }) => approval),
+      audit.filter(({ approvalId }) => approvalId === world.approvalId(call)),
+    )
+    checkStarts(world, call, audit)
+    checkEnd(world, call, end)
+    if (end) tally.ends.set(end.state.name, (tally.ends.get(end.state.name) ?? 0) + 1)
+  }
+  tally.starts += history.starts.length
+  for (const { result } of history.decisions) {
+    if (isRefusal(result)) tally.refused += 1
+    else tally.accepted += 1
+  }
+}
+
+type Commit = History['commits'][number]
+
+const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
+  requested: ['requested', 'approved', 'denied', 'expired', 'cancelled'],
+  approved: ['executing', 'cancelled'],
+  executing: ['succeeded', 'failed', 'unknown'],
+  denied: [],
+  expired: [],
+  cancelled: [],
+  succeeded: [],
+  failed: [],
+  unknown: [],
+}
+
+/** I4, I9: a life goes from version to version by the state machine, ends once, and does not expire early. */
+function checkLife(life: readonly Commit[]): void {
+  for (const [index, { at, approval }] of life.entries()) {
+    const { state, deadline, terms } = approval
+    const before = life[index - 1]?.approval
+    must(approval.version === index, 'I4: a version is skipped or taken twice')
+    if (before) {
+      const isRetry =
+        terms.idempotent && before.state.name === 'executing' && state.name === 'approved'
+      must(
+        isRetry || NEXT[before.state.name].includes(state.name),
+        `I4: ${before.state.name} became ${state.name}`,
+      )
+    }
+    if (state.name === 'expired') must(at >= deadline, 'I9: expired before the deadline')
+    if (
+      (state.name === 'approved' && before?.state.name === 'requested') ||
+      state.name === 'denied'
+    )
+      must(at < deadline, 'I2: decided after the deadline')
+  }
+}
+
+/** The audit record tells the same life, one line for each transition. */
+function checkAudit(life: readonly Approval[], audit: readonly AuditRecord[]): void {
+  must(audit.length === life.length, 'the audit record has other transitions than the life')
+  for (const [index, { version, event }] of audit.entries()) {
+    must(version === index, 'the audit record skips or repeats a version')
+    const { name } = life[index]?.state ?? { name: 'none' }
+    const told = { started: 'executing', voted: 'requested', lost: name }[event.type as string]
+    must(
+      (told ?? event.type) === name,
+      `the audit record says ${event.type} where the state is ${name}`,
+    )
+  }
+}
+
+/** I1, I2, I5: what starts was approved, by the right people, for this call, and starts once. */
+function checkStarts(world: World, call: number, audit: readonly AuditRecord[]): void {
+  const { starts, decisions } = world.history
+  const own = audit.filter(({ approvalId }) => approvalId === world.approvalId(call))
+  const retries = own.filter(({ event }) => event.type === 'lost' && event.becomes === 'approved')
+  const started = starts.filter((start) => start.call === call)
+  const isIdempotent = world.plans[call]?.idempotent === true
+  must(
+    started.length <= 1 + (isIdempotent ? retries.length : 0),
+    'I1: a call started more than once',
+  )
+  for (const { approvalId, args } of started) {
+    must(approvalId === world.approvalId(call), 'I2: a call started by the approval of another')
+    const yes = own.filter(({ event }) => event.type === 'approved')
+    must(yes.length === 1, 'I2: a call started without one accepted approval')
+    const rule = rules[world.plans[call]?.rule ?? 'owner']
+    const voters = own.flatMap(({ event }) =>
+      event.type === 'voted' || event.type === 'approved' ? [event.by] : [],
+    )
+    must(new Set(voters).size === voters.length, 'I2: one person voted twice')
+    must(voters.length === rule.deciders.length, 'I2: not the number of people who must approve')
+    const [event] = yes.map((record) => record.event)
+    const isEdited = event?.type === 'approved' && event.editedArgs !== undefined
+    const isAskedFor = decisions.length === 0 || !isEdited || rule.deciders.length === 1
+    must(isAskedFor, 'I6: one of several people edited the arguments')
+    const expected = isEdited ? editedArgs(call) : shownArgs(call)
+    must(
+      JSON.stringify(args) === JSON.stringify(expected),
+      'I2: other arguments ran than were shown',
+    )
+  }
+}
+
+/** I3, I4, I8: every call that was asked has one end, and it tells what happened. */
+function checkEnd(world: World, call: number, end: Approval | undefined): void {
+  const { history } = world
+  const asked = history.requests.some(
+    (request) => request.call === call && !isRefusal(request.result),
+  )
+  must(!asked || end !== undefined, 'I4: an approval that was asked is gone')
+  if (!end) return
+  const { name } = end.state
+  must(NEXT[name].length === 0, `I4: a call ends as ${name}`)
+  const started = history.starts.filter((start) => start.approvalId === end.id).length
+  if (name === 'succeeded' || name === 'failed')
+    must(started >= 1, `I8: ${name}, but it did not run`)
+  if (name === 'denied' || name === 'expired') must(started === 0, `I5: ${name}, but it ran`)
+  if (name === 'cancelled' && !end.terms.idempotent)
+    must(started === 0, 'I5: cancelled, but it ran')
+  const lastLife = history.commits.filter(({ approval }) => approval.id === end.id).at(-1)?.approval
+  must(
+    lastLife?.version === end.version && lastLife.state.name === name,
+    'I4: the stored end is another',
+  )
+}
+
+/** I3, I5, I6: one decision is accepted, it stays, the others are told so, and strangers learn nothing. */
+function checkDecisions(world: World): void {
+  const { decisions, commits } = world.history
+  for (const { call, who, approved, answeredAt, result } of decisions) {
+    const id = world.approvalId(call)
+    const life = commits
+      .filter(({ approval }) => approval.id === id)
+      .map(({ approval }) => approval)
+    const { deciders } = rules[world.plans[call]?.rule ?? 'owner']
+    if (!isRefusal(result)) {
+      must(mayDecide(deciders, who), `I2: ${who} decided`)
+      must(
+        !approved || result.votes.some((vote) => vote.step < deciders.length),
+        'I6: accepted without a vote',
+      )
+      const kept = life.some(
+        ({ version, state }) => version === result.version && state.name === result.state.name,
+      )
+      must(kept, 'I3: an acknowledged decision is not kept')
+      const answers = decisions.filter((other) => other.call === call && !isRefusal(other.result))
+      const versions = answers.map((other) => (isRefusal(other.result) ? -1 : other.result.version))
+      must(new Set(versions).size === versions.length, 'I6: two decisions were accepted as one')
+      const final = answers.filter(
+        (other) => !isRefusal(other.result) && other.result.state.name !== 'requested',
+      )
+      must(final.length <= 1, 'I6: two decisions were accepted')
+    } else if (who === 'stranger')
+      must(result.refused === 'unknown-approval', 'I5: a stranger learned of it')
+    else if (who === 'hanako' && !mayDecide(deciders, who))
+      must(
+        ['not-allowed', 'unknown-approval'].includes(result.refused),
+        'I5: an owner decided for others',
+      )
+    else if (result.refused === 'expired') {
+      const [asked] = life
+      must(
+        asked !== undefined && answeredAt >= asked.deadline,
+        'I9: told to be late before the deadline',
+      )
+    } else if (result.refused === 'already-decided') {
+      must(
+        life.some(({ state }) => state.name === result.state.name),
+        'I6: told an outcome that never was',
+      )
+    }
+  }
+}
+
+function mayDecide(deciders: readonly (readonly Person[])[], who: Person): boolean {
+  return deciders.some((step) => step.includes(who))
+}
+
+/** I7: no more wait than may. */
+function checkQuota({ pendings }: History): void {
+  for (const { ofChat, ofPrincipal } of pendings)
+    must(ofChat <= QUOTA.perChat && ofPrincipal <= QUOTA.perPrincipal, 'I7: too many wait')
+}
+
+function must(holds: boolean, rule: string): asserts holds {
+  if (!holds) throw new Violation(rule)
+}

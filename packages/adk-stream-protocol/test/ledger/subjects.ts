@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
+import { MemoryApprovalStore } from '../../src/approvals/memory-approval-store.ts'
+import type { Connection } from '../../src/store/sqlite/connection.ts'
+import { openDatabase } from '../../src/store/sqlite/open-database.ts'
+import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
+import { NOON } from './fixture.ts'
+
+/** A store whose clock stands still until a test moves it. */
+export interface Subject extends AsyncDisposable {
+  readonly store: ApprovalStore
+  setClock(at: number): void
+  /** Ends every connection, and gives the store as a new process finds it. */
+  restart(): Promise<ApprovalStore>
+}
+
+export const subjects: Record<string, () => Promise<Subject>> = {
+  'in memory': async () => {
+    let now = NOON
+    const store = new MemoryApprovalStore(() => now)
+    return {
+      store,
+      setClock: (at) => {
+        now = at
+      },
+      restart: async () => store,
+      [Symbol.asyncDispose]: async () => {},
+    }
+  },
+  'sqlite in memory': async () => {
+    const connection = await openWithClock(':memory:')
+    const store = new SqliteApprovalStore(connection, CLOCK)
+    return {
+      store,
+      setClock: (at) => moveClock(connection, at),
+      restart: async () => store,
+      [Symbol.asyncDispose]: async () => connection.close(),
+    }
+  },
+  'two connections to one sqlite file': async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ledger-'))
+    const path = join(folder, 'ledger.db')
+    let open = await openPair(path)
+    return {
+      store: inTurns(open.map((connection) => new SqliteApprovalStore(connection, CLOCK))),
+      setClock: (at) => open.slice(0, 1).forEach((connection) => moveClock(connection, at)),
+      restart: async () => {
+        for (const connection of open) connection.close()
+        open = await openPair(path)
+        return inTurns(open.map((connection) => new SqliteApprovalStore(connection, CLOCK)))
+      },
+      [Symbol.asyncDispose]: async () => {
+        for (const connection of open) connection.close()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+/** A clock in the database, so that every connection reads the same one. */
+export const CLOCK = '(SELECT at FROM test_clock)'
+
+export async function openWithClock(path: string): Promise<Connection> {
+  const connection = await openDatabase(path)
+  connection.exec('CREATE TABLE IF NOT EXISTS test_clock (only INTEGER PRIMARY KEY, at INTEGER)')
+  connection.exec(`INSERT INTO test_clock VALUES (1, ${NOON}) ON CONFLICT DO NOTHING`)
+  return connection
+}
+
+export function moveClock(connection: Connection, at: number): void {
+  connection.exec(`UPDATE test_clock SET at = ${at}`)
+}
+
+async function openPair(path: string): Promise<Connection[]> {
+  return [await openWithClock(path), await openWithClock(path)]
+}
+
+/** One store whose every call goes through the next of several. */
+function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
+  let turn = 0
+  const next = (): ApprovalStore => {
+    turn += 1
+    const store = stores[turn % stores.length]
+    if (store === undefined) throw new Error('no stores')
+    return store
+  }
+  return {
+    now: () => next().now(),
+    insert: (...given) => next().insert(...given),
+    get: (id) => next().get(id),
+    findByCall: (...given) => next().findByCall(...given),
+    replace: (transition) => next().replace(transition),
+    list: (filter) => next().list(filter),
+    due: (limit) => next().due(limit),
+    audit: (filter) => next().audit(filter),
+    beat: (worker) => next().beat(worker),
+    stale: (leaseMs) => next().stale(leaseMs),
+    lockChat: (...given) => next().lockChat(...given),
+    unlockChat: (...given) => next().unlockChat(...given),
+    deleteChat: (...given) => next().deleteChat(...given),
+  }
+}
