@@ -59,6 +59,9 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
 
 // What was streamed before a failure is stored after it, but was told first.
 function errorsLast(events: readonly Event[]): Event[] {
-  const isError = (event: Event): boolean => event.errorCode !== undefined && !event.content
   return [...events.filter((event) => !isError(event)), ...events.filter(isError)]
+}
+
+function isError({ errorCode, content }: Event): boolean {
+  return errorCode !== undefined && !content
 }
