@@ -158,7 +158,7 @@ test('[DM24] an answer that ends in the middle of the reload is not lost', async
     world.emulator.release('late')
     const read = async (): Promise<unknown> =>
       (await page.request.get(`${world.demo.url}/chats/${chatId}/messages`)).json()
-    await expect.poll(read).toMatchObject({ running: false })
+    await expect.poll(read, { timeout: 10_000 }).toMatchObject({ running: false })
     await route.continue()
   })
   await page.reload()
