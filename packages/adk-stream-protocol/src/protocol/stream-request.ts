@@ -82,7 +82,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   return {
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
-    replaces: trigger === 'regenerate-message' || messageId === last.id,
+    replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
   }
 }
 
