@@ -31,14 +31,16 @@ export function setup(): void {
   const mayInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
   if (process.env['CHROMIUM_PATH'] || process.arch === 'x64' || findOfSystem() || !mayInstall)
     return
-  const apt = (...args: string[]) =>
-    execFileSync('apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    })
   process.stderr.write(`npm has no Chromium for ${process.arch}: installing Debian's …\n`)
   apt('update', '-qq')
   apt('install', '-y', '-qq', '--no-install-recommends', 'chromium')
+}
+
+function apt(...args: string[]): void {
+  execFileSync('apt-get', args, {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  })
 }
 
 function findOfSystem(): string | undefined {
