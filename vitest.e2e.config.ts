@@ -5,5 +5,11 @@ const conditions = ['@adk-stream-protocol/source', 'node', 'import', 'default']
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
-  test: { include: ['e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
+  test: {
+    include: ['e2e/**/*.test.ts'],
+    globalSetup: ['e2e/support/find-chromium.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+  },
 })

@@ -33,6 +33,16 @@ test.each([
   expect(await answer().locator('.markdown').textContent()).toBe(first + second)
 })
 
+test('[DM20] the page says that the model is thinking until there is something to read', async () => {
+  const page = await world.visit()
+  const { say, answer } = readPage(page)
+  await say('[[wait think]][[say Here it is.]]')
+  await page.getByText('Thinking…').waitFor()
+  world.emulator.release('think')
+  await answer().getByText('Here it is.').waitFor()
+  expect(await page.getByText('Thinking…').count()).toBe(0)
+})
+
 test('[DM20] thoughts are folded away and can be opened', async () => {
   const { say, answer } = readPage(await world.visit())
   await say('[[think I look at the sky.]][[say It is blue.]]')
@@ -134,6 +144,26 @@ test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
     /^Before the reload, ?and after it\.$/,
   )
   expect(world.asked('[[wait reload]]')).toHaveLength(1)
+})
+
+test('[DM24] an answer that ends in the middle of the reload is not lost', async () => {
+  const page = await world.visit()
+  const { say, answer, answers } = readPage(page)
+  await say('[[say It was running,]][[wait late]][[say and now it is not.]]')
+  await answer().getByText('It was running,').waitFor()
+
+  // The page has been told that the answer is running; it ends before the page asks to resume it.
+  const chatId = new URL(page.url()).searchParams.get('chat')
+  await page.route('**/stream/*/stream', async (route) => {
+    world.emulator.release('late')
+    const read = async (): Promise<unknown> =>
+      (await page.request.get(`${world.demo.url}/chats/${chatId}/messages`)).json()
+    await expect.poll(read, { timeout: 10_000 }).toMatchObject({ running: false })
+    await route.continue()
+  })
+  await page.reload()
+  await answer().getByText('and now it is not.').waitFor()
+  expect(await answers.count()).toBe(1)
 })
 
 test('[DM24] a reload after the answer shows the same messages', async () => {

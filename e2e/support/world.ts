@@ -29,7 +29,7 @@ export interface World extends AsyncDisposable {
   asked(words: string): RecordedRequest[]
 }
 
-export interface Visit extends BrowserContextOptions {
+interface Visit extends BrowserContextOptions {
   readonly url?: string
 }
 

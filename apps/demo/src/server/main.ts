@@ -6,8 +6,8 @@ import { type Demo, startDemo } from './start-demo.ts'
 // Whatever still hangs then is not worth waiting for.
 const SHUTDOWN_MS = 4500
 
-// ADK tells every request; the terminal is for what needs attention.
-setLogLevel(LogLevel.WARN)
+// ADK tells of every request and of every experimental method; the terminal is for what needs attention.
+setLogLevel(LogLevel.ERROR)
 
 try {
   const demo = await startDemo(process.env, { onError: (error) => console.error(error) })

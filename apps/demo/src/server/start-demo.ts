@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 import {
   anyOf,
@@ -111,7 +111,7 @@ function summarise(settings: Settings, url: string, model: string): readonly str
     `Open ${url}`,
     `Model    ${model}`,
     `Weather  ${weather}`,
-    `Data     ${settings.dataDir}`,
+    `Data     ${resolve(settings.dataDir)}`,
     ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
   ]
 }

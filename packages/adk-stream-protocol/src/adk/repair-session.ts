@@ -55,7 +55,7 @@ export async function answerDanglingCalls(
 }
 
 const NO_RESULT = {
-  error: 'The run ended before a result came. The call may or may not have taken effect.',
+  error: 'Stopped before a result came. The call may or may not have taken effect.',
 }
 
 const STILL_WAITING = { status: 'pending', note: 'No result yet.' }

@@ -97,7 +97,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     type: 'message',
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
-    replaces: trigger === 'regenerate-message' || messageId === last.id,
+    replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
   }
 }
 

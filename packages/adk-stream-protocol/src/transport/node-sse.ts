@@ -17,7 +17,11 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
   }, options.keepAliveMs)
   const sink: Sink = {
     write: (json) => response.write(sseFrame(json)),
-    end: () => response.end(SSE_DONE),
+    end: () => {
+      // A client that takes its time keeps the response open; a comment after its end would be an error that nobody handles.
+      clearInterval(keepAlive)
+      response.end(SSE_DONE)
+    },
     abandon: () => response.destroy(),
   }
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })

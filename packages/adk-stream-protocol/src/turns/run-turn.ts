@@ -102,7 +102,8 @@ class TurnTelling {
     this.#state = state
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
-    if (!event.partial) this.#unstoredTexts = []
+    // The whole event repeats what was streamed. An error has no content: what was streamed before it is stored nowhere.
+    if (!event.partial && event.content) this.#unstoredTexts = []
     for (const chunk of chunks) {
       if (chunk.type === 'text-start' && event.partial) this.#unstoredTexts.push(chunk.id)
       this.append(chunk)

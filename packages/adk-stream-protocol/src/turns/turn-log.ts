@@ -35,6 +35,7 @@ export class TurnLog {
   #size = 0
   #state: 'open' | 'ended' = 'open'
   #replayable = true
+  #awaited = true
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has gone. */
   onUnwatched: () => void = () => undefined
@@ -52,8 +53,9 @@ export class TurnLog {
     return this.#replayable
   }
 
+  /** Whether somebody reads the turn, or is about to: who began it has not come yet. */
   get watched(): boolean {
-    return this.#attachments.size > 0
+    return this.#awaited || this.#attachments.size > 0
   }
 
   /** True when no reader can take more: the producer should wait for `room()`. */
@@ -93,6 +95,7 @@ export class TurnLog {
 
   /** Reads the turn from its first chunk on. Refused for a turn too long to be replayed. */
   attach(sink: Sink): Attachment | undefined {
+    this.#awaited = false
     if (!this.#replayable) return undefined
     const attachment = new Attachment(sink, {
       log: this,

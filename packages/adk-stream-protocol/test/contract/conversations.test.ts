@@ -25,7 +25,9 @@ describe.each(clients)('$name', (client) => {
     })
     const browser = server.browser()
     const chat = browser.openChat(client)
-    await chat.send(`[[think Hm.]][[say 調べます。]]${CALL}${CALL}[[then]][[say 18°.]][[image red]]`)
+    await chat.send(
+      `[[think Hm.]][[say 調べます。]]${CALL}${CALL}[[then]][[say 18°.]][[image red]]`,
+    )
     await chat.send('[[code print(1) => 1]][[say One.]][[ground https://example.com/a A]]')
     await chat.send('[[say Half.]][[finish MAX_TOKENS]]')
     const { messages, running } = await browser.messages()
@@ -192,7 +194,18 @@ test('[RQ7] the earlier body with string content is answered', async () => {
     ],
   })
   expect(await response.text()).toContain('やあ。'.slice(0, 1))
-  expect((await browser.messages('old-1')).messages.map(textOf)).toEqual(['[[say やあ。]]', 'やあ。'])
+  expect((await browser.messages('old-1')).messages.map(textOf)).toEqual([
+    '[[say やあ。]]',
+    'やあ。',
+  ])
+})
+
+test('[RQ7] a message without an id is a new one, on any session service', async () => {
+  await using server = await serve({ sessionService: new InMemorySessionService() })
+  const messages = [{ role: 'user', content: '[[say Hello.]]' }]
+  const response = await server.browser().post('/stream', { chatId: 'old-1', messages })
+  expect(response.status).toBe(200)
+  expect(await response.text()).toContain('Hello.')
 })
 
 test('[CV4] an unknown chat has no messages, and deleting it is no error', async () => {

@@ -67,7 +67,11 @@ describe.each(clients)('$name', (client) => {
     expect(chat.lastMessage?.parts).toMatchObject([
       { type: 'step-start' },
       { type: 'text', text: 'Here.' },
-      { type: 'file', mediaType: 'image/png', url: expect.stringMatching(/^data:image\/png;base64,/) },
+      {
+        type: 'file',
+        mediaType: 'image/png',
+        url: expect.stringMatching(/^data:image\/png;base64,/),
+      },
     ])
     await client.validateMessages(chat.messages)
   })

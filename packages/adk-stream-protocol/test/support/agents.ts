@@ -50,20 +50,27 @@ export function defer<T = void>(): {
   return { promise, resolve }
 }
 
-/** A model that talks without end and as fast as it is let; it counts what it said. */
+export interface FloodOptions {
+  readonly pieces: number
+  /** Characters of a piece. */
+  readonly length: number
+  /** Ends the flood early. */
+  readonly enough?: () => boolean
+  /** What the model waits for before it ends its answer. */
+  readonly hold?: Promise<void>
+}
+
+/** A model that talks as fast as it is let; it counts what it said. */
 export class FloodModel extends BaseLlm {
   produced = 0
-  readonly #pieces: number
-  readonly #piece: string
+  readonly #options: FloodOptions
   readonly #aborted = defer()
   /** Resolves when the run has given the model up. */
   readonly aborted = this.#aborted.promise
-  readonly #watchers = new Set<() => void>()
 
-  constructor({ pieces, length }: { pieces: number; length: number }) {
+  constructor(options: FloodOptions) {
     super({ model: 'flood' })
-    this.#pieces = pieces
-    this.#piece = 'x'.repeat(length)
+    this.#options = options
   }
 
   override async *generateContentAsync(
@@ -71,31 +78,34 @@ export class FloodModel extends BaseLlm {
     _stream?: boolean,
     signal?: AbortSignal,
   ): AsyncGenerator<LlmResponse, void> {
+    const { pieces, length, enough = () => false, hold } = this.#options
+    const text = 'x'.repeat(length)
     signal?.addEventListener('abort', () => this.#aborted.resolve(), { once: true })
-    for (let index = 0; index < this.#pieces && signal?.aborted !== true; index += 1) {
+    while (this.produced < pieces && signal?.aborted !== true && !enough()) {
       this.produced += 1
-      for (const watch of this.#watchers) watch()
-      yield { content: { role: 'model', parts: [{ text: this.#piece }] }, partial: true }
+      yield { content: { role: 'model', parts: [{ text }] }, partial: true }
       // A model's pieces come from a socket: between two of them the process does other things.
       await new Promise(setImmediate)
     }
-    if (signal?.aborted !== true) yield { content: { role: 'model', parts: [{ text: 'end' }] } }
+    await Promise.race([hold, this.aborted])
+    if (signal?.aborted !== true) yield { content: { role: 'model', parts: [{ text: '!' }] } }
   }
 
-  /** Resolves when the model has said so many pieces. */
-  until(count: number): Promise<void> {
-    return new Promise((resolve) => {
-      const watch = (): void => {
-        if (this.produced < count) return
-        this.#watchers.delete(watch)
-        resolve()
-      }
-      this.#watchers.add(watch)
-      watch()
-    })
+  /** Resolves when the model, once begun, has said nothing for many turns of the event loop; tells how much it had said. */
+  async paused(): Promise<number> {
+    let last = -1
+    let quiet = 0
+    while (quiet < QUIET_TURNS) {
+      quiet = this.produced > 0 && this.produced === last ? quiet + 1 : 0
+      last = this.produced
+      await new Promise(setImmediate)
+    }
+    return last
   }
 
   override connect(): Promise<never> {
     return Promise.reject(new Error('not used'))
   }
 }
+
+const QUIET_TURNS = 2_000

@@ -34,10 +34,7 @@ export class Browser {
   }
 
   /** A chat of the given client version on this browser's server. */
-  openChat(
-    client: Client,
-    options: Omit<Partial<ChatOptions>, 'api' | 'fetch'> = {},
-  ): ChatProbe {
+  openChat(client: Client, options: Omit<Partial<ChatOptions>, 'api' | 'fetch'> = {}): ChatProbe {
     const { id = 'chat-1', ...rest } = options
     return client.openChat({ id, api: `${this.url}/stream`, fetch: this.fetch, ...rest })
   }

@@ -13,7 +13,7 @@ export interface WeatherReport {
 }
 
 /** What the model is told when there is no report; it never holds the key. */
-export interface WeatherFailure {
+interface WeatherFailure {
   readonly error: string
   readonly location: string
 }

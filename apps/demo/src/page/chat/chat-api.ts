@@ -42,7 +42,7 @@ export async function stopTurn(id: string): Promise<void> {
   await fetch(pathOf(id, 'stop'), { method: 'POST', signal: AbortSignal.timeout(3000) })
 }
 
-export class ChatApiError extends Error {
+class ChatApiError extends Error {
   override readonly name = 'ChatApiError'
 }
 

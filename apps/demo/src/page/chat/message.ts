@@ -20,3 +20,8 @@ export type Metadata = z.infer<typeof Metadata>
 
 export type Message = UIMessage<Metadata>
 export type Part = Message['parts'][number]
+
+/** Whether there is anything to see yet: an answer begins empty. */
+export function hasContent({ parts }: Message): boolean {
+  return parts.some(({ type }) => type !== 'step-start')
+}

@@ -1,6 +1,7 @@
 import { useRef } from 'react'
 
 import type { SavedChat } from '../chat/chat-api.ts'
+import { hasContent, type Message } from '../chat/message.ts'
 import { useDemoChat } from '../hooks/use-demo-chat.ts'
 import { useStickToEnd } from '../hooks/use-stick-to-end.ts'
 import { useTexts } from '../i18n/language.tsx'
@@ -34,7 +35,7 @@ export function Chat({ id, saved }: ChatProps) {
         <div className="column" ref={contentRef}>
           {messages.length === 0 && !busy && <Welcome onChoose={say} />}
           <div role="log" aria-label={texts.conversation} aria-busy={busy} className="log">
-            {messages.map((message) => (
+            {messages.filter(hasContent).map((message) => (
               <MessageView
                 key={message.id}
                 message={message}
@@ -46,7 +47,7 @@ export function Chat({ id, saved }: ChatProps) {
                 }
               />
             ))}
-            {busy && last?.role !== 'assistant' && <Thinking />}
+            {busy && !isAnswered(last) && <Thinking />}
           </div>
           {problem && <ProblemCard problem={problem} onRecover={recover} />}
         </div>
@@ -63,6 +64,10 @@ export function Chat({ id, saved }: ChatProps) {
       </footer>
     </>
   )
+}
+
+function isAnswered(last: Message | undefined): boolean {
+  return last?.role === 'assistant' && hasContent(last)
 }
 
 function Thinking() {

@@ -40,7 +40,7 @@ function describe(problem: Problem, texts: Texts): Description {
     case 'disconnected':
       return { title: words.disconnected, text: words.disconnectedText, action: reconnect }
     case 'busy':
-      return { title: words.busy, text: words.busyText, action: reconnect }
+      return { title: words.busy, text: words.busyText, action: retry }
     case 'blocked':
       return { title: words.blocked, text: words.blockedText }
     case 'signed-out':

@@ -13,7 +13,6 @@ export interface Texts {
   readonly assistant: string
   readonly thinking: string
   readonly thoughts: string
-  readonly answering: string
   readonly message: string
   readonly placeholder: string
   readonly hint: string

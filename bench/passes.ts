@@ -1,0 +1,94 @@
+import type { Client } from './load.ts'
+import { openClients } from './load.ts'
+import type { RowName, ServerProcess } from './server-process.ts'
+import type { Sizes } from './sizes.ts'
+import { median } from './statistics.ts'
+
+/** One server under load, with the browsers that know it. */
+export interface Row {
+  readonly name: RowName
+  readonly server: ServerProcess
+  readonly clients: readonly Client[]
+}
+
+/** What one pass measures of a row. */
+export interface Sample {
+  /** CPU of the server per 1,000 chunks, in ms: with one stream, and with many at once. */
+  readonly cpuAlone: number
+  readonly cpuCrowd: number
+  /** Chunks per second. */
+  readonly rateAlone: number
+  readonly rateCrowd: number
+  /** From a request in a new chat to its first text, in ms; the median of requests one after the other. */
+  readonly firstChunk: number
+  /** Heap of the server per stream in mid-answer, in KB. */
+  readonly heap: number
+}
+
+export type Pass = Readonly<Record<RowName, Sample>>
+
+export async function openRow(name: RowName, server: ServerProcess, sizes: Sizes): Promise<Row> {
+  return { name, server, clients: await openClients(server.port, sizes.crowd) }
+}
+
+/** Measures every row once. The order turns with each pass, so that no row always follows the same one. */
+export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: number): Promise<Pass> {
+  const samples: Partial<Record<RowName, Sample>> = {}
+  const first = turn % rows.length
+  for (const row of [...rows.slice(first), ...rows.slice(0, first)]) {
+    samples[row.name] = await measureRow(row, sizes)
+  }
+  // Every row has been measured.
+  return samples as Pass
+}
+
+async function measureRow(row: Row, sizes: Sizes): Promise<Sample> {
+  const alone = await flood(row, 1, sizes.tokensAlone)
+  const crowd = await flood(row, sizes.crowd, sizes.tokensCrowd)
+  return {
+    cpuAlone: alone.cpu,
+    cpuCrowd: crowd.cpu,
+    rateAlone: alone.rate,
+    rateCrowd: crowd.rate,
+    firstChunk: await measureFirstChunk(row, sizes.requests),
+    heap: await measureHeap(row, sizes.held),
+  }
+}
+
+/** Streams as fast as the server can. */
+export async function flood(
+  { server, clients }: Row,
+  streams: number,
+  tokens: number,
+): Promise<{ cpu: number; rate: number }> {
+  const before = await server.read()
+  const startedAt = performance.now()
+  const answers = await Promise.all(
+    clients.slice(0, streams).map((client) => client.ask({ tokens })),
+  )
+  const seconds = (performance.now() - startedAt) / 1_000
+  const after = await server.read()
+  const chunks = answers.reduce((sum, answer) => sum + answer.chunks, 0)
+  return { cpu: ((after.cpuMs - before.cpuMs) / chunks) * 1_000, rate: chunks / seconds }
+}
+
+async function measureFirstChunk({ clients }: Row, requests: number): Promise<number> {
+  const times: number[] = []
+  for (const client of clients.slice(0, 1)) {
+    for (let index = 0; index < requests; index += 1) {
+      const { firstChunkMs } = await client.ask({ tokens: 1 })
+      times.push(firstChunkMs)
+    }
+  }
+  return median(times)
+}
+
+/** A stream is held in mid-answer: the model has said something and thinks on. */
+async function measureHeap({ server }: Row, streams: number): Promise<number> {
+  const clients = await openClients(server.port, streams)
+  const before = await server.read({ collect: true })
+  await Promise.all(clients.map((client) => client.begin({ tokens: 20, ending: 'hold' })))
+  const after = await server.read({ collect: true })
+  for (const client of clients) client.close()
+  return (after.heapBytes - before.heapBytes) / streams / 1_024
+}

@@ -1,0 +1,100 @@
+import type { Endurance } from './endurance.ts'
+import type { Pass, Sample } from './passes.ts'
+import type { RowName } from './server-process.ts'
+import type { Spread } from './statistics.ts'
+import { median, spread } from './statistics.ts'
+
+const ROWS: readonly (readonly [RowName, string])[] = [
+  ['R', 'R: node:http, frames ready'],
+  ['F', 'F: ADK Runner, thinnest writer'],
+  ['us', '**us: the whole bridge, SQLite file**'],
+  ['A', 'A: AI SDK 6 streamText'],
+]
+
+/** The figures of each row: medians over the passes. */
+export function reportRows(passes: readonly Pass[], streams: number): string {
+  const columns: readonly (readonly [keyof Sample, string, number])[] = [
+    ['cpuAlone', 'CPU ms/1k chunks, 1 stream', 1],
+    ['cpuCrowd', `CPU ms/1k chunks, ${streams} streams`, 1],
+    ['rateAlone', 'chunks/s, 1 stream', 0],
+    ['rateCrowd', `chunks/s, ${streams} streams`, 0],
+    ['firstChunk', 'first chunk p50 ms', 2],
+    ['heap', 'heap KB/open stream', 1],
+  ]
+  return table(
+    ['row', ...columns.map(([, title]) => title)],
+    ROWS.map(([row, title]) => [
+      title,
+      ...columns.map(([key, , digits]) =>
+        format(median(passes.map((pass) => pass[row][key])), digits),
+      ),
+    ]),
+  )
+}
+
+/** The goals, each with what was measured and whether it is met. */
+export function reportGoals(passes: readonly Pass[], endurance: Endurance): string {
+  const byFloor = (key: keyof Sample): Spread => spread(passes.map(({ us, F }) => us[key] / F[key]))
+  const byPeer = (key: keyof Sample): Spread => spread(passes.map(({ us, A }) => A[key] / us[key]))
+  const { longTurn, longHistory, stalledReader, vanishedClient } = endurance
+  const { heapMb, produced, of } = stalledReader
+  return table(
+    ['goal', 'limit', 'measured (range)', 'verdict'],
+    [
+      atMost('CPU, 50 streams, us / F', 1.25, byFloor('cpuCrowd')),
+      atMost('CPU, 1 stream, us / F', 1.25, byFloor('cpuAlone')),
+      atMost('first chunk, us / F', 1.3, byFloor('firstChunk')),
+      atMost('heap per open stream, us / F', 1.5, byFloor('heap')),
+      atLeast('CPU, 50 streams, A / us', 3, byPeer('cpuCrowd')),
+      atMost('CPU per chunk, turn of 20,000 tokens / of 1,000', 1.1, longTurn),
+      atMost('first chunk, 1,000 events of history / none', 2, longHistory),
+      [
+        'stalled reader: heap, and the model pauses',
+        '≤ 5 MB',
+        `${format(heapMb, 1)} MB after ${format(produced, 0)} of ${format(of, 0)} tokens`,
+        verdict(heapMb <= 5 && produced < of),
+      ],
+      [
+        'vanished client: the model ends',
+        '≤ 250 ms, all',
+        `${format(vanishedClient.median, 1)} ms (max ${format(vanishedClient.max, 1)})`,
+        verdict(vanishedClient.max <= 250),
+      ],
+    ],
+  )
+}
+
+function atMost(goal: string, limit: number, measured: Spread): string[] {
+  return [goal, `≤ ${limit}`, describe(measured), verdict(measured.median <= limit)]
+}
+
+function atLeast(goal: string, limit: number, measured: Spread): string[] {
+  return [goal, `≥ ${limit}`, describe(measured), verdict(measured.median >= limit)]
+}
+
+function describe({ median: middle, min, max }: Spread): string {
+  return `${format(middle, 2)} (${format(min, 2)}–${format(max, 2)})`
+}
+
+function verdict(met: boolean): string {
+  return met ? 'ok' : '**miss**'
+}
+
+function format(value: number, digits: number): string {
+  return value.toLocaleString('en', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, head.map(() => '---'), ...rows]
+  const widths = head.map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  )
+  return lines
+    .map(
+      (line) => `| ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`,
+    )
+    .join('\n')
+}

@@ -1,0 +1,89 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+import type { Question, Reading } from './servers/serve.ts'
+
+/** The servers, by the letter of their row. */
+const SERVERS = {
+  R: new URL('servers/raw.ts', import.meta.url),
+  F: new URL('servers/adk-runner.ts', import.meta.url),
+  us: new URL('servers/bridge.ts', import.meta.url),
+  A: new URL('servers/ai-sdk.ts', import.meta.url),
+} as const
+
+export type RowName = keyof typeof SERVERS
+
+/** One server in a process of its own. */
+export class ServerProcess {
+  readonly port: number
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child
+    this.port = port
+  }
+
+  static async start(row: RowName): Promise<ServerProcess> {
+    const node = [process.execPath, '--expose-gc', '--import', 'tsx', ...profiling(row)]
+    const [command, ...args] = [...pinnedTo(0), ...node, fileURLToPath(SERVERS[row])]
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, NODE_OPTIONS: '--conditions=@adk-stream-protocol/source' },
+    })
+    // The first thing a server says is its port.
+    return new ServerProcess(child, (await nextMessage(child)) as number)
+  }
+
+  /** Asks the server for its figures, if wanted after a collection of garbage. */
+  async read(question: Question = { collect: false }): Promise<Reading> {
+    this.#child.send(question)
+    // After its port, a server says nothing but readings.
+    return (await nextMessage(this.#child)) as Reading
+  }
+
+  async stop(): Promise<void> {
+    const exited = once(this.#child, 'exit')
+    this.#child.disconnect()
+    await exited
+  }
+}
+
+function nextMessage(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const fail = (): void => reject(new Error('A server has died; its last words are above.'))
+    child.once('exit', fail)
+    child.once('message', (message) => {
+      child.off('exit', fail)
+      resolve(message)
+    })
+  })
+}
+
+/** Keeps this process, which makes the load, off the servers' core. False where that cannot be done. */
+export function pinLoad(): boolean {
+  if (pinnedTo(1).length === 0) return false
+  execFileSync('taskset', ['-cp', '1', String(process.pid)], { stdio: 'ignore' })
+  return true
+}
+
+function pinnedTo(core: number): string[] {
+  return canPin() ? ['taskset', '-c', String(core)] : []
+}
+
+function canPin(): boolean {
+  if (cpus().length < 2) return false
+  try {
+    execFileSync('taskset', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    // Not Linux, or not installed: the scheduler decides.
+    return false
+  }
+}
+
+function profiling(row: RowName): string[] {
+  const directory = process.env['BENCH_PROFILE']
+  return directory ? ['--cpu-prof', `--cpu-prof-dir=${directory}/${row}`] : []
+}

@@ -1,0 +1,47 @@
+/** How much is measured. */
+export interface Sizes {
+  readonly passes: number
+  /** Tokens of the one stream that runs alone. */
+  readonly tokensAlone: number
+  /** Streams at once, and the tokens of each. */
+  readonly crowd: number
+  readonly tokensCrowd: number
+  /** Requests whose first chunk is timed. */
+  readonly requests: number
+  /** Streams held in mid-answer. */
+  readonly held: number
+  /** Comparisons of a long turn, and of a long history, with a short one. */
+  readonly repeats: number
+  readonly longTurn: number
+  readonly shortTurn: number
+  /** Events in a long chat. */
+  readonly history: number
+  /** Clients that vanish, one after the other. */
+  readonly vanishing: number
+}
+
+export const FULL: Sizes = {
+  passes: 7,
+  tokensAlone: 5_000,
+  crowd: 50,
+  tokensCrowd: 400,
+  requests: 60,
+  held: 200,
+  repeats: 5,
+  longTurn: 20_000,
+  shortTurn: 1_000,
+  history: 1_000,
+  vanishing: 100,
+}
+
+/** For a first look: the same figures, with more noise. */
+export const QUICK: Sizes = {
+  ...FULL,
+  passes: 3,
+  tokensAlone: 2_000,
+  tokensCrowd: 100,
+  requests: 20,
+  held: 50,
+  repeats: 3,
+  vanishing: 20,
+}

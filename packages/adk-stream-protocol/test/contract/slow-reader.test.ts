@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { InMemorySessionService } from '@google/adk'
+import { expect, test } from 'vitest'
+
+import { assistant, defer, FloodModel } from '../support/agents.ts'
+import { messageBody, sendRaw } from '../support/raw-client.ts'
+import { serve, type ServeOptions } from '../support/serve.ts'
+import { readFrames } from '../support/wire-rules.ts'
+
+const MEBI = 1_048_576
+const PIECE = 1_024
+
+/** More than the kernel's buffers of a connection hold, in pieces large enough to be made in no time. */
+const LONG_ANSWER = { pieces: 2_500, length: 8_192 }
+
+/** Nobody keeps what is sent, so that what the server holds is all that is held. */
+function flooded(model: FloodModel, options: ServeOptions = {}): ServeOptions {
+  return {
+    agent: () => assistant(model),
+    authenticate: () => ({ id: 'hanako' }),
+    sessionService: new InMemorySessionService(),
+    recorded: false,
+    onChunk: () => undefined,
+    ...options,
+  }
+}
+
+test('[TU3] a reader that does not read pauses the model', async () => {
+  const model = new FloodModel({ pieces: 60_000, length: PIECE })
+  await using server = await serve(flooded(model))
+  const before = process.memoryUsage().heapUsed
+  using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
+  const produced = await model.paused()
+  // What the kernel's buffers hold, and a little of our own; 60 MiB would have been said otherwise.
+  expect(produced).toBeGreaterThan(0)
+  expect(produced).toBeLessThan(30_000)
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * MEBI)
+  // It goes on as the reader does.
+  client.socket.resume()
+  while (model.produced < produced + 1_000) await new Promise(setImmediate)
+  client.socket.destroy()
+  await model.aborted
+})
+
+test('[TU5] a client that vanishes stops the model', async () => {
+  const model = new FloodModel({ pieces: 1_000_000, length: 10 })
+  await using server = await serve(flooded(model))
+  using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
+  client.socket.resume()
+  while (model.produced < 100) await new Promise(setImmediate)
+  client.socket.destroy()
+  await model.aborted
+  const produced = await model.paused()
+  expect(produced).toBeLessThan(1_000_000)
+})
+
+test('[TU4] a stalled reader is let go after the stall time, and may resume', async () => {
+  const hold = defer()
+  const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
+  await using server = await serve(
+    flooded(model, {
+      disconnectGraceMs: 60_000,
+      limits: { stallTimeoutMs: 500, maxReplay: 64 * MEBI },
+    }),
+  )
+  using stalled = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
+  await model.paused()
+  const [response] = server.responses
+  if (response?.destroyed === false) await once(response, 'close')
+  expect(await stalled.drain()).not.toContain('[DONE]')
+  const resumed = await server.browser().get('/stream/chat-1/stream')
+  expect(resumed.status).toBe(200)
+  hold.resolve()
+  const { chunks, done } = readFrames(await resumed.text())
+  expect(done).toBe(true)
+  const length = chunks.reduce((sum, { delta }) => sum + String(delta ?? '').length, 0)
+  expect(length).toBe(LONG_ANSWER.pieces * LONG_ANSWER.length + 1)
+})
+
+test('[TU3] a stalled reader does not hinder another one, and is let go when it is too far behind', async () => {
+  const hold = defer()
+  const model = new FloodModel({ ...LONG_ANSWER, hold: hold.promise })
+  await using server = await serve(
+    flooded(model, { limits: { maxReplay: 64 * MEBI, stallTimeoutMs: 60_000, maxLag: MEBI } }),
+  )
+  using stalled = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
+  await model.paused()
+  const second = await server.browser().get('/stream/chat-1/stream')
+  hold.resolve()
+  const { chunks, done } = readFrames(await second.text())
+  expect(done).toBe(true)
+  const length = chunks.reduce((sum, { delta }) => sum + String(delta ?? '').length, 0)
+  expect(length).toBe(LONG_ANSWER.pieces * LONG_ANSWER.length + 1)
+  expect(server.responses[0]?.destroyed).toBe(true)
+  expect(await stalled.drain()).not.toContain('[DONE]')
+})
+
+test('[TU1] a turn too long to be replayed goes on for its reader, and cannot be resumed', async () => {
+  const pieces = 3_000
+  const hold = defer()
+  const model = new FloodModel({ pieces, length: PIECE, hold: hold.promise })
+  await using server = await serve(flooded(model, { limits: { maxReplay: MEBI } }))
+  const browser = server.browser()
+  const response = await browser.say('Go')
+  const body = response.text()
+  while (model.produced < pieces) await new Promise(setImmediate)
+  expect((await browser.get('/stream/chat-1/stream')).status).toBe(204)
+  hold.resolve()
+  const { chunks, done } = readFrames(await body)
+  expect(done).toBe(true)
+  const length = chunks.reduce((sum, { delta }) => sum + String(delta ?? '').length, 0)
+  expect(length).toBe(pieces * PIECE + 1)
+})
+
+test('[SE5] a finished answer that is not fetched breaks nothing when comments are due', async () => {
+  // The model ends when the socket takes no more but the response still does: the end of the answer waits in the response.
+  const model = new FloodModel({
+    pieces: 1_000_000,
+    length: PIECE,
+    enough: () => (server.responses[0]?.writableLength ?? 0) > 3 * PIECE,
+  })
+  await using server = await serve(flooded(model, { limits: { keepAliveMs: 5 } }))
+  using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
+  while (server.responses[0]?.writableEnded !== true) await new Promise(setImmediate)
+  const faults: unknown[] = []
+  server.responses[0].on('error', (fault) => faults.push(fault))
+  expect(server.responses[0].writableFinished).toBe(false)
+  // Several comments are due in this time. A late one is an error on the response, which would end the process.
+  await delay(60)
+  expect(faults).toEqual([])
+  client.socket.destroy()
+})
