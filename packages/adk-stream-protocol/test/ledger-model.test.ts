@@ -4,32 +4,69 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Ledger } from '../src/approvals/ledger.ts'
-import { MemoryApprovalStore } from '../src/approvals/memory-approval-store.ts'
 import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './ledger/fixture.ts'
-import { emptyTally, property } from './ledger/programs.ts'
+import { emptyTally, openMemory, property } from './ledger/programs.ts'
 import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
-import type { Backing } from './ledger/world.ts'
+import { type Backing, DEADLINE_MS, type MakeLedger } from './ledger/world.ts'
 
-const makeLedger = (options: ConstructorParameters<typeof Ledger>[0]) => new Ledger(options)
+const RUNS_IN_MEMORY = 9_000
+const RUNS_ON_SQLITE = 1_500
+const TIMEOUT_MS = 180_000
 
-test('[LG1] in memory', async () => {
-  const tally = emptyTally()
-  const started = performance.now()
-  await fc.assert(property(openMemory, makeLedger, tally), { numRuns: 1000 })
-  console.log(performance.now() - started, tally)
-  expect(tally.starts).toBeGreaterThan(100)
-})
+const makeLedger: MakeLedger = (options) => new Ledger(options)
 
-function openMemory(): Backing {
-  let now = NOON
-  const store = new MemoryApprovalStore(() => now)
+test(
+  '[LG1] no interleaving of instances, crashes and time breaks an invariant, in memory',
+  async () => {
+    const tally = emptyTally()
+    await fc.assert(property(openMemory, makeLedger, tally), { numRuns: RUNS_IN_MEMORY })
+    // A run in which nothing happens proves nothing.
+    expect(tally.starts).toBeGreaterThan(RUNS_IN_MEMORY / 10)
+    expect(tally.accepted).toBeGreaterThan(RUNS_IN_MEMORY / 4)
+    expect(tally.refused).toBeGreaterThan(RUNS_IN_MEMORY)
+    for (const end of ['succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled'])
+      expect(tally.ends.get(end) ?? 0).toBeGreaterThan(5)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  '[LG1] no interleaving of instances, crashes and time breaks an invariant, on three connections to one SQLite file',
+  async () => {
+    await using backings = await sqliteBackings()
+    const tally = emptyTally()
+    await fc.assert(property(backings.open, makeLedger, tally), { numRuns: RUNS_ON_SQLITE })
+    expect(tally.starts).toBeGreaterThan(RUNS_ON_SQLITE / 10)
+  },
+  TIMEOUT_MS,
+)
+
+/** Every program gets an application of its own in one database, later than those before it. */
+async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing }> {
+  const folder = await mkdtemp(join(tmpdir(), 'ledger-model-'))
+  const path = join(folder, 'ledger.db')
+  const connections = [
+    await openWithClock(path),
+    await openWithClock(path),
+    await openWithClock(path),
+  ]
+  // The other tests prove durability; here only the order of things counts.
+  for (const connection of connections) connection.exec('PRAGMA synchronous = OFF')
+  const stores = connections.map((connection) => new SqliteApprovalStore(connection, CLOCK))
+  let programs = 0
+  let start = NOON
   return {
-    stores: [store, store, store],
-    appName: 'demo',
-    start: NOON,
-    setClock: (at) => {
-      now = at
+    open: () => {
+      programs += 1
+      start += 100 * DEADLINE_MS
+      const [first] = connections
+      const setClock = (at: number) => first && moveClock(first, at)
+      return { stores, appName: `program ${programs}`, start, setClock }
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const connection of connections) connection.close()
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }

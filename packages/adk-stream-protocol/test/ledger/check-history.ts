@@ -29,19 +29,19 @@ export async function checkHistory(world: World, tally: Tally): Promise<void> {
   const audit: AuditRecord[] = []
   for await (const record of world.audit()) audit.push(record)
   checkQuota(history)
-  checkDecisions(world)
   const ends = await world.finalStates()
   for (const [call, end] of ends.entries()) {
     const life = history.commits.filter(({ approval }) => approval.id === world.approvalId(call))
+    checkStarts(world, call, audit)
+    checkEnd(world, call, end)
     checkLife(life)
     checkAudit(
       life.map(({ approval }) => approval),
       audit.filter(({ approvalId }) => approvalId === world.approvalId(call)),
     )
-    checkStarts(world, call, audit)
-    checkEnd(world, call, end)
     if (end) tally.ends.set(end.state.name, (tally.ends.get(end.state.name) ?? 0) + 1)
   }
+  checkDecisions(world)
   tally.starts += history.starts.length
   for (const { result } of history.decisions) {
     if (isRefusal(result)) tally.refused += 1

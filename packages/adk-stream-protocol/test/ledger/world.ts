@@ -23,7 +23,8 @@ export type Action =
   | {
       readonly act: 'decide'
       readonly call: number
-      readonly who: Person
+      /** By name, or the n-th of those who are asked. */
+      readonly who: Person | number
       readonly approved: boolean
       readonly edited: boolean
     }
@@ -32,7 +33,16 @@ export type Action =
   | { readonly act: 'expire' | 'recover' | 'beat' }
   | { readonly act: 'rewrite'; readonly call: number }
   | { readonly act: 'wait'; readonly ms: number }
+  /** Others come first, so many times. */
+  | { readonly act: 'pause'; readonly turns: number }
   | { readonly act: 'crash'; readonly instance: number }
+
+export interface Program {
+  readonly plans: readonly CallPlan[]
+  readonly opening: readonly Action[]
+  readonly lanes: readonly (readonly Action[])[]
+  readonly chaos: readonly Action[]
+}
 
 export const people = { hanako, manager, otherManager, executive, stranger }
 export type Person = keyof typeof people
@@ -125,11 +135,11 @@ export class World {
     this.#instances = backing.stores.map((_, index) => this.#boot(index))
   }
 
-  /** Runs the lanes side by side, one instance each, and then lets everything come to rest. */
-  async run(lanes: readonly (readonly Action[])[], chaos: readonly Action[]): Promise<void> {
+  /** Runs the lanes side by side, one instance each and one for the world, and then lets everything come to rest. */
+  async run({ opening, lanes, chaos }: Program): Promise<void> {
+    await this.#scheduler.waitFor(this.#runLane(opening, 0))
     const all = lanes.map((lane, index) => this.#runLane(lane, index))
-    const running = Promise.all([...all, this.#runLane(chaos, 0)])
-    await this.#scheduler.waitFor(running)
+    await this.#scheduler.waitFor(Promise.all([...all, this.#runLane(chaos, 0)]))
     await this.#scheduler.waitFor(this.#rest())
   }
 
@@ -213,6 +223,10 @@ export class World {
         this.now += action.ms
         this.#backing.setClock(this.now)
         return
+      case 'pause':
+        for (let turn = 0; turn < action.turns; turn += 1)
+          await this.#scheduler.schedule(Promise.resolve(), 'pause')
+        return
       case 'crash':
         await this.#scheduler.schedule(Promise.resolve(), 'crash')
         this.#crash(action.instance)
@@ -239,7 +253,10 @@ export class World {
   }
 
   async #decide(action: Extract<Action, { act: 'decide' }>, ledger: Ledger): Promise<void> {
-    const { call, who, approved, edited } = action
+    const { call, approved, edited } = action
+    const asked: readonly Person[] = rules[this.plans[call]?.rule ?? 'owner'].deciders.flat()
+    const who =
+      typeof action.who === 'number' ? (asked[action.who % asked.length] ?? 'hanako') : action.who
     const by: Decider = people[who]
     const edit = edited ? { editedArgs: editedArgs(call) } : {}
     const result = await ledger.decide(this.approvalId(call), { by, approved, ...edit })
@@ -262,15 +279,16 @@ export class World {
   /** Time passes until nothing waits, and a process that was not there before tidies up and runs what is approved. */
   async #rest(): Promise<void> {
     const { ledger } = this.#boot(0)
-    for (let round = 0; round < 3; round += 1) {
+    // The conversation is read again after a restart, as it was shown.
+    this.#rewritten.clear()
+    for (let round = 0; round < 2; round += 1) {
       this.now += DEADLINE_MS + LEASE_MS
       this.#backing.setClock(this.now)
       await ledger.expireDue()
       await ledger.recover()
-      for (const call of this.plans.keys()) {
-        // The conversation is read again after a restart, as it was shown.
-        this.#rewritten.delete(call)
-        await this.#runTool({ act: 'run', call, as: call, fails: false }, ledger)
+      for (const [call, approval] of (await this.finalStates()).entries()) {
+        if (approval?.state.name === 'approved')
+          await this.#runTool({ act: 'run', call, as: call, fails: false }, ledger)
       }
     }
   }
