@@ -76,7 +76,7 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation) return this.#start(call, run)
-    const terms = await this.#resolveTerms(call, await isGated(call))
+    const terms = await this.#resolveTerms(call, () => isGated(call))
     if (!terms) return undefined
     // A nested runner, as AgentTool makes one, has a session that no client can answer in.
     if (!run || toolCallId === undefined) return UNASKABLE
@@ -190,14 +190,14 @@ export class ApprovalGate extends BasePlugin {
     const toolCallId = call.toolContext.functionCallId ?? ''
     const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
     if (!question || run.asking.has(toolCallId)) return
-    const terms = await this.#resolveTerms(call, true, question)
+    const terms = await this.#resolveTerms(call, () => true, question)
     // A policy that wants no approval does not answer for the tool: what it asks, it needs.
     if (terms) run.asking.set(toolCallId, terms)
   }
 
   async #resolveTerms(
     { tool, toolArgs, toolContext }: ToolCall,
-    required: boolean,
+    required: () => boolean | Promise<boolean>,
     question: Question = {},
   ) {
     const chat = chatOf(toolContext.invocationContext.session)

@@ -73,8 +73,31 @@ export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): T
   return { state, chunks, pauses }
 }
 
+/** The turn as a client has it that saw it pause: with its last step closed. */
+export function closeAtPause({ state, chunks, pauses }: ToldTurn): ToldTurn {
+  const pause = new Telling(state)
+  pause.closeStep()
+  const closed = [...chunks, ...pause.chunks]
+  return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length] }
+}
+
+/** Where a client goes on that saw this approval asked: behind the pause after it, or behind the last one. */
+export function findPause(
+  { chunks, pauses }: Pick<ToldTurn, 'chunks' | 'pauses'>,
+  approvalId?: string,
+): number {
+  const asked = chunks.findIndex(
+    (chunk) => chunk.type === 'tool-approval-request' && chunk.approvalId === approvalId,
+  )
+  const after = asked < 0 ? undefined : pauses.find((pause) => pause > asked)
+  return after ?? chunks.length
+}
+
 function isConfirmation({ content }: Event): boolean {
-  return content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_CALL) === true
+  return (
+    content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_CALL) ===
+    true
+  )
 }
 
 // A user event of nothing but function responses goes on with a turn: it answers what the agent asked.

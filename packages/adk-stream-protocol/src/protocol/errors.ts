@@ -18,7 +18,10 @@ const ERRORS = {
   'approval-voted': [409, 'You have approved this already. It waits for others.'],
   'approval-expired': [410, 'The time for this decision is over. The call did not run.'],
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],
-  'not-editable': [409, 'The arguments of this call cannot be changed, because several people decide it.'],
+  'not-editable': [
+    409,
+    'The arguments of this call cannot be changed, because several people decide it.',
+  ],
   'too-large': [413, 'The request is too large. Send less.'],
   'unsupported-media-type': [415, 'Send the body as application/json.'],
   'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],

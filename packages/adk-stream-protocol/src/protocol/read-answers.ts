@@ -18,6 +18,8 @@ export interface OutputAnswer {
 
 /** What a client answers to a turn that waits. Only calls that really wait are answered by it; the rest is history. */
 export interface Answers {
+  /** The assistant message that carries them, where one does. */
+  readonly messageId: string | undefined
   readonly decisions: readonly DecisionAnswer[]
   readonly outputs: readonly OutputAnswer[]
 }
@@ -28,6 +30,7 @@ export type Edits = z.infer<typeof Edits>
 
 /** A message of unknown parts. */
 interface RawMessage {
+  readonly id?: string | undefined
   readonly role: string
   readonly parts?: readonly RawPart[] | undefined
   readonly content?: string | readonly RawPart[] | undefined
@@ -68,12 +71,14 @@ export function readAnswers(message: RawMessage, edits: Edits = {}): Answers | u
   if (typeof parts === 'string') return undefined
   const results = parts.filter((part) => part.type === 'tool-result')
   if (message.role === 'user' && results.length > 0) {
-    return { decisions: withEdits(results.map(readToolResult), edits), outputs: [] }
+    const decisions = withEdits(results.map(readToolResult), edits)
+    return { messageId: undefined, decisions, outputs: [] }
   }
   if (message.role !== 'assistant') return undefined
   const decisions = withEdits(parts.flatMap(readDecision), edits)
   const outputs = parts.flatMap(readOutput)
-  return decisions.length + outputs.length > 0 ? { decisions, outputs } : undefined
+  if (decisions.length + outputs.length === 0) return undefined
+  return { messageId: message.id, decisions, outputs }
 }
 
 function readDecision(part: RawPart): DecisionAnswer[] {
@@ -114,7 +119,9 @@ function readToolResult(part: RawPart): DecisionAnswer {
 function readConfirmation(output: unknown): { approved: boolean; reason?: string | undefined } {
   const parsed = Confirmation.safeParse(output)
   if (!parsed.success) {
-    throw badAnswer(`The output of ${CONFIRMATION_TOOL} must be { "confirmed": true } or { "confirmed": false }.`)
+    throw badAnswer(
+      `The output of ${CONFIRMATION_TOOL} must be { "confirmed": true } or { "confirmed": false }.`,
+    )
   }
   const { confirmed: approved, reason } = parsed.data
   return { approved, reason }

@@ -71,7 +71,11 @@ export class AgentHost {
   async *run(
     chat: ApprovalChat,
     { message, replaces }: MessageRequest,
-    { messageId, userMessageId, signal }: { messageId: string; userMessageId: string; signal: AbortSignal },
+    {
+      messageId,
+      userMessageId,
+      signal,
+    }: { messageId: string; userMessageId: string; signal: AbortSignal },
   ): AsyncGenerator<Event> {
     try {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
@@ -100,7 +104,11 @@ export class AgentHost {
   }
 
   /** Stores results of a turn that no run gave. */
-  async append(chat: ApprovalChat, messageId: string, event: { content: Content; notes: EventNotes }): Promise<void> {
+  async append(
+    chat: ApprovalChat,
+    messageId: string,
+    event: { content: Content; notes: EventNotes },
+  ): Promise<void> {
     const session = await this.#sessions.getSession(keyOf(chat))
     const turn = session && this.#findTurn(session, messageId)
     if (!session || !turn) return
@@ -146,7 +154,11 @@ export class AgentHost {
   async *#drive(
     chat: ApprovalChat,
     newMessage: Content,
-    { notes, cause, signal }: { notes: EventNotes & { messageId: string }; cause: RunCause; signal: AbortSignal },
+    {
+      notes,
+      cause,
+      signal,
+    }: { notes: EventNotes & { messageId: string }; cause: RunCause; signal: AbortSignal },
   ): AsyncGenerator<Event> {
     const run = this.#gate.open(chat, notes.messageId, cause)
     try {
@@ -170,7 +182,9 @@ export class AgentHost {
 
   async #rewind(session: Session, userMessageId: string): Promise<void> {
     if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
-    const turn = splitTurns(session.events).find(({ userMessage }) => userMessage.id === userMessageId)
+    const turn = splitTurns(session.events).find(
+      ({ userMessage }) => userMessage.id === userMessageId,
+    )
     // A message that never reached the session has nothing to take back: it failed before it was stored.
     if (!turn) return
     const { appName, userId, id: sessionId } = session

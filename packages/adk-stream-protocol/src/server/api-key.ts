@@ -1,16 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import type { Authenticate } from './authenticate.ts'
+import type { Authenticate, Principal } from './authenticate.ts'
 
 /**
- * Authenticates by the header `X-API-Key`. Takes the id of the principal for each key.
+ * Authenticates by the header `X-API-Key`. Takes the principal, or its id, for each key.
  *
  * @example apiKey({ [process.env.API_KEY]: 'inbox-bot' })
  */
-export function apiKey(principals: Readonly<Record<string, string>>): Authenticate {
-  const keys = Object.entries(principals).map(([key, id]) => ({ digest: digest(key), id }))
-  if (keys.some(({ id }) => id === '') || Object.hasOwn(principals, '')) {
+export function apiKey(principals: Readonly<Record<string, string | Principal>>): Authenticate {
+  const keys = Object.entries(principals).map(([key, given]) => ({
+    digest: digest(key),
+    principal: typeof given === 'string' ? { id: given } : given,
+  }))
+  if (keys.some(({ principal }) => principal.id === '') || Object.hasOwn(principals, '')) {
     throw new TypeError('apiKey needs a non-empty key and a non-empty principal id for each entry.')
   }
   return ({ headers }) => {
@@ -20,7 +23,7 @@ export function apiKey(principals: Readonly<Record<string, string>>): Authentica
     // Digests have one length, and every key is compared: the time taken tells nothing about a key.
     const found = keys.filter((key) => timingSafeEqual(key.digest, givenDigest))[0]
     if (!found) throw new ProtocolError('unauthenticated', { message: 'The API key is not valid.' })
-    return { id: found.id }
+    return found.principal
   }
 }
 

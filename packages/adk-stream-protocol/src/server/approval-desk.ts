@@ -1,15 +1,157 @@
-import type { FunctionResponse, Part } from '@google/genai'
+import { z } from 'zod'
 
-import { describeEnding } from '../adk/approval-answers.ts'
-import type { DecidedNote } from '../adk/event-notes.ts'
-import type { ToldTurn } from '../adk/stored-turns.ts'
-import { CONFIRMATION_CALL, tellStoredTurn } from '../adk/stored-turns.ts'
-import type { TranslationOptions } from '../adk/translate-event.ts'
-import type { Approval, ApprovalChat } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { Decider } from '../approvals/next-approval.ts'
-import type { RefusalCode } from '../approvals/refusal.ts'
+import type { Refusal, RefusalCode } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
+import type { Answers, DecisionAnswer } from '../protocol/read-answers.ts'
+import type { ChatKey } from '../turns/turns.ts'
+import { viewApproval } from './approval-view.ts'
+import type { Principal } from './authenticate.ts'
+import type { Backend, BackendOnDemand } from './backend.ts'
+import { readJson } from './chat-desk.ts'
+import type { Reply } from './exchange.ts'
+import { reply } from './exchange.ts'
+import type { BridgeLimits } from './options.ts'
+import type { Route, Visit } from './routes.ts'
+
+export interface ApprovalDeskOptions {
+  readonly backend: BackendOnDemand
+  readonly limits: BridgeLimits
+  /** Goes on with the turn of an approval, with nobody reading. */
+  readonly resume: (approval: Approval) => void
+}
+
+/** What can be done with approvals: from a chat, and from anywhere else, such as an inbox, a bot or a phone. */
+export class ApprovalDesk {
+  readonly #options: ApprovalDeskOptions
+
+  constructor(options: ApprovalDeskOptions) {
+    this.#options = options
+  }
+
+  readonly routes: readonly Route[] = [
+    { method: 'GET', path: '/approvals', handle: (visit) => this.#list(visit) },
+    { method: 'GET', path: '/approvals/:id', handle: (visit) => this.#show(visit) },
+    { method: 'POST', path: '/approvals/:id', handle: (visit) => this.#decide(visit) },
+  ]
+
+  /**
+   * Enters the decisions of a chat's client. Says which message goes on by them; refuses when none of them changes anything and
+   * there is nothing to catch up with.
+   */
+  async decideAll(
+    principal: Principal,
+    chat: ChatKey,
+    { decisions, outputs, messageId }: Answers,
+  ): Promise<{ readonly messageId: string; readonly seen: string | undefined }> {
+    const backend = await this.#options.backend.get()
+    const results = []
+    for (const decision of decisions)
+      results.push(await decideOne(backend, principal, { decision, chat }))
+    const known = results.find(
+      (result) => !isRefusal(result) || result.refused === 'already-decided',
+    )
+    const approval =
+      known && (await backend.ledger.get(decisions[results.indexOf(known)]?.approvalId ?? ''))
+    if (approval) {
+      // Others have still to decide; going on now would tell nothing.
+      if (approval.state.name === 'requested') throw new ProtocolError('approval-voted')
+      return { messageId: approval.messageId, seen: approval.id }
+    }
+    const refused = results.find(isRefusal)
+    if (refused && outputs.length === 0) throw toError(refused)
+    if (messageId === undefined) throw new ProtocolError('nothing-new')
+    return { messageId, seen: undefined }
+  }
+
+  async #list({ principal }: Visit): Promise<Reply> {
+    const { ledger } = await this.#options.backend.get()
+    const own = await ledger.list({ principalId: principal.id, states: ['requested'], limit: 100 })
+    const others = await ledger.list({ deciderOf: toDecider(principal), limit: 100 })
+    const all = new Map([...own, ...others].map((approval) => [approval.id, approval]))
+    return reply(200, {
+      approvals: [...all.values()].map((approval) => viewApproval(approval, principal)),
+    })
+  }
+
+  async #show({ principal, id }: Visit): Promise<Reply> {
+    const { ledger } = await this.#options.backend.get()
+    const approval = await ledger.get(id, toDecider(principal))
+    if (!approval) throw new ProtocolError('unknown-approval')
+    const history = []
+    for await (const { at, event } of ledger.audit({ approvalId: id }))
+      history.push({ at, ...event })
+    return reply(200, { approval: viewApproval(approval, principal), history })
+  }
+
+  async #decide({ principal, id, exchange }: Visit): Promise<Reply> {
+    const body = DecisionBody.safeParse(await readJson(exchange, this.#options.limits))
+    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { approved, reason, args } = body.data
+    const backend = await this.#options.backend.get()
+    const decision = {
+      approvalId: id,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(args !== undefined && { editedArgs: args }),
+    }
+    const decided = await decideOne(backend, principal, { decision })
+    if (isRefusal(decided)) throw toError(decided)
+    if (decided.state.name !== 'requested') this.#options.resume(decided)
+    return reply(200, { approval: viewApproval(decided, principal) })
+  }
+}
+
+const DecisionBody = z.strictObject({
+  approved: z.boolean(),
+  reason: z.string().max(2_000).optional(),
+  args: z.record(z.string(), z.unknown()).optional(),
+})
+
+const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
+
+async function decideOne(
+  { ledger, checkEdit }: Backend,
+  principal: Principal,
+  { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
+): Promise<Approval | Refusal> {
+  const by = toDecider(principal)
+  const { approvalId, approved, reason, editedArgs } = decision
+  const approval = await ledger.get(approvalId, by)
+  const isForeign =
+    chat &&
+    (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
+  if (!approval || isForeign) return { refused: 'unknown-approval' }
+  if (approved && editedArgs) await checkEdit(approval.toolName, editedArgs)
+  return ledger.decide(approvalId, {
+    by,
+    approved,
+    ...(reason !== undefined && { reason }),
+    ...(editedArgs !== undefined && approved && { editedArgs }),
+  })
+}
+
+function toDecider({ id, roles = [] }: Principal): Decider {
+  return { id, roles }
+}
+
+const ERRORS: Record<RefusalCode, ErrorCode> = {
+  'unknown-approval': 'unknown-approval',
+  'not-allowed': 'not-allowed',
+  'already-decided': 'approval-decided',
+  'already-voted': 'approval-voted',
+  expired: 'approval-expired',
+  cancelled: 'approval-cancelled',
+  'not-editable': 'not-editable',
+  'not-approved': 'approval-decided',
+  mismatch: 'approval-cancelled',
+  'too-many-pending': 'approval-cancelled',
+  'not-due': 'approval-decided',
+}
+
+function toError({ refused }: Refusal): ProtocolError {
+  return new ProtocolError(ERRORS[refused])
+}

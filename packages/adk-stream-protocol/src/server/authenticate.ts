@@ -2,6 +2,8 @@
 export interface Principal {
   /** Stable and unique, 1 to 256 characters. */
   readonly id: string
+  /** What the principal may do, for approvals that are decided by role. */
+  readonly roles?: readonly string[]
   /** Headers for the response, for example a cookie that keeps the principal. */
   readonly responseHeaders?: Readonly<Record<string, string>>
 }

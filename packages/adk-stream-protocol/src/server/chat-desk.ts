@@ -1,126 +1,74 @@
-import { randomUUID } from 'node:crypto'
-
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
-import type { StreamRequest } from '../protocol/stream-request.ts'
+import type { AnswersRequest } from '../protocol/stream-request.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
-import { runTurn } from '../turns/run-turn.ts'
-import type { Turn } from '../turns/turn.ts'
-import type { ChatKey } from '../turns/turns.ts'
-import { Turns } from '../turns/turns.ts'
-import type { AgentHost } from './agent-host.ts'
+import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ApprovalDesk } from './approval-desk.ts'
+import type { BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
-import type { BridgeLimits, BridgeOptions } from './options.ts'
-import { isSessionScoped } from './options.ts'
-import type { Route } from './routes.ts'
-import { traceTurn } from './trace-turn.ts'
+import type { BridgeLimits } from './options.ts'
+import type { Route, Visit } from './routes.ts'
+import type { TurnDesk } from './turn-desk.ts'
+
+export interface ChatDeskOptions {
+  readonly backend: BackendOnDemand
+  readonly turns: Turns
+  readonly turnDesk: TurnDesk
+  readonly approvalDesk: ApprovalDesk
+  readonly limits: BridgeLimits
+  readonly exposeState: (key: string) => boolean
+}
 
 /** What can be done with a chat over HTTP. */
 export class ChatDesk {
-  readonly #openHost: () => Promise<AgentHost>
-  #opened: Promise<AgentHost> | undefined
-  readonly #options: BridgeOptions
-  readonly #limits: BridgeLimits
-  readonly #turns: Turns
+  readonly #options: ChatDeskOptions
 
-  constructor(openHost: () => Promise<AgentHost>, options: BridgeOptions, limits: BridgeLimits) {
-    this.#openHost = openHost
+  constructor(options: ChatDeskOptions) {
     this.#options = options
-    this.#limits = limits
-    this.#turns = new Turns({
-      ...limits,
-      disconnectGraceMs: options.disconnectGraceMs ?? 0,
-      whileRunning: options.whileRunning ?? 'refuse',
-    })
   }
 
   readonly routes: readonly Route[] = [
-    {
-      method: 'POST',
-      path: '/stream',
-      access: 'principal',
-      handle: (...args) => this.#stream(...args),
-    },
-    {
-      method: 'GET',
-      path: '/stream/:chatId/stream',
-      access: 'principal',
-      handle: (chat) => this.#resume(chat),
-    },
-    {
-      method: 'GET',
-      path: '/chats/:chatId/messages',
-      access: 'principal',
-      handle: (chat) => this.#messages(chat),
-    },
-    {
-      method: 'POST',
-      path: '/chats/:chatId/stop',
-      access: 'principal',
-      handle: (chat) => this.#stop(chat),
-    },
-    {
-      method: 'DELETE',
-      path: '/chats/:chatId',
-      access: 'principal',
-      handle: (chat) => this.#delete(chat),
-    },
+    { method: 'POST', path: '/stream', handle: (visit) => this.#stream(visit) },
+    { method: 'GET', path: '/stream/:id/stream', handle: (visit) => this.#resume(visit) },
+    { method: 'GET', path: '/chats/:id/messages', handle: (visit) => this.#messages(visit) },
+    { method: 'POST', path: '/chats/:id/stop', handle: (visit) => this.#stop(visit) },
+    { method: 'DELETE', path: '/chats/:id', handle: (visit) => this.#delete(visit) },
   ]
 
-  /** Stops all turns and takes no new ones. */
-  async close(): Promise<void> {
-    await this.#turns.close()
+  async #stream(visit: Visit): Promise<Reply> {
+    const { limits, turnDesk } = this.#options
+    const request = readStreamRequest(await readJson(visit.exchange, limits), limits)
+    const chat = { principalId: visit.principal.id, chatId: request.chatId }
+    if (request.type === 'answers') return this.#answer(visit, chat, request)
+    const turn = await turnDesk.begin(chat, request)
+    return { type: 'turn', turn, from: 'start', headers: {} }
   }
 
-  async #stream({ principalId }: ChatKey, exchange: Exchange): Promise<Reply> {
-    requireJson(exchange.headers)
-    const body = parseJson(await exchange.readBody(this.#limits.maxBodyBytes))
-    const request = readStreamRequest(body, this.#limits)
-    const host = await this.#host()
-    if (request.replaces && !host.rewindable) throw new ProtocolError('not-rewindable')
-    const chat = { principalId, chatId: request.chatId }
-    const turn = await this.#turns.begin(chat, randomUUID(), (begun) =>
-      this.#run(chat, request, begun),
-    )
-    return { type: 'turn', turn, headers: {} }
+  async #answer(visit: Visit, chat: ChatKey, request: AnswersRequest): Promise<Reply> {
+    const { approvalDesk, turnDesk } = this.#options
+    const { messageId, seen } = await approvalDesk.decideAll(visit.principal, chat, request)
+    const { outputs } = request
+    const turn = await turnDesk.resume(chat, messageId, {
+      outputs,
+      ...(seen !== undefined && { seen }),
+    })
+    return { type: 'turn', turn, from: 'pause', headers: {} }
   }
 
-  async #run(chat: ChatKey, request: StreamRequest, turn: Turn): Promise<void> {
-    const { onChunk } = this.#options
-    const info = { ...chat, messageId: turn.messageId }
-    const marks = { messageId: turn.messageId, userMessageId: request.message.id ?? randomUUID() }
-    try {
-      const host = await this.#host()
-      await traceTurn(info, async () => {
-        const outcome = await runTurn(
-          turn,
-          host.run(chat, request, { marks, signal: turn.signal }),
-          {
-            exposeState: this.#exposeState,
-            onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-            onError: this.#reportError,
-          },
-        )
-        await host.settle(chat, outcome)
-        return outcome
-      })
-    } catch (error) {
-      // The answer is told; only the session could not be put in order, and the next turn tries again.
-      this.#reportError(error)
-    }
+  async #resume(visit: Visit): Promise<Reply> {
+    const turn = this.#options.turns.running(chatOf(visit))
+    return turn?.log.replayable ? { type: 'turn', turn, from: 'start', headers: {} } : reply(204)
   }
 
-  async #resume(chat: ChatKey): Promise<Reply> {
-    const turn = this.#turns.running(chat)
-    return turn?.log.replayable ? { type: 'turn', turn, headers: {} } : reply(204)
-  }
-
-  async #messages(chat: ChatKey): Promise<Reply> {
-    const running = this.#turns.running(chat)
-    const host = await this.#host()
-    const messages = await host.messages(chat, {
-      exposeState: this.#exposeState,
+  async #messages(visit: Visit): Promise<Reply> {
+    const { backend, turns, exposeState } = this.#options
+    const chat = chatOf(visit)
+    const running = turns.running(chat)
+    const opened = await backend.get()
+    const messages = await opened.host.messages(toApprovalChat(opened, chat), {
+      exposeState,
       unfinished: running?.messageId,
     })
     return reply(200, {
@@ -130,33 +78,33 @@ export class ChatDesk {
     })
   }
 
-  async #stop(chat: ChatKey): Promise<Reply> {
-    await this.#turns.stop(chat)
+  async #stop(visit: Visit): Promise<Reply> {
+    await this.#options.turns.stop(chatOf(visit))
     return reply(204)
   }
 
-  async #delete(chat: ChatKey): Promise<Reply> {
-    await this.#turns.stop(chat)
-    const host = await this.#host()
-    await host.delete(chat)
+  async #delete(visit: Visit): Promise<Reply> {
+    const { backend, turns } = this.#options
+    await turns.stop(chatOf(visit))
+    const opened = await backend.get()
+    const chat = toApprovalChat(opened, chatOf(visit))
+    await opened.ledger.deleteChat(chat, 'the chat was deleted')
+    await opened.host.delete(chat)
     return reply(204)
   }
+}
 
-  // A database that could not be opened is tried again by the next request.
-  async #host(): Promise<AgentHost> {
-    this.#opened ??= this.#openHost()
-    try {
-      return await this.#opened
-    } catch (error) {
-      this.#opened = undefined
-      throw error
-    }
-  }
+function chatOf({ principal, id }: Visit): ChatKey {
+  return { principalId: principal.id, chatId: id }
+}
 
-  readonly #exposeState = (key: string): boolean =>
-    (this.#options.exposeState ?? isSessionScoped)(key)
-
-  readonly #reportError = (error: unknown): void => this.#options.onError?.(error)
+/** The body of a request as JSON, within the limits. */
+export async function readJson(
+  exchange: Exchange,
+  { maxBodyBytes }: BridgeLimits,
+): Promise<unknown> {
+  requireJson(exchange.headers)
+  return parseJson(await exchange.readBody(maxBodyBytes))
 }
 
 // A form of a foreign page can post without a preflight, but not with this type.

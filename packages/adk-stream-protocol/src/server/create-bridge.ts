@@ -1,17 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
+import { ApprovalGate } from '../adk/approval-gate.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { Ledger } from '../approvals/ledger.ts'
+import { DEFAULT_DEADLINE_MS } from '../approvals/policy.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
+import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
+import { ApprovalDesk } from './approval-desk.ts'
+import type { Backend } from './backend.ts'
+import { BackendOnDemand } from './backend.ts'
 import { ChatDesk } from './chat-desk.ts'
+import { checkEditsOf } from './check-edit.ts'
 import { reply } from './exchange.ts'
 import { FrontDoor } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
-import type { BridgeOptions } from './options.ts'
-import { DEFAULT_LIMITS } from './options.ts'
+import { Housekeeper } from './housekeeper.ts'
+import type { BridgeLimits, BridgeOptions } from './options.ts'
+import { DEFAULT_LIMITS, isSessionScoped } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
+import { TurnDesk } from './turn-desk.ts'
 
 /** The bridge between an ADK agent and its clients, to be mounted on any HTTP host. */
 export interface Bridge extends AsyncDisposable {
@@ -32,9 +43,10 @@ export function createBridge(options: BridgeOptions): Bridge {
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const store = new StoreOnDemand(options.store)
-  const desk = new ChatDesk(() => openHost(options, store), options, limits)
+  const backend = new BackendOnDemand(() => openBackend(options, limits, store))
+  const desks = openDesks(options, limits, backend)
   const door = new FrontDoor({
-    routes: [...PUBLIC_ROUTES, ...desk.routes],
+    routes: [...PUBLIC_ROUTES, ...desks.routes],
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
@@ -43,7 +55,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     onError: (error) => options.onError?.(error),
   })
   const close = async (): Promise<void> => {
-    await desk.close()
+    await desks.close()
     await store.close()
   }
   return {
@@ -59,15 +71,10 @@ const PUBLIC_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/',
-    access: 'public',
+    public: true,
     handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
   },
-  {
-    method: 'GET',
-    path: '/health',
-    access: 'public',
-    handle: () => reply(200, { status: 'healthy' }),
-  },
+  { method: 'GET', path: '/health', public: true, handle: () => reply(200, { status: 'healthy' }) },
 ]
 
 function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
@@ -81,19 +88,70 @@ function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
   }
 }
 
-async function openHost(options: BridgeOptions, store: StoreOnDemand): Promise<AgentHost> {
-  const { agent, appName = 'adk-stream-protocol', sessionService } = options
+interface Desks {
+  readonly routes: readonly Route[]
+  readonly close: () => Promise<void>
+}
+
+function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: BackendOnDemand): Desks {
+  const onError = (error: unknown): void => options.onError?.(error)
+  const exposeState = options.exposeState ?? isSessionScoped
+  const turns = new Turns({
+    ...limits,
+    disconnectGraceMs: options.disconnectGraceMs ?? 0,
+    whileRunning: options.whileRunning ?? 'refuse',
+  })
+  const turnDesk = new TurnDesk(backend, turns, {
+    exposeState,
+    onError,
+    onChunk: options.onChunk,
+    whilePending: options.whilePending ?? 'keep',
+  })
+  const resume = ({ chat, messageId }: Approval): void => {
+    // Nobody waits for it; what goes wrong is tried again by the next sweep.
+    turnDesk.resume(chat, messageId, { outputs: [] }).catch(onError)
+  }
+  const approvalDesk = new ApprovalDesk({ backend, limits, resume })
+  const chatDesk = new ChatDesk({ backend, turns, turnDesk, approvalDesk, limits, exposeState })
+  const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, resume, onError })
+  return {
+    routes: [...chatDesk.routes, ...approvalDesk.routes],
+    close: async () => {
+      await housekeeper.close()
+      await turns.close()
+    },
+  }
+}
+
+async function openBackend(
+  options: BridgeOptions,
+  limits: BridgeLimits,
+  store: StoreOnDemand,
+): Promise<Backend> {
+  const { agent, appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
   const { plugins, artifactService, memoryService, credentialService } = options
-  return new AgentHost({
+  const onError = (error: unknown): void => options.onError?.(error)
+  const opened = await store.open()
+  const ledger = new Ledger({
+    store: opened.approvals,
+    appName,
+    leaseMs: limits.leaseMs,
+    quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
+    onError,
+  })
+  const deadlineMs = options.approvalDeadlineMs ?? DEFAULT_DEADLINE_MS
+  const gate = new ApprovalGate({ ledger, policy: approvals, deadlineMs, onError })
+  const host = new AgentHost({
     agent,
     appName,
-    sessions: sessionService ?? (await store.open()).sessions,
-    onError: (error) => options.onError?.(error),
+    sessions: sessionService ?? opened.sessions,
+    gate,
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),
     ...(credentialService && { credentialService }),
   })
+  return { host, ledger, checkEdit: checkEditsOf(agent), appName }
 }
 
 /** The store of the host, or one of our own that is opened when something needs it. */

@@ -21,6 +21,8 @@ export type Reply =
   | {
       readonly type: 'turn'
       readonly turn: Turn
+      /** Where the client reads from: it may have seen all before the last pause. */
+      readonly from: 'start' | 'pause'
       readonly headers: Readonly<Record<string, string>>
     }
 

@@ -36,12 +36,11 @@ export class FrontDoor {
       if (exchange.method === 'OPTIONS')
         return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
       const pathname = this.#strip(exchange.url.pathname)
-      const { route, chatId } = findRoute(this.#options.routes, exchange.method, pathname)
-      if (route.access === 'public') return withHeaders(route.handle(), headers)
+      const { route, id } = findRoute(this.#options.routes, exchange.method, pathname)
+      if (route.public) return withHeaders(route.handle(), headers)
       const principal = checkPrincipal(await this.#options.authenticate(exchange))
       Object.assign(headers, principal.responseHeaders)
-      const chat = { principalId: principal.id, chatId }
-      return withHeaders(await route.handle(chat, exchange), headers)
+      return withHeaders(await route.handle({ principal, id, exchange }), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }

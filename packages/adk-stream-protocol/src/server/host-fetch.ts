@@ -15,8 +15,7 @@ export async function answerFetch(
     headers: request.headers,
     readBody: (maxBytes) => readBody(request.body ?? [], maxBytes),
   })
-  if (answer.type === 'turn')
-    return streamToWeb(answer.turn, request, { keepAliveMs, headers: answer.headers })
+  if (answer.type === 'turn') return streamToWeb(answer.turn, request, { keepAliveMs, ...answer })
   const { status, body } = answer
   const headers = new Headers({ ...SECURITY_HEADERS, ...answer.headers })
   return body === undefined

@@ -14,7 +14,7 @@ export async function answerNode(
 ): Promise<void> {
   const answer = await door.respond(readExchange(request))
   if (answer.type === 'json') writeJson(response, answer)
-  else streamToNode(answer.turn, response, { keepAliveMs, headers: answer.headers })
+  else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
 }
 
 function readExchange(request: IncomingMessage): Exchange {

@@ -1,5 +1,6 @@
 import type { BaseSessionService, RunnerConfig } from '@google/adk'
 
+import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import type { MessageLimits } from '../protocol/stream-request.ts'
 import type { Store } from '../store/store.ts'
@@ -29,6 +30,14 @@ export interface BridgeOptions extends AgentServices {
   readonly disconnectGraceMs?: number
   /** What happens to a message that comes while the chat's answer is being written and read. Default `refuse`, with 409. */
   readonly whileRunning?: 'refuse' | 'queue'
+  /**
+   * Which tools need approval and on which terms, by tool or by function of the call, beside what the tools themselves require.
+   */
+  readonly approvals?: ApprovalPolicy
+  /** How long a person may take to decide where the policy does not say, in ms. Default 24 hours. */
+  readonly approvalDeadlineMs?: number
+  /** What happens to open approvals when the person writes something else. Default `keep`: they stay open. */
+  readonly whilePending?: 'keep' | 'cancel'
   /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */
   readonly exposeState?: (key: string) => boolean
   readonly limits?: Partial<BridgeLimits>
@@ -57,6 +66,14 @@ export interface BridgeLimits extends MessageLimits {
   readonly stallTimeoutMs: number
   /** How much of a running turn is kept for those who resume, in characters. Default 8 Mi. */
   readonly maxReplay: number
+  /** Approvals that may wait in one chat. Default 16. */
+  readonly maxPendingPerChat: number
+  /** Approvals that may wait in all chats of one principal. Default 100. */
+  readonly maxPendingPerPrincipal: number
+  /** How long a process that died keeps what it ran, in ms. Default 15,000. */
+  readonly leaseMs: number
+  /** How often deadlines and leases are looked at, in ms. Default 1,000. */
+  readonly sweepMs: number
   /** Silence after which a comment keeps a stream alive, in ms. Default 15,000. */
   readonly keepAliveMs: number
 }
@@ -86,6 +103,10 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   stallTimeoutMs: 30_000,
   maxReplay: 8 * MEBI,
   keepAliveMs: 15_000,
+  maxPendingPerChat: 16,
+  maxPendingPerPrincipal: 100,
+  leaseMs: 15_000,
+  sweepMs: 1_000,
 }
 
 /** A key of the session alone: not of the application, not of the user across chats, not of one run. */

@@ -8,6 +8,8 @@ export interface SseOptions {
   /** Headers beside those of the stream. */
   readonly headers: Readonly<Record<string, string>>
   readonly keepAliveMs: number
+  /** Where the client reads from. */
+  readonly from: 'start' | 'pause'
 }
 
 /** Sends a turn as the body of a node:http response. False when the turn is too long to be replayed. */
@@ -25,7 +27,7 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
     abandon: () => response.destroy(),
   }
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  const attachment = turn.attach(sink)
+  const attachment = turn.attach(sink, options.from)
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
     clearInterval(keepAlive)

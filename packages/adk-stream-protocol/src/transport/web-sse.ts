@@ -37,7 +37,7 @@ export function streamToWeb(turn: Turn, request: Request, options: SseOptions): 
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
         }, options.keepAliveMs)
-        attachment = turn.attach(sink)
+        attachment = turn.attach(sink, options.from)
       },
       pull: () => attachment?.drained(),
       cancel: leave,

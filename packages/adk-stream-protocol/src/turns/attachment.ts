@@ -52,9 +52,9 @@ export class Attachment {
       this.#fallBehind(this.#context.log.tip)
   }
 
-  /** Reads from the first chunk on. */
-  catchUp(): void {
-    this.#readFrom({ entry: 0, offset: 0 })
+  /** Reads from a place on. */
+  catchUp(from: Position): void {
+    this.#readFrom(from)
   }
 
   /** The sink can take more. */

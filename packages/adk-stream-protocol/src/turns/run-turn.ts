@@ -3,12 +3,15 @@ import type { Event } from '@google/adk'
 import { finishTranslation } from '../adk/finish-translation.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import { translateEvent } from '../adk/translate-event.ts'
+import type { Translation } from '../adk/translation.ts'
 import { beginTranslation } from '../adk/translation.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
 export interface RunTurnOptions extends TranslationOptions {
+  /** Where a turn goes on that was told before. Default: it begins. */
+  readonly from?: Translation
   /** Sees every chunk as it is told. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
@@ -35,7 +38,7 @@ export async function runTurn(
   options: RunTurnOptions,
 ): Promise<RunOutcome> {
   const telling = new TurnTelling(turn, options)
-  telling.append({ type: 'start', messageId: turn.messageId })
+  if (!options.from) telling.append({ type: 'start', messageId: turn.messageId })
   const abandonment = waitForAbandonment(turn.signal)
   try {
     await Promise.race([telling.follow(events), abandonment.promise])
@@ -50,7 +53,7 @@ export async function runTurn(
 class TurnTelling {
   readonly #turn: Turn
   readonly #options: RunTurnOptions
-  #state = beginTranslation()
+  #state: Translation
   #unstoredTexts: string[] = []
   #author = ''
   #invocationId = ''
@@ -59,6 +62,7 @@ class TurnTelling {
   constructor(turn: Turn, options: RunTurnOptions) {
     this.#turn = turn
     this.#options = options
+    this.#state = options.from ?? beginTranslation()
   }
 
   async follow(events: AsyncIterable<Event>): Promise<void> {

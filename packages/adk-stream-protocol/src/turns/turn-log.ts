@@ -22,6 +22,8 @@ export interface Position {
   readonly offset: number
 }
 
+const START: Position = { entry: 0, offset: 0 }
+
 /**
  * The append-only log of one turn. Every chunk is serialised once and goes to all readers that keep up; a reader that does not
  * catches up from the log, with deltas joined. Readers hold no queue of their own, so memory is the turn, once.
@@ -36,6 +38,7 @@ export class TurnLog {
   #state: 'open' | 'ended' = 'open'
   #replayable = true
   #awaited = true
+  #pause = START
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has gone. */
   onUnwatched: () => void = () => undefined
@@ -93,8 +96,13 @@ export class TurnLog {
     this.#wakeRoom()
   }
 
-  /** Reads the turn from its first chunk on. Refused for a turn too long to be replayed. */
-  attach(sink: Sink): Attachment | undefined {
+  /** Remembers this place: who answered what the turn waited for has seen all before it. */
+  markPause(): void {
+    this.#pause = this.tip
+  }
+
+  /** Reads the turn from its first chunk, or from its last pause on. Refused for a turn too long to be replayed. */
+  attach(sink: Sink, from: 'start' | 'pause' = 'start'): Attachment | undefined {
     this.#awaited = false
     if (!this.#replayable) return undefined
     const attachment = new Attachment(sink, {
@@ -108,7 +116,7 @@ export class TurnLog {
       onRoom: () => this.#wakeRoom(),
     })
     this.#attachments.add(attachment)
-    attachment.catchUp()
+    attachment.catchUp(from === 'start' ? START : this.#pause)
     return attachment
   }
 

@@ -1,3 +1,4 @@
+import { serialiseChunk } from '../protocol/chunk.ts'
 import type { Attachment, Sink } from './attachment.ts'
 import type { TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
@@ -33,9 +34,12 @@ export class Turn {
     return this.#abort.signal
   }
 
-  attach(sink: Sink): Attachment | undefined {
+  /** Reads the turn from its start, or for the client that answered it, from its last pause on. */
+  attach(sink: Sink, from: 'start' | 'pause' = 'start'): Attachment | undefined {
     clearTimeout(this.#grace)
-    return this.log.attach(sink)
+    // The client goes on with the message it has; the id says which one.
+    if (from === 'pause') sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
+    return this.log.attach(sink, from)
   }
 
   /** Stops the model and the tools; what was told so far stands. */

@@ -18,6 +18,16 @@ export interface ChatKey {
   readonly chatId: string
 }
 
+/** The work of a turn. */
+export interface TurnJob {
+  /** Waits for the turn before, whoever reads it: an answer to it is not a second message. */
+  readonly patient?: boolean
+  /** Puts into the log what was told before; done before anybody reads. */
+  readonly prepare?: (turn: Turn) => Promise<void>
+  /** Does the work and must not throw; the chat is taken until it resolves. */
+  readonly run: (turn: Turn) => Promise<void>
+}
+
 /** How long a new message waits for the readers of the running turn to turn out gone, before it counts as a second message. */
 const LEAVING_MS = 250
 
@@ -38,10 +48,10 @@ export class Turns {
     return turn?.log.ended ? undefined : turn
   }
 
-  /** Begins a turn when the chat is free for it. `run` does the work and must not throw; the chat is taken until it resolves. */
-  async begin(chat: ChatKey, messageId: string, run: (turn: Turn) => Promise<void>): Promise<Turn> {
+  /** Begins a turn when the chat is free for it. */
+  async begin(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
-    while (this.#running.has(key)) await this.#waitFor(key)
+    while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
     if (this.#closed) throw new ProtocolError('unavailable')
     const count = this.#perPrincipal.get(chat.principalId) ?? 0
     if (count >= this.#options.maxTurnsPerPrincipal) {
@@ -50,11 +60,19 @@ export class Turns {
     const turn = new Turn(messageId, this.#options)
     this.#running.set(key, turn)
     this.#perPrincipal.set(chat.principalId, count + 1)
-    void run(turn).finally(() => {
+    const release = (): void => {
       this.#running.delete(key)
       this.#release(chat.principalId)
       turn.settle()
-    })
+    }
+    try {
+      await job.prepare?.(turn)
+    } catch (thrown) {
+      turn.log.end()
+      release()
+      throw thrown
+    }
+    void job.run(turn).finally(release)
     return turn
   }
 
@@ -73,10 +91,10 @@ export class Turns {
     await Promise.all(turns.map((turn) => turn.settled))
   }
 
-  async #waitFor(key: string): Promise<void> {
+  async #waitFor(key: string, patient: boolean): Promise<void> {
     const turn = this.#running.get(key)
     if (!turn) return
-    if (turn.log.ended || turn.signal.aborted) return turn.settled
+    if (patient || turn.log.ended || turn.signal.aborted) return turn.settled
     // TU6: nobody reads the running answer any more and the person has moved on.
     if (turn.log.watched)
       await Promise.race([turn.settled, delay(LEAVING_MS, undefined, { ref: false })])

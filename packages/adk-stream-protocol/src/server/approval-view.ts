@@ -1,0 +1,31 @@
+import type { Approval } from '../approvals/approval.ts'
+import { currentStep } from '../approvals/next-approval.ts'
+import type { Principal } from './authenticate.ts'
+
+/** An approval as somebody may see it who may know of it. */
+export function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
+  const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
+  const { state, votes } = approval
+  const { hint, title, severity, icon, payload, chain } = terms
+  const own = chat.principalId === principal.id
+  return {
+    id,
+    state: state.name,
+    toolName,
+    args,
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...(severity !== undefined && { severity }),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+    requestedAt,
+    deadline,
+    approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
+    step: currentStep(approval) ?? chain.length,
+    ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
+    ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
+    // Where the call was made is for the chat's owner alone; another approver knows what is asked, not the conversation.
+    ...(own && { chatId: chat.chatId, messageId, toolCallId }),
+    own,
+  }
+}

@@ -1,0 +1,45 @@
+import type { ApprovalChat } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { AgentHost } from './agent-host.ts'
+import type { CheckEdit } from './check-edit.ts'
+
+/** What stands behind the desks: the agent with its sessions, and the ledger. */
+export interface Backend {
+  readonly host: AgentHost
+  readonly ledger: Ledger
+  readonly checkEdit: CheckEdit
+  readonly appName: string
+}
+
+/** A backend that is opened when something needs it; one that could not be opened is tried again by the next request. */
+export class BackendOnDemand {
+  readonly #open: () => Promise<Backend>
+  #opened: Promise<Backend> | undefined
+
+  constructor(open: () => Promise<Backend>) {
+    this.#open = open
+  }
+
+  async get(): Promise<Backend> {
+    this.#opened ??= this.#open()
+    try {
+      return await this.#opened
+    } catch (error) {
+      this.#opened = undefined
+      throw error
+    }
+  }
+
+  /** The backend if something has needed it so far. */
+  async peek(): Promise<Backend | undefined> {
+    return this.#opened && this.get()
+  }
+}
+
+/** A chat as the ledger and ADK name it. */
+export function toApprovalChat(
+  { appName }: Backend,
+  { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
+): ApprovalChat {
+  return { appName, principalId, chatId }
+}

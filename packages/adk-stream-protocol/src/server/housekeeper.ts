@@ -1,0 +1,48 @@
+import type { Approval } from '../approvals/approval.ts'
+import type { BackendOnDemand } from './backend.ts'
+
+export interface HousekeeperOptions {
+  readonly backend: BackendOnDemand
+  readonly intervalMs: number
+  /** Goes on with the turn of an approval that ended, or that was given and not followed. */
+  readonly resume: (approval: Approval) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** Does at intervals what no request asks for: expires, recovers after crashes, follows decisions that nobody followed. */
+export class Housekeeper {
+  readonly #options: HousekeeperOptions
+  readonly #timer: NodeJS.Timeout
+  #sweep: Promise<void> | undefined
+
+  constructor(options: HousekeeperOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#begin(), options.intervalMs)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#sweep
+  }
+
+  #begin(): void {
+    // A sweep that takes longer than the interval is not joined by another.
+    this.#sweep ??= this.#tidy().finally(() => {
+      this.#sweep = undefined
+    })
+  }
+
+  async #tidy(): Promise<void> {
+    const { backend, resume, onError } = this.#options
+    try {
+      const { ledger } = await backend.get()
+      await ledger.beat()
+      const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
+      const given = await ledger.list({ states: ['approved'], limit: 100 })
+      for (const approval of [...ended, ...given]) resume(approval)
+    } catch (error) {
+      onError(error)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Event } from '@google/adk'
+
+import { toReplay } from '../adk/replay-chunks.ts'
+import type { ToldTurn } from '../adk/stored-turns.ts'
+import { closeAtPause, findPause, tellStoredTurn } from '../adk/stored-turns.ts'
+import type { TranslationOptions } from '../adk/translate-event.ts'
+import type { ApprovalChat } from '../approvals/approval.ts'
+import type { Chunk } from '../protocol/chunk.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { MessageRequest } from '../protocol/stream-request.ts'
+import type { RunTurnOptions } from '../turns/run-turn.ts'
+import { runTurn } from '../turns/run-turn.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { ChatKey, Turns } from '../turns/turns.ts'
+import { collectAnswers, isDecided } from './answer-turn.ts'
+import type { Backend, BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import { afterCancelling, cancelPending } from './cancel-open.ts'
+import { holdChat } from './hold-chat.ts'
+import type { TurnInfo } from './options.ts'
+import { traceTurn } from './trace-turn.ts'
+
+export interface TurnDeskOptions extends TranslationOptions {
+  readonly whilePending: 'keep' | 'cancel'
+  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
+  readonly onError: (error: unknown) => void
+}
+
+export interface TurnAnswers {
+  /** What ran on the client. Decisions are in the ledger. */
+  readonly outputs: readonly OutputAnswer[]
+  /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
+  readonly seen?: string
+}
+
+/** Begins turns, and goes on with those that were answered. */
+export class TurnDesk {
+  readonly #backend: BackendOnDemand
+  readonly #turns: Turns
+  readonly #options: TurnDeskOptions
+
+  constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
+    this.#backend = backend
+    this.#turns = turns
+    this.#options = options
+  }
+
+  /** Answers a new message. */
+  async begin(chat: ChatKey, request: MessageRequest): Promise<Turn> {
+    const backend = await this.#backend.get()
+    if (request.replaces && !backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    const key = toApprovalChat(backend, chat)
+    const userMessageId = request.message.id ?? randomUUID()
+    const cancels = request.replaces || this.#options.whilePending === 'cancel'
+    return this.#turns.begin(chat, randomUUID(), {
+      run: async (turn) => {
+        const { messageId, signal } = turn
+        const events = backend.host.run(key, request, { messageId, userMessageId, signal })
+        const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
+        await this.#run(backend, turn, { chat, events: all })
+      },
+    })
+  }
+
+  /** Goes on with a turn as far as its answers reach. */
+  async resume(chat: ChatKey, messageId: string, answers: TurnAnswers): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    let told: ToldTurn | undefined
+    const release = { now: async (): Promise<void> => undefined }
+    return this.#turns.begin(chat, messageId, {
+      patient: true,
+      prepare: async (turn) => {
+        release.now = await holdChat(backend.ledger, key)
+        try {
+          told = await this.#tell(backend, key, messageId)
+          if (!told) throw new ProtocolError('nothing-new')
+          await prefill(turn, told, { backend, key, seen: answers.seen })
+        } catch (thrown) {
+          await release.now()
+          throw thrown
+        }
+      },
+      run: async (turn) => {
+        const events = this.#follow(backend, turn, { key, outputs: answers.outputs })
+        await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
+        await release.now()
+      },
+    })
+  }
+
+  /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
+  async *#follow(
+    backend: Backend,
+    { messageId, signal }: Turn,
+    { key, outputs }: { key: ApprovalChat; outputs: readonly OutputAnswer[] },
+  ): AsyncGenerator<Event> {
+    const given = new Set<string>()
+    for (;;) {
+      const told = await this.#tell(backend, key, messageId)
+      const { ledger } = backend
+      const content = told && (await collectAnswers(told.state, { ledger, chat: key, outputs }))
+      const ids = content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
+      // What was given once and is still open is not settled by giving it again.
+      if (!content || signal.aborted || ids.every((id) => given.has(id))) return
+      for (const id of ids) given.add(id)
+      yield* backend.host.resume(key, messageId, { content, signal })
+    }
+  }
+
+  async #run(
+    backend: Backend,
+    turn: Turn,
+    {
+      chat,
+      events,
+      from,
+    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<RunTurnOptions, 'from'>,
+  ): Promise<void> {
+    const { onChunk, onError, exposeState } = this.#options
+    const info = { ...chat, messageId: turn.messageId }
+    try {
+      await traceTurn(info, async () => {
+        const outcome = await runTurn(turn, events, {
+          exposeState,
+          onError,
+          onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
+          ...(from && { from }),
+        })
+        await backend.host.settle(toApprovalChat(backend, chat), outcome)
+        return outcome
+      })
+    } catch (error) {
+      // The answer is told; only the session could not be put in order, and the next turn tries again.
+      onError(error)
+    }
+  }
+
+  async #tell(
+    { host }: Backend,
+    key: ApprovalChat,
+    messageId: string,
+  ): Promise<ToldTurn | undefined> {
+    const stored = await host.turn(key, messageId)
+    return stored && closeAtPause(tellStoredTurn(stored, this.#options))
+  }
+}
+
+/** Puts into the log what was told before, and marks where the client that answers goes on. */
+async function prefill(
+  turn: Turn,
+  { chunks, pauses, state }: ToldTurn,
+  { backend, key, seen }: { backend: Backend; key: ApprovalChat; seen: string | undefined },
+): Promise<void> {
+  const decided = new Set<string>()
+  for (const [toolCallId, call] of state.calls) {
+    const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
+    if (approval && isDecided(approval)) decided.add(toolCallId)
+  }
+  const pause = findPause({ chunks, pauses }, seen)
+  const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
+  turn.log.append({ type: 'start', messageId: turn.messageId })
+  for (const chunk of before) turn.log.append(chunk)
+  turn.log.markPause()
+  for (const chunk of chunks.slice(pause)) turn.log.append(chunk)
+}

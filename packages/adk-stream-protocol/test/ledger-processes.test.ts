@@ -1,0 +1,193 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import Database from 'libsql'
+import { expect, test } from 'vitest'
+import type { Approval } from '../src/approvals/approval.ts'
+import { Ledger } from '../src/approvals/ledger.ts'
+import { isRefusal } from '../src/approvals/refusal.ts'
+import { openDatabase } from '../src/store/sqlite/open-database.ts'
+import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
+import { chat, collect, hanako, requestOf, taken } from './ledger/fixture.ts'
+import { bundleChildren, type Children } from './ledger/children.ts'
+
+const TIMEOUT_MS = 120_000
+
+function callOf(id: string) {
+  return { chat, toolCallId: `call of ${id}`, toolName: 'process_payment', args: { amount: 50 } }
+}
+
+async function openLedger(
+  path: string,
+  leaseMs = 0,
+): Promise<AsyncDisposable & { ledger: Ledger }> {
+  const connection = await openDatabase(path)
+  const store = new SqliteApprovalStore(connection)
+  const quota = { perChat: 1_000, perPrincipal: 1_000 }
+  return {
+    ledger: new Ledger({ store, appName: chat.appName, leaseMs, quota }),
+    [Symbol.asyncDispose]: async () => connection.close(),
+  }
+}
+
+test('[LG32] of fifty decisions at once, through two connections, one is accepted and the rest are told how it ended', async () => {
+  await using children = await bundleChildren()
+  await using one = await openLedger(children.path('s.db'))
+  await using two = await openLedger(children.path('s.db'))
+  for (let round = 0; round < 20; round += 1) {
+    const id = `approval-${round}`
+    taken(await one.ledger.request({ ...requestOf(callOf(id)), id }))
+    const results = await Promise.all(
+      Array.from({ length: 50 }, (_, number) =>
+        (number % 2 ? one : two).ledger.decide(id, {
+          by: hanako,
+          approved: number % 3 !== round % 3,
+        }),
+      ),
+    )
+    const accepted = results.filter((result) => !isRefusal(result))
+    expect(accepted).toHaveLength(1)
+    const end = (await two.ledger.get(id))?.state
+    expect(accepted.map(({ state }) => state)).toEqual([end])
+    const refused = results.filter(isRefusal)
+    expect(refused).toEqual(refused.map(() => ({ refused: 'already-decided', state: end })))
+  }
+})
+
+test(
+  '[LG32] two processes that decide and claim the same hundred approvals at once get each one once',
+  async () => {
+    await using children = await bundleChildren()
+    const path = children.path('s.db')
+    await using parent = await openLedger(path, 60_000)
+    const ids = Array.from({ length: 100 }, (_, number) => `approval-${number}`)
+    for (const id of ids) taken(await parent.ledger.request({ ...requestOf(callOf(id)), id }))
+    await using one = children.start(['race', path, ...ids])
+    await using two = children.start(['race', path, ...ids])
+    await Promise.all([one.ready(), two.ready()])
+    one.go()
+    two.go()
+    expect([await one.ended, await two.ended]).toEqual([0, 0])
+    const told = [one, two].map(({ lines }) =>
+      lines.slice(1).map((line) => JSON.parse(line) as [id: string, ...results: string[]]),
+    )
+    for (const id of ids) {
+      const results = told.map((list) => list.find(([own]) => own === id)?.slice(1) ?? [])
+      expect(results.filter(([approved]) => approved === 'approved')).toHaveLength(1)
+      expect(results.filter(([approved]) => approved === 'already-decided')).toHaveLength(1)
+      expect(results.map(([, denied]) => denied)).toEqual(['already-decided', 'already-decided'])
+      expect(results.filter(([, , claimed]) => claimed === 'executing')).toHaveLength(1)
+      expect(results.filter(([, , claimed]) => claimed === 'already-decided')).toHaveLength(1)
+      const audit = await collect(parent.ledger.audit({ approvalId: id }))
+      expect(audit.map(({ event }) => event.type)).toEqual(['requested', 'approved', 'started'])
+    }
+  },
+  TIMEOUT_MS,
+)
+
+/** Where a process dies, what it leaves, and whether its tool had run. */
+const deaths = [
+  ['before request', 'nothing', 0],
+  ['in request', 'nothing', 0],
+  ['after request', 'requested', 0],
+  ['before decide', 'requested', 0],
+  ['in decide', 'requested', 0],
+  ['after decide', 'approved', 0],
+  ['before claim', 'approved', 0],
+  ['in claim', 'approved', 0],
+  ['after claim', 'executing', 0],
+  ['before the tool', 'executing', 0],
+  ['after the tool', 'executing', 1],
+  ['before succeed', 'executing', 1],
+  ['in succeed', 'executing', 1],
+  ['after succeed', 'succeeded', 1],
+] as const
+
+const LANES = 2
+const ROUNDS = 4
+
+test.each([
+  ['unknown', false],
+  ['approved', true],
+] as const)(
+  '[LG33] a process killed at any step loses nothing and repeats nothing; what ran becomes %s (idempotent: %s)',
+  async (lost, idempotent) => {
+    await using children = await bundleChildren()
+    const lanes = Array.from({ length: LANES }, (_, lane) =>
+      runLane(children, lane, { lost, idempotent }),
+    )
+    const kills = (await Promise.all(lanes)).reduce((sum, count) => sum + count, 0)
+    expect(kills).toBe(deaths.length * ROUNDS)
+  },
+  TIMEOUT_MS,
+)
+
+interface Kind {
+  readonly lost: 'unknown' | 'approved'
+  readonly idempotent: boolean
+}
+
+/** Every lane has its own database and every other round: one process at a time, each dying in its second life. */
+async function runLane(children: Children, lane: number, kind: Kind): Promise<number> {
+  const path = children.path(`${lane}.db`)
+  const effects = children.path(`${lane}.effects`)
+  await writeFile(effects, '')
+  await using survivor = await openLedger(path)
+  let kills = 0
+  for (let round = lane; round < ROUNDS; round += LANES) {
+    for (const [point, left, ran] of deaths) {
+      const id = `${point} ${round}`
+      const env = { DIE_AT: point, EFFECTS: effects, IDEMPOTENT: String(kind.idempotent) }
+      await using child = children.start(['live', path, id], env)
+      expect(await child.ended).toBe('SIGKILL')
+      kills += 1
+      const found = await survivor.ledger.get(id)
+      expect([point, found?.state.name ?? 'nothing']).toEqual([point, left])
+      expect([point, await countEffects(effects, id)]).toEqual([point, ran])
+      expectAcknowledged(child.lines, found)
+      await goOn(survivor.ledger, id, { ...kind, effects })
+    }
+  }
+  expect(new Database(path).pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  return kills
+}
+
+/** What was acknowledged before the death is stored. */
+function expectAcknowledged(lines: readonly string[], found: Approval | undefined): void {
+  const told = lines.map((line) => line.split(' ')[0])
+  const order = ['asked', 'decided', 'claimed', 'succeeded']
+  const stored = ['requested', 'approved', 'executing', 'succeeded']
+  const reached = stored.indexOf(found?.state.name ?? '')
+  for (const word of told) expect(order.indexOf(word ?? '')).toBeLessThanOrEqual(reached)
+}
+
+/** Does what a process does that comes after, and looks at how it ends. */
+async function goOn(ledger: Ledger, id: string, kind: Kind & { effects: string }): Promise<void> {
+  const before = await ledger.get(id)
+  const hadRun = await countEffects(kind.effects, id)
+  await ledger.recover()
+  const found = await ledger.get(id)
+  if (before?.state.name === 'executing') expect(found?.state.name).toBe(kind.lost)
+  const request = {
+    ...requestOf(callOf(id)),
+    id,
+    terms: { ...requestOf().terms, idempotent: kind.idempotent },
+  }
+  if (!found) taken(await ledger.request(request))
+  if (!found || found.state.name === 'requested')
+    taken(await ledger.decide(id, { by: hanako, approved: true }))
+  const claimed = await ledger.claim(id, callOf(id))
+  const isOver = found?.state.name === 'unknown' || found?.state.name === 'succeeded'
+  expect(isRefusal(claimed)).toBe(isOver)
+  if (!isRefusal(claimed)) taken(await ledger.succeed(id, { ok: true }))
+  const runs = hadRun + (isRefusal(claimed) ? 0 : 1)
+  const isRetry = before?.state.name === 'executing' && kind.idempotent
+  expect(runs).toBeLessThanOrEqual(isRetry ? 2 : 1)
+  const end = await ledger.get(id)
+  expect(end?.state.name).toBe(found?.state.name === 'unknown' ? 'unknown' : 'succeeded')
+  const audit = await collect(ledger.audit({ approvalId: id }))
+  expect(audit.map(({ version }) => version)).toEqual(audit.map((_, index) => index))
+  expect(audit.at(-1)?.version).toBe(end?.version)
+}
+
+async function countEffects(file: string, id: string): Promise<number> {
+  return (await readFile(file, 'utf8')).split('\n').filter((line) => line === id).length
+}
