@@ -1,0 +1,252 @@
+import Database from 'libsql'
+import { expect, test } from 'vitest'
+import type { Approval } from '../src/approvals/approval.ts'
+import { Ledger, type LedgerOptions } from '../src/approvals/ledger.ts'
+import { MemoryApprovalStore } from '../src/approvals/memory-approval-store.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
+import {
+  chat,
+  collect,
+  hanako,
+  manager,
+  managerStep,
+  NOON,
+  requestOf,
+  stranger,
+  taken,
+  termsOf,
+} from './ledger/fixture.ts'
+import { temporaryFolder } from './store-fixture.ts'
+
+function openLedger(options: Partial<LedgerOptions> = {}) {
+  const clock = { now: NOON }
+  const store = new MemoryApprovalStore(() => clock.now)
+  return {
+    clock,
+    store,
+    ledger: new Ledger({ store, appName: 'demo', worker: 'w-1', leaseMs: 100, ...options }),
+  }
+}
+
+const yes = { by: hanako, approved: true }
+
+test('[LG4] a late decision is refused, and the approval is expired for everyone', async () => {
+  const { clock, ledger } = openLedger()
+  const changes: string[] = []
+  ledger.onChange(({ state }) => changes.push(state.name))
+  taken(await ledger.request(requestOf()))
+  clock.now += 60_000
+  expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'expired' })
+  expect((await ledger.get('approval-1'))?.state).toEqual({ name: 'expired', at: clock.now })
+  expect(changes).toEqual(['requested', 'expired'])
+  expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'expired' })
+})
+
+test('[LG5] the sweep expires what is due, and tells it', async () => {
+  const { clock, ledger } = openLedger()
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.request(requestOf({ id: 'b', toolCallId: 'b', deadlineMs: 90_000 })))
+  expect(await ledger.expireDue()).toEqual([])
+  clock.now += 60_000
+  expect((await ledger.expireDue()).map(({ id }) => id)).toEqual(['approval-1'])
+  expect((await ledger.pendingOf(chat)).map(({ id }) => id)).toEqual(['b'])
+})
+
+test('[LG12] a claim is refused for another chat, call, tool or other arguments', async () => {
+  const { ledger } = openLedger()
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.decide('approval-1', yes))
+  for (const change of [
+    { chat: { ...chat, chatId: 'other' } },
+    { toolCallId: 'call-2' },
+    { toolName: 'get_weather' },
+    { args: { amount: 51, recipient: '花子' } },
+  ])
+    expect(await ledger.claim('approval-1', { ...requestOf(), ...change })).toEqual({
+      refused: 'mismatch',
+    })
+  expect(taken(await ledger.claim('approval-1', requestOf())).state.name).toBe('executing')
+})
+
+test('[LG14] a worker that gives no sign loses what it runs', async () => {
+  const { clock, store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.decide('approval-1', yes))
+  taken(await ledger.claim('approval-1', requestOf()))
+  clock.now += 99
+  await ledger.beat()
+  clock.now += 99
+  expect(await other.recover()).toEqual([])
+  clock.now += 1
+  expect((await other.recover()).map(({ state }) => state.name)).toEqual(['unknown'])
+  expect(await ledger.succeed('approval-1', 1)).toEqual({
+    refused: 'already-decided',
+    state: { name: 'unknown', at: clock.now },
+  })
+})
+
+test('[LG18] the audit record says who, when, what was shown, decided, run, and how it ended', async () => {
+  const { clock, ledger } = openLedger()
+  const { terms, messageId, toolCallId, toolName, args } = requestOf()
+  const { digest, deadline } = taken(await ledger.request(requestOf()))
+  clock.now += 1
+  taken(await ledger.decide('approval-1', { ...yes, reason: '急ぎ', editedArgs: { amount: 40 } }))
+  clock.now += 1
+  taken(await ledger.claim('approval-1', requestOf()))
+  clock.now += 1
+  taken(await ledger.succeed('approval-1', { balance: 960 }))
+  const shown = { messageId, toolCallId, toolName, args, digest, terms, deadline }
+  const events = [
+    { type: 'requested', ...shown },
+    { type: 'approved', by: 'hanako', step: 0, reason: '急ぎ', editedArgs: { amount: 40 } },
+    { type: 'started', worker: 'w-1', args: { amount: 40 } },
+    { type: 'succeeded', output: { balance: 960 } },
+  ]
+  const expected = events.map((event, index) => ({
+    seq: index + 1,
+    approvalId: 'approval-1',
+    chat,
+    version: index,
+    at: NOON + index,
+    event,
+  }))
+  expect(await collect(ledger.audit())).toEqual(expected)
+  const lines = await collect(ledger.exportAudit({ chat }))
+  expect(lines.every((line) => line.indexOf('\n') === line.length - 1)).toBe(true)
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected)
+})
+
+test('[LG19] a call asked again has one approval; with other arguments it is refused', async () => {
+  const { ledger } = openLedger()
+  const first = taken(await ledger.request(requestOf()))
+  expect(await ledger.request(requestOf({ id: 'second' }))).toEqual(first)
+  expect(await ledger.request(requestOf({ args: { amount: 1 } }))).toEqual({ refused: 'mismatch' })
+  expect(await ledger.request(requestOf({ toolCallId: 'other' }))).toEqual({ refused: 'mismatch' })
+  expect(await ledger.findByCall(chat, 'call-1')).toEqual(first)
+})
+
+test('[LG19] ids are random where none is given', async () => {
+  const { ledger } = openLedger()
+  const { id: _id, ...request } = requestOf()
+  expect(taken(await ledger.request(request)).id).toMatch(/^[0-9a-f-]{36}$/)
+})
+
+test('[LG22] a thousand requests leave as many waiting as the quota allows', async () => {
+  const { ledger } = openLedger()
+  const requests = Array.from({ length: 1_000 }, (_, number) =>
+    ledger.request(requestOf({ id: `a-${number}`, toolCallId: `c-${number}` })),
+  )
+  const refused = (await Promise.all(requests)).filter((result) => 'refused' in result)
+  expect(refused).toEqual(Array.from({ length: 984 }, () => ({ refused: 'too-many-pending' })))
+  expect(await ledger.pendingOf(chat)).toHaveLength(16)
+})
+
+test('[LG31] the audit record in SQLite cannot be changed or shortened', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await using store = await openSqliteStore({ path })
+  const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
+  taken(await ledger.request(requestOf()))
+  const other = new Database(path)
+  expect(() => other.exec('DELETE FROM approval_audit')).toThrow('append-only')
+  expect(() => other.exec('UPDATE approval_audit SET at = 0')).toThrow('append-only')
+  other.close()
+  expect(await collect(ledger.audit())).toHaveLength(1)
+})
+
+test('[LG34] listeners hear every change until they leave, and cannot disturb it', async () => {
+  const errors: unknown[] = []
+  const { ledger } = openLedger({ onError: (error) => errors.push(error) })
+  const heard: Approval[] = []
+  ledger.onChange(() => {
+    throw new Error('a listener')
+  })
+  const leave = ledger.onChange((approval) => heard.push(approval))
+  const asked = taken(await ledger.request(requestOf()))
+  const approved = taken(await ledger.decide('approval-1', yes))
+  expect(await ledger.decide('approval-1', yes)).toMatchObject({ refused: 'already-decided' })
+  leave()
+  taken(await ledger.cancel('approval-1', 'gone'))
+  expect(heard).toEqual([asked, approved])
+  expect(errors).toHaveLength(3)
+})
+
+test('[LG35] approvals of another application do not exist here', async () => {
+  const { store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'other' })
+  taken(await ledger.request(requestOf()))
+  expect(await other.get('approval-1')).toBeUndefined()
+  expect(await other.decide('approval-1', yes)).toEqual({ refused: 'unknown-approval' })
+  expect(await other.claim('approval-1', requestOf())).toEqual({ refused: 'unknown-approval' })
+  expect(await other.cancel('approval-1', 'x')).toEqual({ refused: 'unknown-approval' })
+  expect(await other.list({ limit: 10 })).toEqual([])
+  expect(await collect(other.audit())).toEqual([])
+})
+
+test('[LG10] who may not know of an approval does not get it', async () => {
+  const { ledger } = openLedger()
+  const asked = taken(await ledger.request(requestOf({ terms: termsOf(managerStep) })))
+  expect(await ledger.get('approval-1', stranger)).toBeUndefined()
+  expect(await ledger.get('approval-1', hanako)).toEqual(asked)
+  expect(await ledger.get('approval-1', manager)).toEqual(asked)
+  expect(await ledger.get('unknown', manager)).toBeUndefined()
+})
+
+test('[LG36] deadlines in SQLite go by the clock of the database', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const before = Date.now()
+  const now = await store.approvals.now()
+  expect(Number.isInteger(now)).toBe(true)
+  expect(now).toBeGreaterThanOrEqual(before - 1)
+  expect(now).toBeLessThanOrEqual(Date.now() + 1)
+})
+
+test('[LG37] a tool that succeeded has succeeded, whatever it returned', async () => {
+  const cyclic: Record<string, unknown> = {}
+  cyclic['self'] = cyclic
+  const outputs: [unknown, unknown][] = [
+    [undefined, null],
+    [{ at: new Date(0), none: undefined }, { at: '1970-01-01T00:00:00.000Z' }],
+    [cyclic, { unrecorded: expect.any(String) as unknown }],
+    [{ big: 1n }, { unrecorded: expect.any(String) as unknown }],
+  ]
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
+  for (const [index, [output, recorded]] of outputs.entries()) {
+    const request = requestOf({ id: `a-${index}`, toolCallId: `c-${index}` })
+    taken(await ledger.request(request))
+    taken(await ledger.decide(`a-${index}`, yes))
+    taken(await ledger.claim(`a-${index}`, request))
+    taken(await ledger.succeed(`a-${index}`, output))
+    expect((await ledger.get(`a-${index}`))?.state).toMatchObject({
+      name: 'succeeded',
+      output: recorded,
+    })
+  }
+})
+
+test('[LG37] arguments that JSON cannot carry are refused before anything is stored', async () => {
+  const { ledger } = openLedger()
+  const invalid = expect.objectContaining({ name: 'ApprovalError', code: 'invalid' }) as unknown
+  await expect(ledger.request(requestOf({ args: { big: 1n } }))).rejects.toEqual(invalid)
+  taken(await ledger.request(requestOf()))
+  await expect(ledger.decide('approval-1', { ...yes, editedArgs: { big: 1n } })).rejects.toEqual(
+    invalid,
+  )
+  expect(await collect(ledger.audit())).toHaveLength(1)
+})
+
+test('[LG29] [LG30] a ledger locks chats as its worker, and cancels what a deleted chat left', async () => {
+  const { store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  expect([await ledger.lockChat(chat), await other.lockChat(chat)]).toEqual([true, false])
+  await ledger.unlockChat(chat)
+  expect(await other.lockChat(chat)).toBe(true)
+  taken(await ledger.request(requestOf()))
+  const heard: string[] = []
+  ledger.onChange(({ state }) => heard.push(state.name))
+  expect(await ledger.deleteChat(chat, 'the chat was deleted')).toHaveLength(1)
+  expect(heard).toEqual(['cancelled'])
+  expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'cancelled' })
+})
