@@ -8,7 +8,8 @@ import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.t
 import { NOON } from './ledger/fixture.ts'
 import { emptyTally, openMemory, property } from './ledger/programs.ts'
 import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
-import { type Backing, DEADLINE_MS, type MakeLedger } from './ledger/world.ts'
+import { DEADLINE_MS } from './ledger/plan.ts'
+import type { Backing, MakeLedger } from './ledger/world.ts'
 
 const RUNS_IN_MEMORY = 9_000
 const RUNS_ON_SQLITE = 1_500

@@ -30,9 +30,11 @@ test('[LG16] every part of a call counts', () => {
   expect(new Set(digests).size).toBe(digests.length)
 })
 
+function deep(levels: number): Call['args'] {
+  return JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as Call['args']
+}
+
 test('[LG16] hostile arguments are digested or refused, and harm nothing', () => {
-  const deep = (levels: number) =>
-    JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as Call['args']
   expect(digestCall({ ...call, args: deep(200) })).toHaveLength(43)
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
@@ -80,13 +82,14 @@ test('[LG17] no approval where the policy says so, or where neither it nor the t
   ).toBeUndefined()
 })
 
+const byAmount: ApprovalPolicy = ({ args }) =>
+  Number(args['amount']) >= 50 && {
+    severity: 'high',
+    deciders: { roles: ['manager'] },
+    approvers: 2,
+  }
+
 test('[LG17] a policy by name or by function decides from the arguments', async () => {
-  const byAmount: ApprovalPolicy = ({ args }) =>
-    Number(args['amount']) >= 50 && {
-      severity: 'high',
-      deciders: { roles: ['manager'] },
-      approvers: 2,
-    }
   expect(await resolvePolicy(byAmount, { ...asked, args: { amount: 49 } }, ungated)).toBeUndefined()
   expect(await resolvePolicy(byAmount, asked, ungated)).toEqual({
     severity: 'high',

@@ -96,8 +96,8 @@ const table: Record<ApprovalStateName, Record<string, string>> = {
   cancelled: every('cancelled'),
 }
 
-function every(answer: string): Record<string, string> {
-  return Object.fromEntries(Object.keys(commands).map((name) => [name, answer]))
+function every(word: string): Record<string, string> {
+  return Object.fromEntries(Object.keys(commands).map((name) => [name, word]))
 }
 
 function answer(approval: Approval, command: ApprovalCommand, now = NOON + 1_000): string {

@@ -46,7 +46,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     const { store } = subject
     const args = JSON.parse(
       '{"__proto__": {"a": 1}, "text": "\\u0000\\ud800 花子", "list": [1, null]}',
-    )
+    ) as Approval['args']
     const approval = askedFor({ args })
     await insert(store, approval)
     expect(await store.get(approval.id)).toEqual(approval)

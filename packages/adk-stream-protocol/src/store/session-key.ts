@@ -14,11 +14,16 @@ export function sessionKey({ appName, userId, sessionId }: CompositeSessionKey):
 
 /** Refuses what a text column would not give back unchanged, so that two names can never become one. */
 export function checkName(what: string, name: unknown): string {
-  if (typeof name === 'string' && !UNSTORABLE.test(name)) return name
+  if (typeof name === 'string' && isStorable(name)) return name
   throw new StoreError(
     'invalid',
     `\`${what}\` must be a string without NUL characters and lone surrogates.`,
   )
+}
+
+/** Tells whether a text column gives a name back unchanged. */
+export function isStorable(name: string): boolean {
+  return !UNSTORABLE.test(name)
 }
 
 const UNSTORABLE = /[\0\p{Surrogate}]/u

@@ -1,15 +1,8 @@
 import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
-import {
-  editedArgs,
-  type History,
-  type Person,
-  QUOTA,
-  rules,
-  shownArgs,
-  type World,
-} from './world.ts'
+import { editedArgs, type History, type Person, QUOTA, rules, shownArgs } from './plan.ts'
+import type { World } from './world.ts'
 
 /** What a history shows that must not be. */
 export class Violation extends Error {

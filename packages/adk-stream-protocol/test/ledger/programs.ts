@@ -2,16 +2,8 @@ import * as fc from 'fast-check'
 import { MemoryApprovalStore } from '../../src/approvals/memory-approval-store.ts'
 import { NOON } from './fixture.ts'
 import { checkHistory, type Tally } from './check-history.ts'
-import {
-  type Action,
-  type Backing,
-  type CallPlan,
-  type MakeLedger,
-  type Person,
-  type Program,
-  type rules,
-  World,
-} from './world.ts'
+import type { Action, CallPlan, Person, Program, rules } from './plan.ts'
+import { type Backing, type MakeLedger, World } from './world.ts'
 
 const CALLS = 4
 

@@ -1,98 +1,26 @@
 import type { Scheduler } from 'fast-check'
-import type { Approval, ApprovalStep } from '../../src/approvals/approval.ts'
+import type { Approval } from '../../src/approvals/approval.ts'
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
-import { type Call } from '../../src/approvals/digest.ts'
-import { Ledger, type LedgerOptions } from '../../src/approvals/ledger.ts'
+import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
+import type { Call } from '../../src/approvals/digest.ts'
+import type { Ledger, LedgerOptions } from '../../src/approvals/ledger.ts'
 import { argsToRun, type Decider } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
-import type { Transition } from '../../src/approvals/next-approval.ts'
 import {
-  executive,
-  executiveStep,
-  hanako,
-  manager,
-  managerStep,
-  otherManager,
-  ownerStep,
-  stranger,
-} from './fixture.ts'
-
-/** One thing that happens on an instance, or to the world. */
-export type Action =
-  | { readonly act: 'request'; readonly call: number }
-  | {
-      readonly act: 'decide'
-      readonly call: number
-      /** By name, or the n-th of those who are asked. */
-      readonly who: Person | number
-      readonly approved: boolean
-      readonly edited: boolean
-    }
-  | { readonly act: 'run'; readonly call: number; readonly as: number; readonly fails: boolean }
-  | { readonly act: 'cancel'; readonly call: number }
-  | { readonly act: 'expire' | 'recover' | 'beat' }
-  | { readonly act: 'rewrite'; readonly call: number }
-  | { readonly act: 'wait'; readonly ms: number }
-  /** Others come first, so many times. */
-  | { readonly act: 'pause'; readonly turns: number }
-  | { readonly act: 'crash'; readonly instance: number }
-
-export interface Program {
-  readonly plans: readonly CallPlan[]
-  readonly opening: readonly Action[]
-  readonly lanes: readonly (readonly Action[])[]
-  readonly chaos: readonly Action[]
-}
-
-export const people = { hanako, manager, otherManager, executive, stranger }
-export type Person = keyof typeof people
-
-/** The rules that a call is asked under. Who may decide is said here a second time, for the checker, in plain sight. */
-export const rules = {
-  owner: { chain: [ownerStep], deciders: [['hanako']] },
-  'two managers': {
-    chain: [{ ...managerStep, count: 2 }],
-    deciders: [
-      ['manager', 'otherManager'],
-      ['manager', 'otherManager'],
-    ],
-  },
-  'manager, then executive': {
-    chain: [managerStep, executiveStep],
-    deciders: [['manager', 'otherManager'], ['executive']],
-  },
-} as const satisfies Record<
-  string,
-  { chain: readonly ApprovalStep[]; deciders: readonly (readonly Person[])[] }
->
-
-export interface CallPlan {
-  readonly rule: keyof typeof rules
-  readonly chat: number
-  readonly idempotent: boolean
-}
-
-export const QUOTA = { perChat: 2, perPrincipal: 3 }
-export const DEADLINE_MS = 100
-export const LEASE_MS = 40
-
-/** What happened, as an observer without an interest in the ledger saw it. */
-export interface History {
-  /** What the store took, in order, with the store's clock at that moment. */
-  readonly commits: { readonly at: number; readonly approval: Approval }[]
-  readonly pendings: { readonly ofChat: number; readonly ofPrincipal: number }[]
-  readonly requests: { readonly call: number; readonly result: Approval | Refusal }[]
-  readonly decisions: {
-    readonly call: number
-    readonly who: Person
-    readonly approved: boolean
-    readonly edited: boolean
-    readonly answeredAt: number
-    readonly result: Approval | Refusal
-  }[]
-  /** Tools that started: which call, with which arguments, by whose approval. */
-  readonly starts: { readonly call: number; readonly args: unknown; readonly approvalId: string }[]
-}
+  type Action,
+  type CallPlan,
+  DEADLINE_MS,
+  editedArgs,
+  type History,
+  LEASE_MS,
+  people,
+  type Person,
+  type Program,
+  QUOTA,
+  rules,
+  shownArgs,
+} from './plan.ts'
+import { Life, watchStore } from './watched-store.ts'
 
 export interface Backing {
   readonly stores: readonly ApprovalStore[]
@@ -143,6 +71,11 @@ export class World {
     await this.#scheduler.waitFor(this.#rest())
   }
 
+  /** A point where everyone else may come first. */
+  async pass(what: string): Promise<void> {
+    await this.#scheduler.schedule(Promise.resolve(), what)
+  }
+
   /** The arguments as the conversation has them now; they may change behind the ledger's back. */
   callOf(index: number): Call {
     const { chat = 0 } = this.plans[index] ?? {}
@@ -161,10 +94,10 @@ export class World {
 
   async finalStates(): Promise<(Approval | undefined)[]> {
     const [store] = this.#backing.stores
-    return Promise.all(this.plans.map((_, call) => store?.get(this.approvalId(call))))
+    return Promise.all(this.plans.map(async (_, call) => store?.get(this.approvalId(call))))
   }
 
-  audit() {
+  audit(): AsyncIterable<AuditRecord> | readonly AuditRecord[] {
     const [store] = this.#backing.stores
     return store?.audit({ appName: this.#backing.appName }) ?? []
   }
@@ -174,7 +107,7 @@ export class World {
     if (store === undefined) throw new Error(`no store ${index}`)
     this.#workers += 1
     const life = new Life()
-    const watched = this.#watch(store, life)
+    const watched = watchStore(store, life, this)
     const { appName } = this.#backing
     const worker = `${appName} worker ${this.#workers}`
     const options = { store: watched, appName, worker, quota: QUOTA, leaseMs: LEASE_MS }
@@ -215,20 +148,19 @@ export class World {
       case 'beat':
         return ledger.beat()
       case 'rewrite':
-        await this.#scheduler.schedule(Promise.resolve(), 'rewrite')
+        await this.pass('rewrite')
         this.#rewritten.add(action.call)
         return
       case 'wait':
-        await this.#scheduler.schedule(Promise.resolve(), 'wait')
+        await this.pass('wait')
         this.now += action.ms
         this.#backing.setClock(this.now)
         return
       case 'pause':
-        for (let turn = 0; turn < action.turns; turn += 1)
-          await this.#scheduler.schedule(Promise.resolve(), 'pause')
+        for (let turn = 0; turn < action.turns; turn += 1) await this.pass('pause')
         return
       case 'crash':
-        await this.#scheduler.schedule(Promise.resolve(), 'crash')
+        await this.pass('crash')
         this.#crash(action.instance)
     }
   }
@@ -271,7 +203,7 @@ export class World {
     const claimed = await ledger.claim(id, call)
     if (isRefusal(claimed)) return
     this.history.starts.push({ call: action.as, args: argsToRun(claimed), approvalId: id })
-    await this.#scheduler.schedule(Promise.resolve(), 'the tool runs')
+    await this.pass('the tool runs')
     if (action.fails) await ledger.fail(id, 'the tool threw')
     else await ledger.succeed(id, { ok: true })
   }
@@ -292,91 +224,9 @@ export class World {
       }
     }
   }
-
-  /** Makes every call to the store a point where others may come first, and where the caller may die. */
-  #watch(store: ApprovalStore, life: Life): ApprovalStore {
-    const { history } = this
-    const through = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-      await this.#scheduler.schedule(Promise.resolve(), 'store')
-      await life.check()
-      const result = await work()
-      await life.check()
-      return result
-    }
-    const written = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-      const result = await through(work)
-      // What was stored may never be heard of.
-      await this.#scheduler.schedule(Promise.resolve(), 'answer')
-      await life.check()
-      return result
-    }
-    return {
-      now: () => through(() => store.now()),
-      insert: (approval, entry, quota) =>
-        written(async () => {
-          const result = await store.insert(approval, entry, quota)
-          if (result === 'inserted') {
-            history.commits.push({ at: this.now, approval })
-            history.pendings.push(countPending(history, approval))
-          }
-          return result
-        }),
-      get: (id) => through(() => store.get(id)),
-      findByCall: (...given) => through(() => store.findByCall(...given)),
-      replace: (transition: Transition) =>
-        written(async () => {
-          const isStored = await store.replace(transition)
-          if (isStored) history.commits.push({ at: this.now, approval: transition.next })
-          return isStored
-        }),
-      list: (filter) => through(() => store.list(filter)),
-      due: (limit) => through(() => store.due(limit)),
-      audit: (filter) => store.audit(filter),
-      beat: (worker) => through(() => store.beat(worker)),
-      stale: (leaseMs) => through(() => store.stale(leaseMs)),
-      lockChat: (...given) => through(() => store.lockChat(...given)),
-      unlockChat: (...given) => through(() => store.unlockChat(...given)),
-      deleteChat: (...given) => through(() => store.deleteChat(...given)),
-    }
-  }
-}
-
-export function shownArgs(call: number): Record<string, unknown> {
-  return { amount: 10 + call }
-}
-
-export function editedArgs(call: number): Record<string, unknown> {
-  return { amount: 1, instead: 10 + call }
 }
 
 interface Instance {
   readonly life: Life
   readonly ledger: Ledger
-}
-
-/** The life of an instance: after its end, whatever it waits for never comes. */
-class Life {
-  #isOver = false
-  #end: () => void = () => {}
-  readonly ended = new Promise<void>((resolve) => {
-    this.#end = resolve
-  })
-
-  end(): void {
-    this.#isOver = true
-    this.#end()
-  }
-
-  async check(): Promise<void> {
-    if (this.#isOver) await new Promise<never>(() => {})
-  }
-}
-
-function countPending({ commits }: History, { chat }: Approval): History['pendings'][number] {
-  const latest = new Map(commits.map(({ approval }) => [approval.id, approval]))
-  const pending = [...latest.values()].filter(({ state }) => state.name === 'requested')
-  return {
-    ofChat: pending.filter((other) => other.chat.chatId === chat.chatId).length,
-    ofPrincipal: pending.length,
-  }
 }

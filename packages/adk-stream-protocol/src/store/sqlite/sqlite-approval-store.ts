@@ -1,15 +1,24 @@
-import type { Approval, ApprovalChat, ApprovalStateName } from '../../approvals/approval.ts'
+import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
   PendingQuota,
 } from '../../approvals/approval-store.ts'
-import type { AuditEntry, AuditEvent, AuditRecord } from '../../approvals/audit-entry.ts'
+import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { nextApproval, type Transition } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
-import { checkName } from '../session-key.ts'
-import { decodeJson, encodeJson } from '../stored-json.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import { encodeJson } from '../stored-json.ts'
+import { auditConditions, listConditions } from './approval-conditions.ts'
+import {
+  chatColumns,
+  decodeApproval,
+  decodeAudit,
+  deciderNames,
+  encodeAsked,
+  encodeMoved,
+} from './approval-rows.ts'
 import {
   type ApprovalRow,
   type ApprovalStatements,
@@ -18,7 +27,7 @@ import {
   prepareApprovalStatements,
   selectApprovals,
 } from './approval-statements.ts'
-import type { Connection, SqlValue, Statement } from './connection.ts'
+import type { Connection, Statement } from './connection.ts'
 
 /** Approvals in SQLite: every transition is one durable transaction with its audit entry. */
 export class SqliteApprovalStore implements ApprovalStore {
@@ -167,130 +176,6 @@ export class SqliteApprovalStore implements ApprovalStore {
 }
 
 const AUDIT_PAGE = 500
-
-function chatColumns({ appName, principalId, chatId }: ApprovalChat): string[] {
-  return [
-    checkName('appName', appName),
-    checkName('principalId', principalId),
-    checkName('chatId', chatId),
-  ]
-}
-
-function isStorable(name: string): boolean {
-  return !name.includes('\0') && name.isWellFormed()
-}
-
-type Asked = Pick<Approval, 'messageId' | 'toolName' | 'args' | 'digest' | 'terms' | 'requestedAt'>
-
-type Moved = Pick<Approval, 'votes' | 'state'>
-
-function encodeAsked(approval: Approval): string {
-  const { messageId, toolName, args, digest, terms, requestedAt } = approval
-  return encodeJson({ messageId, toolName, args, digest, terms, requestedAt } satisfies Asked)
-}
-
-function encodeMoved({ votes, state }: Approval): string {
-  return encodeJson({ votes, state } satisfies Moved)
-}
-
-function decodeApproval(row: ApprovalRow): Approval {
-  return {
-    id: row.id,
-    chat: { appName: row.app_name, principalId: row.principal_id, chatId: row.chat_id },
-    toolCallId: row.tool_call_id,
-    // Written by `encodeAsked`.
-    ...(decodeJson(row.asked) as Asked),
-    deadline: row.deadline,
-    version: row.version,
-    // Written by `encodeMoved`.
-    ...(decodeJson(row.moved) as Moved),
-  }
-}
-
-function decodeAudit(row: AuditRow): AuditRecord {
-  return {
-    seq: row.seq,
-    approvalId: row.approval_id,
-    chat: { appName: row.app_name, principalId: row.principal_id, chatId: row.chat_id },
-    version: row.version,
-    at: row.at,
-    // Written by `#appendAudit`.
-    event: decodeJson(row.event) as AuditEvent,
-  }
-}
-
-/** Everyone whom some step names, principals and roles apart. */
-function deciderNames({ terms }: Approval): Set<string> {
-  return new Set(terms.chain.flatMap((step) => namesOf(step.principals, step.roles)))
-}
-
-function namesOf(principals: readonly string[], roles: readonly string[]): string[] {
-  // As JSON, so that any name is text that a column gives back unchanged.
-  return [
-    ...principals.map((name) => JSON.stringify(['principal', name])),
-    ...roles.map((name) => JSON.stringify(['role', name])),
-  ]
-}
-
-interface Conditions {
-  readonly conditions: string
-  readonly values: SqlValue[]
-}
-
-function listConditions(filter: ApprovalFilter): Conditions {
-  const { appName, principalId, chat, states, deciderOf, after } = filter
-  return joinConditions([
-    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
-    principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
-    chat !== undefined && [CHAT, ...chatColumns(chat)],
-    states !== undefined && [inStates(states)],
-    deciderOf !== undefined && [
-      `state = 'requested' AND seq IN (
-        SELECT approval FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`,
-      encodeJson(namesOf([deciderOf.id], deciderOf.roles)),
-    ],
-    after !== undefined &&
-      isStorable(after) && ['seq > coalesce((SELECT seq FROM approvals WHERE id = ?), 0)', after],
-  ])
-}
-
-function inStates(states: readonly ApprovalStateName[]): string {
-  // Literals, because SQLite uses a partial index only for what it can read in the statement; and only our own.
-  const literals = STATES.filter((name) => states.includes(name)).map((name) => `'${name}'`)
-  return `state IN (${literals.join(', ')})`
-}
-
-const STATES = [
-  'requested',
-  'approved',
-  'denied',
-  'expired',
-  'cancelled',
-  'executing',
-  'succeeded',
-  'failed',
-  'unknown',
-] as const satisfies readonly ApprovalStateName[]
-
-function auditConditions({ appName, approvalId, chat }: AuditFilter): Conditions {
-  return joinConditions([
-    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
-    approvalId !== undefined && ['approval_id = ?', checkName('approvalId', approvalId)],
-    chat !== undefined && [CHAT, ...chatColumns(chat)],
-  ])
-}
-
-const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
-
-function joinConditions(
-  given: readonly (false | readonly [condition: string, ...values: string[]])[],
-): Conditions {
-  const kept = given.filter((condition) => condition !== false)
-  return {
-    conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
-    values: kept.flatMap(([, ...values]) => values),
-  }
-}
 
 function memoize<Value>(known: Map<string, Value>, key: string, make: () => Value): Value {
   const value = known.get(key) ?? make()

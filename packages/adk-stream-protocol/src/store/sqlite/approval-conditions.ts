@@ -1,0 +1,69 @@
+import type { ApprovalStateName } from '../../approvals/approval.ts'
+import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import { encodeJson } from '../stored-json.ts'
+import { chatColumns, namesOf } from './approval-rows.ts'
+import type { SqlValue } from './connection.ts'
+
+/** A condition of SQL with the values for its marks. */
+export interface Conditions {
+  readonly conditions: string
+  readonly values: SqlValue[]
+}
+
+/** Says in SQL which approvals are to be listed. */
+export function listConditions(filter: ApprovalFilter): Conditions {
+  const { appName, principalId, chat, states, deciderOf, after } = filter
+  return joinConditions([
+    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
+    principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
+    chat !== undefined && [CHAT, ...chatColumns(chat)],
+    states !== undefined && [inStates(states)],
+    deciderOf !== undefined && [
+      `state = 'requested' AND seq IN (
+        SELECT approval FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`,
+      encodeJson(namesOf([deciderOf.id], deciderOf.roles)),
+    ],
+    after !== undefined &&
+      isStorable(after) && ['seq > coalesce((SELECT seq FROM approvals WHERE id = ?), 0)', after],
+  ])
+}
+
+function inStates(states: readonly ApprovalStateName[]): string {
+  // Literals, because SQLite uses a partial index only for what it can read in the statement; and only our own.
+  const literals = STATES.filter((name) => states.includes(name)).map((name) => `'${name}'`)
+  return `state IN (${literals.join(', ')})`
+}
+
+const STATES = [
+  'requested',
+  'approved',
+  'denied',
+  'expired',
+  'cancelled',
+  'executing',
+  'succeeded',
+  'failed',
+  'unknown',
+] as const satisfies readonly ApprovalStateName[]
+
+/** Says in SQL which entries of the audit record are to be read. */
+export function auditConditions({ appName, approvalId, chat }: AuditFilter): Conditions {
+  return joinConditions([
+    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
+    approvalId !== undefined && ['approval_id = ?', checkName('approvalId', approvalId)],
+    chat !== undefined && [CHAT, ...chatColumns(chat)],
+  ])
+}
+
+const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
+
+function joinConditions(
+  given: readonly (false | readonly [condition: string, ...values: string[]])[],
+): Conditions {
+  const kept = given.filter((condition) => condition !== false)
+  return {
+    conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
+    values: kept.flatMap(([, ...values]) => values),
+  }
+}

@@ -1,0 +1,97 @@
+import type { Approval, ApprovalStep } from '../../src/approvals/approval.ts'
+import type { Refusal } from '../../src/approvals/refusal.ts'
+import {
+  executive,
+  executiveStep,
+  hanako,
+  manager,
+  managerStep,
+  otherManager,
+  ownerStep,
+  stranger,
+} from './fixture.ts'
+
+/** One thing that happens on an instance, or to the world. */
+export type Action =
+  | { readonly act: 'request'; readonly call: number }
+  | {
+      readonly act: 'decide'
+      readonly call: number
+      /** By name, or the n-th of those who are asked. */
+      readonly who: Person | number
+      readonly approved: boolean
+      readonly edited: boolean
+    }
+  | { readonly act: 'run'; readonly call: number; readonly as: number; readonly fails: boolean }
+  | { readonly act: 'cancel'; readonly call: number }
+  | { readonly act: 'expire' | 'recover' | 'beat' }
+  | { readonly act: 'rewrite'; readonly call: number }
+  | { readonly act: 'wait'; readonly ms: number }
+  /** Others come first, so many times. */
+  | { readonly act: 'pause'; readonly turns: number }
+  | { readonly act: 'crash'; readonly instance: number }
+
+export interface Program {
+  readonly plans: readonly CallPlan[]
+  readonly opening: readonly Action[]
+  readonly lanes: readonly (readonly Action[])[]
+  readonly chaos: readonly Action[]
+}
+
+export const people = { hanako, manager, otherManager, executive, stranger }
+export type Person = keyof typeof people
+
+/** The rules that a call is asked under. Who may decide is said here a second time, for the checker, in plain sight. */
+export const rules = {
+  owner: { chain: [ownerStep], deciders: [['hanako']] },
+  'two managers': {
+    chain: [{ ...managerStep, count: 2 }],
+    deciders: [
+      ['manager', 'otherManager'],
+      ['manager', 'otherManager'],
+    ],
+  },
+  'manager, then executive': {
+    chain: [managerStep, executiveStep],
+    deciders: [['manager', 'otherManager'], ['executive']],
+  },
+} as const satisfies Record<
+  string,
+  { chain: readonly ApprovalStep[]; deciders: readonly (readonly Person[])[] }
+>
+
+export interface CallPlan {
+  readonly rule: keyof typeof rules
+  readonly chat: number
+  readonly idempotent: boolean
+}
+
+export const QUOTA = { perChat: 2, perPrincipal: 3 }
+export const DEADLINE_MS = 100
+export const LEASE_MS = 40
+
+/** What happened, as an observer without an interest in the ledger saw it. */
+export interface History {
+  /** What the store took, in order, with the store's clock at that moment. */
+  readonly commits: { readonly at: number; readonly approval: Approval }[]
+  readonly pendings: { readonly ofChat: number; readonly ofPrincipal: number }[]
+  readonly requests: { readonly call: number; readonly result: Approval | Refusal }[]
+  readonly decisions: {
+    readonly call: number
+    readonly who: Person
+    readonly approved: boolean
+    readonly edited: boolean
+    readonly answeredAt: number
+    readonly result: Approval | Refusal
+  }[]
+  /** Tools that started: which call, with which arguments, by whose approval. */
+  readonly starts: { readonly call: number; readonly args: unknown; readonly approvalId: string }[]
+}
+
+export function shownArgs(call: number): Record<string, unknown> {
+  return { amount: 10 + call }
+}
+
+export function editedArgs(call: number): Record<string, unknown> {
+  return { amount: 1, instead: 10 + call }
+}

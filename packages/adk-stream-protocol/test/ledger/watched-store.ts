@@ -1,0 +1,84 @@
+import type { Approval } from '../../src/approvals/approval.ts'
+import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
+import type { History } from './plan.ts'
+
+/** The life of an instance: after its end, whatever it waits for never comes. */
+export class Life {
+  #isOver = false
+  #end: () => void = () => {}
+  readonly ended = new Promise<void>((resolve) => {
+    this.#end = resolve
+  })
+
+  end(): void {
+    this.#isOver = true
+    this.#end()
+  }
+
+  async check(): Promise<void> {
+    if (this.#isOver) await new Promise<never>(() => {})
+  }
+}
+
+/** What the watcher needs of the world. */
+export interface Surroundings {
+  readonly now: number
+  readonly history: History
+  pass(what: string): Promise<void>
+}
+
+/** Makes every call to the store a point where others may come first, and where the caller may die; writes down what is stored. */
+export function watchStore(store: ApprovalStore, life: Life, world: Surroundings): ApprovalStore {
+  const { history } = world
+  const through = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    await world.pass('store')
+    await life.check()
+    const result = await work()
+    await life.check()
+    return result
+  }
+  const written = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = await through(work)
+    // What was stored may never be heard of.
+    await world.pass('answer')
+    await life.check()
+    return result
+  }
+  return {
+    now: () => through(() => store.now()),
+    insert: (approval, entry, quota) =>
+      written(async () => {
+        const result = await store.insert(approval, entry, quota)
+        if (result === 'inserted') {
+          history.commits.push({ at: world.now, approval })
+          history.pendings.push(countPending(history, approval))
+        }
+        return result
+      }),
+    get: (id) => through(() => store.get(id)),
+    findByCall: (...given) => through(() => store.findByCall(...given)),
+    replace: (transition) =>
+      written(async () => {
+        const isStored = await store.replace(transition)
+        if (isStored) history.commits.push({ at: world.now, approval: transition.next })
+        return isStored
+      }),
+    list: (filter) => through(() => store.list(filter)),
+    due: (limit) => through(() => store.due(limit)),
+    audit: (filter) => store.audit(filter),
+    beat: (worker) => through(() => store.beat(worker)),
+    stale: (leaseMs) => through(() => store.stale(leaseMs)),
+    lockChat: (...given) => through(() => store.lockChat(...given)),
+    unlockChat: (...given) => through(() => store.unlockChat(...given)),
+    deleteChat: (...given) => through(() => store.deleteChat(...given)),
+  }
+}
+
+function countPending({ commits }: History, { chat }: Approval): History['pendings'][number] {
+  const latest = new Map(commits.map(({ approval }) => [approval.id, approval]))
+  const pending = [...latest.values()].filter(({ state }) => state.name === 'requested')
+  return {
+    ofChat: pending.filter((other) => other.chat.chatId === chat.chatId).length,
+    ofPrincipal: pending.length,
+  }
+}
