@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+
+import { openSqliteStore } from '../../src/store/index.ts'
+import { bundleChildren } from './support/children.ts'
+import { makeFolder } from './support/folder.ts'
+import { type Answered, type Asked, Person, readEffects } from './support/person.ts'
+import { openWorld } from './support/world.ts'
+
+const REQUESTS = 50
+const ROUNDS = 20
+const TIMEOUT_MS = 120_000
+
+test(
+  '[AP40] of fifty decisions at once over HTTP one counts, and every request is answered',
+  async () => {
+    await using folder = await makeFolder()
+    await using store = await openSqliteStore({ path: folder.database })
+    await using world = await openWorld({ store, effects: folder.effects })
+    const ends = new Set<string>()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      ends.add(await race(round, { urls: [world.url], effects: folder.effects }))
+    }
+    expect(ends).toEqual(new Set(['succeeded', 'denied']))
+    expect(world.errors).toEqual([])
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  '[AP41] of fifty decisions at once through two server processes one counts, and every request is answered',
+  async () => {
+    await using folder = await makeFolder()
+    await using children = await bundleChildren()
+    await using one = children.start(folder, 'one')
+    await using two = children.start(folder, 'two')
+    const urls = await Promise.all([one.serve(), two.serve()])
+    const ends = new Set<string>()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      ends.add(await race(round, { urls, effects: folder.effects }))
+    }
+    expect(ends).toEqual(new Set(['succeeded', 'denied']))
+  },
+  TIMEOUT_MS,
+)
+
+interface Arena {
+  readonly urls: readonly string[]
+  readonly effects: string
+}
+
+/** Decides one approval fifty times at once, in all ways there are; tells how it ended. */
+async function race(round: number, { urls, effects }: Arena): Promise<string> {
+  const chatId = `race-${round}`
+  const people = urls.map((url) => new Person(url, { chatId }))
+  const person = at(people, round)
+  const asked = await person.ask()
+  const answers = await Promise.all(
+    Array.from({ length: REQUESTS }, (_, number) =>
+      decideSomehow(at(people, number >> 1), asked, number + round),
+    ),
+  )
+  for (const answer of answers) expectAnswered(answer)
+
+  const state = await endOf(person, asked)
+  const seen = await person.approval(asked.approvalId)
+  const history = seen?.history.map(({ type }) => type)
+  const ran = readEffects(effects, chatId)
+  if (state === 'denied') {
+    expect(history).toEqual(['requested', 'denied'])
+    expect(ran).toEqual([])
+  } else {
+    expect(history).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(ran).toMatchObject([{ to: '花子', amount: 50, key: asked.toolCallId }])
+  }
+  await expectToldOnce(person, asked, state)
+  return state
+}
+
+function decideSomehow(person: Person, asked: Asked, number: number): Promise<Answered> {
+  const approved = number % 3 !== 0
+  return number % 2 === 0
+    ? person.answer(asked, { approved })
+    : person.decide(asked.approvalId, { approved })
+}
+
+/** A stream that ends properly, the decision as it was taken, or the refusal of one that came too late. */
+function expectAnswered({ status, code, chunks, body }: Answered): void {
+  if (status === 409) expect(code).toBe('approval-decided')
+  else if (chunks.length > 0) expect(chunks.at(-1)?.type).toBe('finish')
+  else expect([status, JSON.parse(body)]).toMatchObject([200, { approval: {} }])
+}
+
+/** Whoever decided by the inbox has an answer before the call has run. */
+async function endOf(person: Person, { approvalId }: Asked): Promise<string> {
+  await expect
+    .poll(async () => (await person.approval(approvalId))?.approval.state, { timeout: 10_000 })
+    .toMatch(/^(?:succeeded|denied)$/)
+  return (await person.approval(approvalId))?.approval.state ?? ''
+}
+
+/** The conversation shows one call with one result, and the model spoke about it once. */
+async function expectToldOnce(person: Person, asked: Asked, state: string): Promise<void> {
+  await expect.poll(async () => (await person.messages()).at(-1)?.parts.at(-1)?.type).toBe('text')
+  const messages = await person.messages()
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  const parts = messages.at(-1)?.parts ?? []
+  expect(parts.filter(({ type }) => type === 'text')).toHaveLength(1)
+  expect(parts.filter(({ toolCallId }) => toolCallId !== undefined)).toMatchObject([
+    { toolCallId: asked.toolCallId, state: state === 'denied' ? DENIED : 'output-available' },
+  ])
+}
+
+const DENIED = expect.stringMatching(/^output-(?:denied|error)$/)
+
+function at<Item>(items: readonly Item[], index: number): Item {
+  const item = items[index % items.length]
+  if (item === undefined) throw new Error('there is nothing to choose from')
+  return item
+}

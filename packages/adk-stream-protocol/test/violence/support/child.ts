@@ -1,0 +1,38 @@
+import { writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+import { openSqliteStore } from '../../../src/store/index.ts'
+import { hookStore } from './hook-store.ts'
+import { openWorld } from './world.ts'
+
+// A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
+// line of its input, and says where. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so.
+
+const [database = '', effects = '', name = ''] = process.argv.slice(2)
+
+function report(line: string): void {
+  // Synchronous: what was said before a death is heard.
+  writeSync(1, `${line}\n`)
+}
+
+async function reached(moment: string, chatId: string): Promise<void> {
+  const [victim, at] = chatId.split('.')
+  if (victim !== name || at !== moment.replace(' ', '-')) return
+  report(`at ${chatId}`)
+  await new Promise(() => undefined)
+}
+
+const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+report('ready')
+await input.next()
+const store = hookStore(await openSqliteStore({ path: database }), reached)
+const world = await openWorld({
+  store,
+  effects,
+  reached,
+  limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000 },
+})
+report(world.url)
+// The parent has gone: nobody is left to serve.
+await input.next()
+process.exit(0)

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+
+import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
+import { readFrames, type WireChunk } from '../../support/wire-rules.ts'
+import type { Effect } from './world.ts'
+
+/** An approval as `GET /approvals/:id` shows it. */
+export interface SeenApproval {
+  readonly id: string
+  readonly state: string
+  readonly toolName: string
+  readonly args: Record<string, unknown>
+  readonly chatId?: string
+  readonly hint?: string
+  readonly title?: string
+}
+
+export interface Answered {
+  readonly status: number
+  /** The code of a refusal. */
+  readonly code: string | undefined
+  readonly chunks: readonly WireChunk[]
+  readonly body: string
+}
+
+/** A person in one chat, with nothing between them and the wire. */
+export class Person {
+  readonly url: string
+  readonly user: string
+  readonly chatId: string
+  readonly #headers: Record<string, string>
+
+  constructor(
+    url: string,
+    who: { user?: string; chatId?: string; headers?: Record<string, string> } = {},
+  ) {
+    this.url = url
+    this.user = who.user ?? 'hanako'
+    this.chatId = who.chatId ?? 'chat-1'
+    this.#headers = who.headers ?? { 'x-user': this.user }
+  }
+
+  say(text: string, more: Record<string, unknown> = {}): Promise<Answered> {
+    const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+    return this.post('/stream', { id: this.chatId, messages: [message], ...more })
+  }
+
+  /** Has a payment asked about, and gives its approval. */
+  async ask(
+    call = '[[call pay {"to": "花子", "amount": 50}]]',
+  ): Promise<{ approvalId: string; toolCallId: string; messageId: string }> {
+    const { chunks, body } = await this.say(call)
+    const asked = chunks.find(({ type }) => type === 'tool-approval-request')
+    if (!asked) throw new Error(`nothing was asked: ${body}`)
+    return {
+      approvalId: String(asked['approvalId']),
+      toolCallId: String(asked['toolCallId']),
+      messageId: String(chunks[0]?.['messageId']),
+    }
+  }
+
+  /** Decides as `useChat` does: the assistant message once more, with the decision in the part of the call. */
+  answer(
+    { approvalId, toolCallId, messageId }: Asked,
+    approval: Record<string, unknown>,
+    part: Record<string, unknown> = {},
+  ): Promise<Answered> {
+    const parts = [
+      { type: 'step-start' },
+      {
+        type: 'tool-pay',
+        toolCallId,
+        state: 'approval-responded',
+        input: { to: '花子', amount: 50 },
+        approval: { id: approvalId, ...approval },
+        ...part,
+      },
+    ]
+    const messages = [{ id: messageId, role: 'assistant', parts }]
+    const body = { id: this.chatId, messages, trigger: 'submit-message', messageId }
+    return this.post('/stream', body)
+  }
+
+  /** Decides as an inbox does. */
+  decide(approvalId: string, body: unknown): Promise<Answered> {
+    return this.post(`/approvals/${approvalId}`, body)
+  }
+
+  async approvals(): Promise<SeenApproval[]> {
+    const { body } = await this.get('/approvals')
+    return (JSON.parse(body) as { approvals: SeenApproval[] }).approvals
+  }
+
+  /** An approval with its audit record; nothing when there is none for this person. */
+  async approval(
+    id: string,
+  ): Promise<{ approval: SeenApproval; history: { type: string }[] } | undefined> {
+    const { status, body } = await this.get(`/approvals/${id}`)
+    return status === 200
+      ? (JSON.parse(body) as { approval: SeenApproval; history: { type: string }[] })
+      : undefined
+  }
+
+  async messages(): Promise<ChatMessage[]> {
+    const { body } = await this.get(`/chats/${this.chatId}/messages`)
+    return (JSON.parse(body) as { messages: ChatMessage[] }).messages
+  }
+
+  /** The calls that the conversation shows, oldest first. */
+  async calls(): Promise<ChatPart[]> {
+    const messages = await this.messages()
+    return messages.flatMap(({ parts }) => parts.filter(({ toolCallId }) => toolCallId))
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Answered> {
+    return this.#fetch(path, { headers })
+  }
+
+  /** Posts a body: text as it is, anything else as JSON. */
+  post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+    return this.#fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Answered> {
+    const headers = { ...this.#headers, ...(init.headers as Record<string, string>) }
+    const response = await fetch(`${this.url}${path}`, { ...init, headers })
+    const body = await response.text()
+    const { status } = response
+    if (status !== 200) return { status, code: readCode(body), chunks: [], body }
+    const isStream = response.headers.get('content-type') === 'text/event-stream'
+    return { status, code: undefined, chunks: isStream ? readFrames(body).chunks : [], body }
+  }
+}
+
+export type Asked = Awaited<ReturnType<Person['ask']>>
+
+/** What really happened, in all chats or in one. */
+export function readEffects(file: string, chatId?: string): Effect[] {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  const all = lines.map((line) => JSON.parse(line) as Effect)
+  return chatId === undefined ? all : all.filter((effect) => effect.chatId === chatId)
+}
+
+function readCode(body: string): string | undefined {
+  return body === '' ? undefined : (JSON.parse(body) as { error: { code: string } }).error.code
+}

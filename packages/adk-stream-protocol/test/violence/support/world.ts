@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { FunctionTool } from '@google/adk'
+import { type Emulator, startEmulator } from 'gemini-emulator'
+import { z } from 'zod'
+
+import { type BridgeOptions, createBridge } from '../../../src/server/index.ts'
+import type { Store } from '../../../src/store/index.ts'
+import { assistant, EmulatedGemini } from '../../support/agents.ts'
+
+/** Something that happens on the way of a call, and the chat it happens in. */
+export type Reached = (moment: string, chatId: string) => Promise<void>
+
+export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'agent'>> {
+  readonly store: Store
+  /** The file that gets a line whenever money moves. */
+  readonly effects: string
+  /** Hears of what a tool does, and may keep it from going on. */
+  readonly reached?: Reached
+}
+
+/** A server with payments behind approvals: real HTTP, real ADK, real ledger; only the model is emulated. */
+export interface World extends AsyncDisposable {
+  readonly url: string
+  readonly emulator: Emulator
+  readonly errors: unknown[]
+}
+
+/** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
+export async function openWorld(options: WorldOptions): Promise<World> {
+  const { effects, reached = async () => undefined, ...bridgeOptions } = options
+  const emulator = await startEmulator({ keepRequests: 50 })
+  const errors: unknown[] = []
+  const tools = payments(effects, reached)
+  const bridge = createBridge({
+    agent: assistant(new EmulatedGemini(emulator.baseUrl), { tools }),
+    authenticate: ({ headers }) => {
+      const id = headers.get('x-user')
+      const roles = headers.get('x-roles')?.split(',') ?? []
+      return id === null ? undefined : { id, roles }
+    },
+    onError: (error) => errors.push(error),
+    ...bridgeOptions,
+    approvals: bridgeOptions.approvals ?? { top_up: { idempotent: true } },
+  })
+  const server = createServer((request, response) => {
+    void bridge.node(request, response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A server that listens on a port has such an address.
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    emulator,
+    errors,
+    async [Symbol.asyncDispose]() {
+      await bridge.close()
+      server.close()
+      server.closeAllConnections()
+      await emulator.close()
+    },
+  }
+}
+
+const Payment = z.object({ to: z.string(), amount: z.number().positive() })
+
+/** `pay` and `top_up` need approval; `look` does not. Whatever they do is a line of the effects file. */
+function payments(effects: string, reached: Reached): FunctionTool<typeof Payment>[] {
+  const make = (name: string, requireConfirmation: boolean): FunctionTool<typeof Payment> =>
+    new FunctionTool({
+      name,
+      description: `The tool ${name}.`,
+      parameters: Payment,
+      requireConfirmation,
+      execute: async ({ to, amount }, toolContext) => {
+        const { id: chatId = '', userId = '' } = toolContext?.invocationContext.session ?? {}
+        await reached('before effect', chatId)
+        const effect: Effect = {
+          chatId,
+          userId,
+          name,
+          to,
+          amount,
+          key: toolContext?.functionCallId ?? '',
+        }
+        appendFileSync(effects, `${JSON.stringify(effect)}\n`)
+        await reached('after effect', chatId)
+        return { paid: amount, to }
+      },
+    })
+  return [make('pay', true), make('top_up', true), make('look', false)]
+}
+
+/** What a tool did. */
+export interface Effect {
+  readonly chatId: string
+  readonly userId: string
+  readonly name: string
+  readonly to: string
+  readonly amount: number
+  /** By what the outside world knows a repetition. */
+  readonly key: string
+}
