@@ -7,9 +7,14 @@ import { assistant, tool, weather } from '../support/agents.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
+import { findFaults, readFrames } from '../support/wire-rules.ts'
 
 function withTools(...tools: BaseTool[]): ServeOptions {
   return { agent: (model) => assistant(model, { tools }) }
+}
+
+function callWeather(place: string): string {
+  return `[[call get_weather {"place":"${place}"}]]`
 }
 
 describe.each(clients)('$name', (client) => {
@@ -35,8 +40,9 @@ describe.each(clients)('$name', (client) => {
   test('[CH4] several steps of several parallel calls keep their order', async () => {
     await using server = await serve(withTools(weather))
     const chat = server.browser().openChat(client)
-    const call = (place: string): string => `[[call get_weather {"place":"${place}"}]]`
-    await chat.send(`${call('A')}${call('B')}[[then]][[say Next.]]${call('C')}[[then]][[say End.]]`)
+    await chat.send(
+      `${callWeather('A')}${callWeather('B')}[[then]][[say Next.]]${callWeather('C')}[[then]][[say End.]]`,
+    )
     expect(partTypes(chat.lastMessage)).toEqual([
       'step-start',
       'tool-get_weather',
@@ -116,7 +122,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[call pay {"amount":50}]][[then]][[say I may not.]]')
     expect(runs).toBe(0)
     expect(toolParts(chat.lastMessage)).toMatchObject([
-      { state: 'output-error', errorText: expect.stringMatching(/^Not run:.*approval/) },
+      { state: 'output-error', errorText: expect.stringMatching(/^Not run:.*approval/) as unknown },
     ])
     expect(chat.text).toBe('I may not.')
     expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('Not run:')
@@ -143,7 +149,11 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[call pay {}]][[then]][[say I may not.]]')
     expect(effects).toBe(0)
     expect(toolParts(chat.lastMessage)).toMatchObject([
-      { type: 'tool-pay', state: 'output-error', errorText: expect.stringContaining('approval') },
+      {
+        type: 'tool-pay',
+        state: 'output-error',
+        errorText: expect.stringContaining('approval') as unknown,
+      },
     ])
     await chat.send('[[say Still here.]]')
     expect(chat.text).toBe('Still here.')
@@ -195,4 +205,25 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[say Back.]]')
     expect(chat.text).toBe('Back.')
   })
+})
+
+test('[CH2] [CH3] [CH5] a turn begins with start, ends with finish, and closes all it opens', async () => {
+  await using server = await serve(withTools(weather))
+  const call = callWeather('A')
+  const script = `[[say One.]]${call}${call}[[say Two.]][[then]][[say Three.]]${call}[[then]][[say Four.]]`
+  const { chunks, done } = readFrames(await (await server.browser().say(script)).text())
+  expect(done).toBe(true)
+  expect(await findFaults(chunks, true)).toEqual([])
+  const types = chunks.map(({ type }) => type)
+  expect(types[0]).toBe('start')
+  expect(types.at(-1)).toBe('finish')
+  for (const [opens, closes] of [
+    ['start-step', 'finish-step'],
+    ['text-start', 'text-end'],
+    ['tool-input-available', 'tool-output-available'],
+  ]) {
+    const count = types.filter((type) => type === opens).length
+    expect(count).toBeGreaterThan(1)
+    expect(types.filter((type) => type === closes)).toHaveLength(count)
+  }
 })
