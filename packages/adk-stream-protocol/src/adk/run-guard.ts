@@ -30,6 +30,18 @@ export class RunGuard extends BasePlugin {
     return gated ? { error: NEEDS_APPROVAL } : undefined
   }
 
+  // AP0: a tool may also ask for approval while it runs. ADK would end the run there, without the results of the calls beside
+  // it; so the request is taken back and refused at once.
+  override async afterToolCallback(params: {
+    toolContext: Context
+  }): Promise<Record<string, unknown> | undefined> {
+    const { functionCallId, actions } = params.toolContext
+    const requests = actions.requestedToolConfirmations
+    if (functionCallId === undefined || !Object.hasOwn(requests, functionCallId)) return undefined
+    delete requests[functionCallId]
+    return { error: NEEDS_APPROVAL }
+  }
+
   override async beforeModelCallback(params: {
     callbackContext: Context
     llmRequest: LlmRequest
