@@ -7,7 +7,7 @@ import { finishTranslation } from './finish-translation.ts'
 import type { TranslationOptions } from './translate-event.ts'
 import { translateEvent } from './translate-event.ts'
 import { beginTranslation } from './translation.ts'
-import { readMarks } from './turn-marks.ts'
+import { isRepair, readMarks } from './turn-marks.ts'
 import { readUserContent } from './user-content.ts'
 
 export interface ReadConversationOptions extends TranslationOptions {
@@ -37,7 +37,7 @@ function splitTurns(events: readonly Event[]): StoredTurn[] {
       const { userMessageId: id, messageId } = marks
       const userMessage: Message = { id, role: 'user', parts: readUserContent(event.content) }
       turns.push({ userMessage, messageId, events: [] })
-    } else turns.at(-1)?.events.push(event)
+    } else if (!isRepair(event)) turns.at(-1)?.events.push(event)
   }
   return turns
 }

@@ -2,6 +2,8 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { FunctionCall } from '@google/genai'
 
+import { REPAIR_METADATA } from './turn-marks.ts'
+
 /** Keeps what was said of an answer that was stopped: ADK stores only whole events. */
 export async function keepPartialAnswer(
   service: BaseSessionService,
@@ -43,6 +45,7 @@ export async function answerDanglingCalls(
       event: createEvent({
         invocationId,
         content: { role: 'user', parts },
+        customMetadata: REPAIR_METADATA,
         ...(author !== undefined && { author }),
         ...(branch !== undefined && { branch }),
       }),

@@ -27,3 +27,13 @@ function beginsTurn(event: Event): boolean {
   if (event.author !== 'user' || !event.content) return false
   return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
 }
+
+/** Custom metadata of an event that only puts a session in order for the model. People were told the same in the stream. */
+export const REPAIR_METADATA: Record<string, unknown> = { [KEY]: { repair: true } }
+
+const Repair = z.object({ repair: z.literal(true) })
+
+/** Whether an event is not part of what was streamed. */
+export function isRepair(event: Event): boolean {
+  return Repair.safeParse(event.customMetadata?.[KEY]).success
+}
