@@ -203,6 +203,13 @@ test.each([
   expect(answer).toContain('too-large')
 })
 
+test('[RQ6] a body far over the limit is refused, and the server goes on', async () => {
+  await using server = await serve({ limits: { maxBodyBytes: 100_000 } })
+  const browser = server.browser()
+  expect((await browser.post('/stream', 'x'.repeat(20_000_000))).status).toBe(413)
+  expect((await browser.say('[[say Fine.]]')).status).toBe(200)
+})
+
 test('[RQ10] another type, or a compressed body, is refused', async () => {
   await using server = await serve()
   const browser = server.browser()
