@@ -172,6 +172,8 @@ test('[RQ1] a message whose bytes come one by one is read whole', async () => {
   const message = { role: 'user', parts: [{ type: 'text', text }] }
   const answer = await postBytewise(`${server.url}/stream`, { id: 'c', messages: [message] })
   expect(answer).toContain('HTTP/1.1 200')
+  // The client asked for it; one that waits for the end of the connection would hang otherwise.
+  expect(answer).toMatch(/^connection: close\r$/im)
   expect(JSON.stringify(server.emulator.requests[0]?.body)).toContain('絵文字👍🏽も')
 })
 
