@@ -4,21 +4,30 @@ import type { FunctionCall } from '@google/genai'
 
 import { REPAIR_METADATA } from './turn-marks.ts'
 
-/** Keeps what was said of an answer that was stopped: ADK stores only whole events. */
+/** An answer that broke off: what was streamed of it, thoughts and words, in order. */
+export interface PartialAnswer {
+  readonly parts: readonly { readonly text: string; readonly thought: boolean }[]
+  readonly author: string
+  readonly invocationId: string
+}
+
+/** Keeps what was said of an answer that broke off: ADK stores only whole events. */
 export async function keepPartialAnswer(
   service: BaseSessionService,
   session: Session,
-  answer: { readonly text: string; readonly author: string; readonly invocationId: string },
+  { parts, author, invocationId }: PartialAnswer,
 ): Promise<void> {
-  const { text, author, invocationId } = answer
-  const content = { role: 'model', parts: text === '' ? [] : [{ text }] }
+  const content = {
+    role: 'model',
+    parts: parts.map(({ text, thought }) => ({ text, ...(thought && { thought }) })),
+  }
   await service.appendEvent({
     session,
     event: createEvent({
       author,
       invocationId,
       interrupted: true,
-      ...(text !== '' && { content }),
+      ...(parts.length > 0 && { content }),
     }),
   })
 }

@@ -46,12 +46,19 @@ export class RunGuard extends BasePlugin {
     callbackContext: Context
     llmRequest: LlmRequest
   }): Promise<LlmResponse | undefined> {
-    // ADK 2.0.0 asks the model again after a streamed long-running call, because the usage report that follows it counts as the
-    // last event. Gemini refuses a conversation that ends on an unanswered call; an empty response ends the run instead.
-    return endsOnCall(params.llmRequest.contents) ? {} : undefined
+    // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
+    // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
+    // twice. An empty response ends the agent's part instead.
+    const { callbackContext, llmRequest } = params
+    return endsOnCall(llmRequest.contents) || hasHandedOver(callbackContext) ? {} : undefined
   }
 
-  override async onModelErrorCallback(params: { error: Error }): Promise<undefined> {
+  override async onModelErrorCallback(params: {
+    callbackContext: Context
+    error: Error
+  }): Promise<undefined> {
+    // A turn that was stopped breaks off its request; that is no fault.
+    if (params.callbackContext.abortSignal?.aborted) return
     this.#options.onError(params.error)
   }
 
@@ -78,4 +85,12 @@ async function needsApproval(
 
 function endsOnCall(contents: readonly Content[]): boolean {
   return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+}
+
+/** Whether the last transfer of this run was made by the agent itself: the conversation is another's then. */
+function hasHandedOver({ invocationContext, invocationId, agentName }: Context): boolean {
+  const transfer = invocationContext.session.events.findLast(
+    (event) => event.invocationId === invocationId && event.actions.transferToAgent !== undefined,
+  )
+  return transfer?.author === agentName && transfer.actions.transferToAgent !== agentName
 }

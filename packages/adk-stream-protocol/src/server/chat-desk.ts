@@ -11,8 +11,8 @@ import { Turns } from '../turns/turns.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
-import type { BridgeLimits, BridgeOptions } from './options.ts'
-import { isSessionScoped } from './options.ts'
+import type { BridgeLimits, BridgeOptions, Observers } from './options.ts'
+import { isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { traceTurn } from './trace-turn.ts'
 
@@ -23,11 +23,13 @@ export class ChatDesk {
   readonly #options: BridgeOptions
   readonly #limits: BridgeLimits
   readonly #turns: Turns
+  readonly #observers: Observers
 
   constructor(openHost: () => Promise<AgentHost>, options: BridgeOptions, limits: BridgeLimits) {
     this.#openHost = openHost
     this.#options = options
     this.#limits = limits
+    this.#observers = toObservers(options)
     this.#turns = new Turns({
       ...limits,
       disconnectGraceMs: options.disconnectGraceMs ?? 0,
@@ -87,7 +89,7 @@ export class ChatDesk {
   }
 
   async #run(chat: ChatKey, request: StreamRequest, turn: Turn): Promise<void> {
-    const { onChunk } = this.#options
+    const { onChunk, onError } = this.#observers
     const info = { ...chat, messageId: turn.messageId }
     const marks = { messageId: turn.messageId, userMessageId: request.message.id ?? randomUUID() }
     try {
@@ -99,7 +101,7 @@ export class ChatDesk {
           {
             exposeState: this.#exposeState,
             onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-            onError: this.#reportError,
+            onError,
           },
         )
         await host.settle(chat, outcome)
@@ -107,7 +109,7 @@ export class ChatDesk {
       })
     } catch (error) {
       // The answer is told; only the session could not be put in order, and the next turn tries again.
-      this.#reportError(error)
+      onError(error)
     }
   }
 
@@ -155,8 +157,6 @@ export class ChatDesk {
 
   readonly #exposeState = (key: string): boolean =>
     (this.#options.exposeState ?? isSessionScoped)(key)
-
-  readonly #reportError = (error: unknown): void => this.#options.onError?.(error)
 }
 
 // A form of a foreign page can post without a preflight, but not with this type.

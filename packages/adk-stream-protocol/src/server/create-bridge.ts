@@ -9,7 +9,7 @@ import { FrontDoor } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import type { BridgeOptions } from './options.ts'
-import { DEFAULT_LIMITS } from './options.ts'
+import { DEFAULT_LIMITS, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
 
@@ -40,7 +40,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: options.allowedOrigins ?? [],
     basePath: options.basePath ?? '',
-    onError: (error) => options.onError?.(error),
+    onError: toObservers(options).onError,
   })
   const close = async (): Promise<void> => {
     await desk.close()
@@ -88,7 +88,7 @@ async function openHost(options: BridgeOptions, store: StoreOnDemand): Promise<A
     agent,
     appName,
     sessions: sessionService ?? (await store.open()).sessions,
-    onError: (error) => options.onError?.(error),
+    onError: toObservers(options).onError,
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),
@@ -103,6 +103,8 @@ class StoreOnDemand {
 
   constructor(given: Store | Promise<Store> | undefined) {
     this.#given = given
+    // Whether it could be opened is for the first request to find out.
+    if (given instanceof Promise) given.catch(() => undefined)
   }
 
   async open(): Promise<Store> {
