@@ -1,12 +1,16 @@
 import { defineConfig } from 'vitest/config'
 
-const conditions = ['@adk-stream-protocol/source', 'node', 'import', 'default']
+const conditions = ['@adk-stream-protocol/source', 'node']
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ['test/**/*.test.ts', 'packages/*/{src,test}/**/*.test.ts', 'apps/*/test/**/*.test.ts'],
+    include: [
+      'test/**/*.test.ts',
+      'packages/*/{src,test}/**/*.test.ts',
+      'apps/*/test/**/*.test.ts',
+    ],
     environment: 'node',
     testTimeout: 20_000,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-const conditions = ['@adk-stream-protocol/source', 'node', 'import', 'default']
+const conditions = ['@adk-stream-protocol/source', 'node']
 
 export default defineConfig({
   resolve: { conditions },

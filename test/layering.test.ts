@@ -7,7 +7,16 @@ const ROOT = path.join(import.meta.dirname, '..')
 const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 
 /** The reading order of the library. A file may import from its own layer and from those before it. */
-const LAYERS = ['protocol', 'adk', 'turns', 'store', 'transport', 'server', 'use'] as const
+const LAYERS = [
+  'protocol',
+  'approvals',
+  'adk',
+  'turns',
+  'store',
+  'transport',
+  'server',
+  'use',
+] as const
 
 /** Layers that run in a browser, and so may not reach for node or ADK. */
 const ANYWHERE = new Set<string>(['protocol'])

@@ -39,7 +39,7 @@ describe('usage', () => {
       toolUsePromptTokenCount: 5,
       totalTokenCount: 25,
     })
-    expect(last([event(report)])).toMatchObject({
+    expect(last([event({ content: { parts: [{ text: 'hi' }] }, ...report })])).toMatchObject({
       messageMetadata: {
         usage: {
           inputTokens: 15,
@@ -131,6 +131,13 @@ describe('the end of a turn', () => {
     ['__proto__', 'other'],
   ])('[CH8] finish reason %s', (reason, told) => {
     expect(readFinishReason(reason)).toBe(told)
+  })
+})
+
+test('[ER2] a call that costs, says nothing and does not end is a blocked prompt', () => {
+  expect(last([event(usage(10, 0))])).toEqual({
+    type: 'error',
+    errorText: 'The model declined to answer this.',
   })
 })
 

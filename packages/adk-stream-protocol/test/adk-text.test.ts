@@ -5,6 +5,16 @@ import { call, event, lines, partial, response, tell, whole } from './adk-told.t
 const text = (value: string) => ({ text: value })
 const thought = (value: string) => ({ text: value, thought: true })
 
+/** An event of one of several agents that run in parallel. */
+function of(author: string, value: string, isPartial: boolean) {
+  return event({
+    author,
+    branch: author,
+    partial: isPartial,
+    content: { role: 'model', parts: [text(value)] },
+  })
+}
+
 /** All prose that the client ends up with, by kind. */
 function prose(chunks: ReturnType<typeof tell>, kind: 'text' | 'reasoning'): string {
   return chunks
@@ -106,13 +116,6 @@ describe('text', () => {
   })
 
   test('[MP7] parallel branches stream into parts of their own', () => {
-    const of = (author: string, value: string, isPartial: boolean) =>
-      event({
-        author,
-        branch: author,
-        partial: isPartial,
-        content: { role: 'model', parts: [text(value)] },
-      })
     const told = tell([
       of('one', 'a', true),
       of('two', 'x', true),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 
 import { messageBody, sendRaw } from './support/raw-client.ts'
 import { findLeaks } from './support/leaks.ts'
@@ -10,6 +10,8 @@ const user = (parts: unknown): unknown => ({
   messages: [{ id: 'm', role: 'user', parts }],
 })
 const text = { type: 'text', text: 'Hello' }
+const repeat = (count: number, value: unknown): unknown[] =>
+  Array.from({ length: count }, () => value)
 
 const wrongShapes: readonly (readonly [string, unknown])[] = [
   ['null', null],
@@ -45,8 +47,8 @@ const wrongShapes: readonly (readonly [string, unknown])[] = [
     { id: 'c', messages: [{ id: 'x'.repeat(129), role: 'user', parts: [text] }] },
   ],
   ['an unknown trigger', { ...(user([text]) as object), trigger: 'explode' }],
-  ['too many messages', { id: 'c', messages: Array(1_001).fill({ role: 'user', parts: [text] }) }],
-  ['too many parts', user(Array(65).fill(text))],
+  ['too many messages', { id: 'c', messages: repeat(1_001, { role: 'user', parts: [text] }) }],
+  ['too many parts', user(repeat(65, text))],
   ['a file by address', user([{ type: 'file', mediaType: 'image/png', url: 'http://10.0.0.1/a' }])],
   [
     'a file of the disk',
@@ -99,7 +101,7 @@ test('[RQ4] a part of an unknown type is refused by its name', async () => {
   await using server = await serve()
   const response = await server.browser().post('/stream', user([text, { type: 'hologram' }]))
   expect(await response.json()).toMatchObject({
-    error: { code: 'bad-request', message: expect.stringContaining('"hologram"') },
+    error: { code: 'bad-request', message: expect.stringContaining('"hologram"') as unknown },
   })
 })
 
@@ -173,7 +175,7 @@ test('[RQ6] a text and a file over their own limits are refused', async () => {
   }
   const bodies = [
     user([{ type: 'text', text: 'x'.repeat(101) }]),
-    user(Array(3).fill({ type: 'text', text: 'x'.repeat(50) })),
+    user(repeat(3, { type: 'text', text: 'x'.repeat(50) })),
     user([text, file]),
   ]
   for (const body of bodies) expect((await browser.post('/stream', body)).status).toBe(413)
@@ -199,6 +201,13 @@ test.each([
   const answer = await client.drain()
   expect(answer).toMatch(/^HTTP\/1\.1 413 /)
   expect(answer).toContain('too-large')
+})
+
+test('[RQ6] a body far over the limit is refused, and the server goes on', async () => {
+  await using server = await serve({ limits: { maxBodyBytes: 100_000 } })
+  const browser = server.browser()
+  expect((await browser.post('/stream', 'x'.repeat(20_000_000))).status).toBe(413)
+  expect((await browser.say('[[say Fine.]]')).status).toBe(200)
 })
 
 test('[RQ10] another type, or a compressed body, is refused', async () => {

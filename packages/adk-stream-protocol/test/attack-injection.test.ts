@@ -14,7 +14,7 @@ const HOSTILE =
 describe.each(clients)('$name', (client) => {
   test('[SS2] text of the model cannot make a frame of its own', async () => {
     await using server = await serve({
-      mind: () => [{ type: 'say', text: HOSTILE, pieces: [...HOSTILE] }],
+      mind: () => [{ type: 'say', text: HOSTILE, pieces: HOSTILE.split('') }],
     })
     const browser = server.browser()
     const chat = browser.openChat(client)

@@ -210,7 +210,7 @@ test('[SE5] nothing is held of principals whose turns are over', async () => {
   // The same principal may have one turn, again and again: the count goes back to none.
   const regular = server.browser()
   for (let turn = 0; turn < 5; turn += 1) await sayAndForget(regular)
-  await flood(200)
+  await flood(100)
   expect((await regular.messages()).messages).toHaveLength(10)
   expect(await server.bridge.close()).toBeUndefined()
 })

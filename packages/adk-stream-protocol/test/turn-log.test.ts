@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 
 import type { Chunk } from '../src/protocol/chunk.ts'

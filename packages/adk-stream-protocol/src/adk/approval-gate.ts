@@ -138,12 +138,18 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#runOf(callbackContext.invocationContext)
     // AP8: the model goes on when everything that its turn waits for has come. An empty response ends the run.
     if (run?.cause === 'answers' && waits(callbackContext.invocationContext.session, run)) return {}
-    // ADK 2.0.0 asks the model again after a streamed long-running call, because the usage report that follows it counts as the
-    // last event. Gemini refuses a conversation that ends on an unanswered call.
-    return endsOnCall(llmRequest.contents) ? {} : undefined
+    // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
+    // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
+    // twice.
+    return endsOnCall(llmRequest.contents) || hasHandedOver(callbackContext) ? {} : undefined
   }
 
-  override async onModelErrorCallback(params: { error: Error }): Promise<undefined> {
+  override async onModelErrorCallback(params: {
+    callbackContext: Context
+    error: Error
+  }): Promise<undefined> {
+    // A turn that was stopped breaks off its request; that is no fault.
+    if (params.callbackContext.abortSignal?.aborted) return
     this.#options.onError(params.error)
   }
 
@@ -292,4 +298,12 @@ function waits({ events }: Session, { messageId }: GateRun): boolean {
 
 function endsOnCall(contents: readonly Content[]): boolean {
   return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
+}
+
+/** Whether the last transfer of this run was made by the agent itself: the conversation is another's then. */
+function hasHandedOver({ invocationContext, invocationId, agentName }: Context): boolean {
+  const transfer = invocationContext.session.events.findLast(
+    (event) => event.invocationId === invocationId && event.actions.transferToAgent !== undefined,
+  )
+  return transfer?.author === agentName && transfer.actions.transferToAgent !== agentName
 }

@@ -1,5 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
-import type { MessageMetadata } from '../protocol/message.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { MessageMetadata, TurnError } from '../protocol/message.ts'
 import { totalUsage } from './count-usage.ts'
 import { Telling } from './telling.ts'
 import type { Translation } from './translation.ts'
@@ -17,14 +18,15 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   const waiting = isWaiting(state)
   const { answered } = telling.state
   telling.closeStep()
-  if (state.error) return [...telling.chunks, ...tellError(state, state.error)]
+  const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
+  if (error) return [...telling.chunks, ...tellError(state, error)]
   // CH4: a message that ends on a tool's result looks unfinished to clients that send automatically. An empty step after it,
   // which the metadata of `finish` makes them see, says that nothing more is owed.
   if (answered && !waiting) telling.chunks.push({ type: 'start-step' }, { type: 'finish-step' })
   if (end === 'stopped') telling.chunks.push({ type: 'abort' })
   telling.chunks.push({
     type: 'finish',
-    finishReason: waiting ? 'tool-calls' : state.finishReason,
+    finishReason: waiting ? 'tool-calls' : (state.finishReason ?? 'stop'),
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
   return telling.chunks
@@ -35,8 +37,16 @@ const NO_RESULT: Record<TurnEnd, string> = {
   stopped: 'Stopped before a result came. The call may or may not have taken effect.',
 }
 
+const BLOCKED = new ProtocolError('model-blocked').toJSON().error
+
+// ADK 2.0.0 drops the reason why Gemini blocked a prompt. All that comes is the cost of a call that said nothing and did not end.
+function isBlocked({ step, textCount, calls, usage, finishReason }: Translation): boolean {
+  const silent = step === 'closed' && textCount === 0 && calls.size === 0
+  return silent && usage.current !== undefined && finishReason === undefined
+}
+
 // The error chunk makes clients abandon the stream, so all they should know goes before it.
-function tellError(state: Translation, error: NonNullable<Translation['error']>): Chunk[] {
+function tellError(state: Translation, error: TurnError): Chunk[] {
   return [
     { type: 'message-metadata', messageMetadata: { ...readMetadata(state), error } },
     { type: 'error', errorText: error.message },

@@ -4,21 +4,30 @@ import type { FunctionCall } from '@google/genai'
 
 import { writeNotes } from './event-notes.ts'
 
-/** Keeps what was said of an answer that was stopped: ADK stores only whole events. */
+/** An answer that broke off: what was streamed of it, thoughts and words, in order. */
+export interface PartialAnswer {
+  readonly parts: readonly { readonly text: string; readonly thought: boolean }[]
+  readonly author: string
+  readonly invocationId: string
+}
+
+/** Keeps what was said of an answer that broke off: ADK stores only whole events. */
 export async function keepPartialAnswer(
   service: BaseSessionService,
   session: Session,
-  answer: { readonly text: string; readonly author: string; readonly invocationId: string },
+  { parts, author, invocationId }: PartialAnswer,
 ): Promise<void> {
-  const { text, author, invocationId } = answer
-  const content = { role: 'model', parts: text === '' ? [] : [{ text }] }
+  const content = {
+    role: 'model',
+    parts: parts.map(({ text, thought }) => ({ text, ...(thought && { thought }) })),
+  }
   await service.appendEvent({
     session,
     event: createEvent({
       author,
       invocationId,
       interrupted: true,
-      ...(text !== '' && { content }),
+      ...(parts.length > 0 && { content }),
     }),
   })
 }
@@ -40,13 +49,14 @@ export async function answerDanglingCalls(
       },
     }))
     const { invocationId, author, branch } = event
-    const pending = calls.flatMap(({ id, waiting }) => (waiting && id !== undefined ? [id] : []))
+    const pending = calls.flatMap(({ id }) => id ?? [])
     await service.appendEvent({
       session,
       event: createEvent({
         invocationId,
         content: { role: 'user', parts },
-        ...(pending.length > 0 && { customMetadata: writeNotes({ pending }) }),
+        // People were told the same by the end of the stream; the words here are for the model.
+        customMetadata: writeNotes({ pending }),
         ...(author !== undefined && { author }),
         ...(branch !== undefined && { branch }),
       }),

@@ -25,8 +25,9 @@ export function translateEvent(
 ): [Translation, Chunk[]] {
   if (state.error) return [state, []]
   const telling = new Telling(state)
-  if (event.author !== undefined && event.author !== 'user') {
-    telling.switchTo(event.author, event.branch ?? '')
+  // A report of cost comes after the fact, when somebody else may be speaking.
+  if (event.author !== 'user' && (event.content || event.outputTranscription)) {
+    telling.switchTo(event.author ?? '', event.branch ?? '')
   }
   translateParts(telling, event)
   translateTranscriptions(telling, event)

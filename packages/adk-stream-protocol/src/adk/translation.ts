@@ -24,7 +24,8 @@ export interface Translation {
   readonly citations: readonly Citation[]
   readonly usage: UsageCount
   readonly modelVersion: string | undefined
-  readonly finishReason: FinishReason
+  /** Why the model ended, as far as it has said so. */
+  readonly finishReason: FinishReason | undefined
   /** The first failure; nothing is told after it. */
   readonly error: TurnError | undefined
 }
@@ -76,7 +77,7 @@ export function beginTranslation(): Translation {
     citations: [],
     usage: NO_USAGE,
     modelVersion: undefined,
-    finishReason: 'stop',
+    finishReason: undefined,
     error: undefined,
   }
 }

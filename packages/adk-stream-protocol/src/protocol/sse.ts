@@ -1,8 +1,10 @@
-/** The headers of a UI message stream, as the AI SDK's own server sends them. */
+/**
+ * The headers of a UI message stream, as the AI SDK's own server sends them; but for `connection`, which is between the host and
+ * its client: proxies that speak HTTP/1.0 wait for the close that they asked for.
+ */
 export const SSE_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache',
-  connection: 'keep-alive',
   'x-vercel-ai-ui-message-stream': 'v1',
   // Proxies such as nginx hold a response back until a buffer is full unless told otherwise.
   'x-accel-buffering': 'no',

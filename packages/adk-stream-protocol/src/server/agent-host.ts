@@ -128,7 +128,8 @@ export class AgentHost {
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session) return
     const marks = end === 'stopped' && unstored.invocationId !== ''
-    if (marks || unstored.text !== '') await keepPartialAnswer(this.#sessions, session, unstored)
+    if (marks || unstored.parts.length > 0)
+      await keepPartialAnswer(this.#sessions, session, unstored)
     await answerDanglingCalls(this.#sessions, session)
   }
 

@@ -19,7 +19,7 @@ import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { Housekeeper } from './housekeeper.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
-import { DEFAULT_LIMITS, isSessionScoped } from './options.ts'
+import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
 import { TurnDesk } from './turn-desk.ts'
@@ -52,7 +52,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: options.allowedOrigins ?? [],
     basePath: options.basePath ?? '',
-    onError: (error) => options.onError?.(error),
+    onError: toObservers(options).onError,
   })
   const close = async (): Promise<void> => {
     await desks.close()
@@ -94,7 +94,7 @@ interface Desks {
 }
 
 function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: BackendOnDemand): Desks {
-  const onError = (error: unknown): void => options.onError?.(error)
+  const { onError, onChunk } = toObservers(options)
   const exposeState = options.exposeState ?? isSessionScoped
   const turns = new Turns({
     ...limits,
@@ -104,7 +104,7 @@ function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: Backen
   const turnDesk = new TurnDesk(backend, turns, {
     exposeState,
     onError,
-    onChunk: options.onChunk,
+    onChunk,
     whilePending: options.whilePending ?? 'keep',
   })
   const resume = ({ chat, messageId }: Approval): void => {
@@ -130,7 +130,7 @@ async function openBackend(
 ): Promise<Backend> {
   const { agent, appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
   const { plugins, artifactService, memoryService, credentialService } = options
-  const onError = (error: unknown): void => options.onError?.(error)
+  const { onError } = toObservers(options)
   const opened = await store.open()
   const ledger = new Ledger({
     store: opened.approvals,
@@ -161,6 +161,8 @@ class StoreOnDemand {
 
   constructor(given: Store | Promise<Store> | undefined) {
     this.#given = given
+    // Whether it could be opened is for the first request to find out.
+    if (given instanceof Promise) given.catch(() => undefined)
   }
 
   async open(): Promise<Store> {

@@ -113,3 +113,30 @@ export const DEFAULT_LIMITS: BridgeLimits = {
 export function isSessionScoped(key: string): boolean {
   return !/^(?:app|user|temp):/.test(key)
 }
+
+/** What the host watches with, made safe: an observer that throws is reported, and never breaks what it observes (OB1). */
+export interface Observers {
+  readonly onError: (error: unknown) => void
+  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
+}
+
+export function toObservers({
+  onError,
+  onChunk,
+}: Pick<BridgeOptions, 'onError' | 'onChunk'>): Observers {
+  const report = (error: unknown): void => {
+    try {
+      onError?.(error)
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+  const watch = (chunk: Chunk, turn: TurnInfo): void => {
+    try {
+      onChunk?.(chunk, turn)
+    } catch (error) {
+      report(error)
+    }
+  }
+  return { onError: report, onChunk: onChunk && watch }
+}

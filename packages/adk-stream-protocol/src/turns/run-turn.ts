@@ -5,7 +5,8 @@ import type { TranslationOptions } from '../adk/translate-event.ts'
 import { translateEvent } from '../adk/translate-event.ts'
 import type { Translation } from '../adk/translation.ts'
 import { beginTranslation } from '../adk/translation.ts'
-import type { Chunk } from '../protocol/chunk.ts'
+import type { PartialAnswer } from '../adk/repair-session.ts'
+import type { Chunk, TextKind } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
@@ -20,12 +21,8 @@ export interface RunTurnOptions extends TranslationOptions {
 /** How a run ended, and what of it ADK has not stored. */
 export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
-  /** Text that was streamed after the last event that ADK stored. */
-  readonly unstored: {
-    readonly text: string
-    readonly author: string
-    readonly invocationId: string
-  }
+  /** What was streamed after the last event that ADK stored. */
+  readonly unstored: PartialAnswer
 }
 
 /** How long a stopped run may take to come to its end before the turn ends without it: a tool need not heed the signal. */
@@ -54,7 +51,7 @@ class TurnTelling {
   readonly #turn: Turn
   readonly #options: RunTurnOptions
   #state: Translation
-  #unstoredTexts: string[] = []
+  #unstored: { readonly kind: TextKind; readonly id: string }[] = []
   #author = ''
   #invocationId = ''
   #over = false
@@ -91,7 +88,10 @@ class TurnTelling {
     this.#over = true
     const stopped = this.#turn.signal.aborted
     const unstored = {
-      text: this.#unstoredTexts.map((id) => this.#turn.log.textOf(id)).join(''),
+      parts: this.#unstored.map(({ kind, id }) => ({
+        text: this.#turn.log.textOf(kind, id),
+        thought: kind === 'reasoning',
+      })),
       author: this.#author,
       invocationId: this.#invocationId,
     }
@@ -107,10 +107,17 @@ class TurnTelling {
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
     // The whole event repeats what was streamed. An error has no content: what was streamed before it is stored nowhere.
-    if (!event.partial && event.content) this.#unstoredTexts = []
+    if (!event.partial && event.content) this.#unstored = []
     for (const chunk of chunks) {
-      if (chunk.type === 'text-start' && event.partial) this.#unstoredTexts.push(chunk.id)
+      if (event.partial) this.#noteUnstored(chunk)
       this.append(chunk)
+    }
+  }
+
+  #noteUnstored({ type, ...chunk }: Chunk): void {
+    if (type !== 'text-start' && type !== 'reasoning-start') return
+    if ('id' in chunk && chunk.id !== undefined) {
+      this.#unstored.push({ kind: type === 'text-start' ? 'text' : 'reasoning', id: chunk.id })
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Chunk, DeltaChunk } from '../protocol/chunk.ts'
+import type { Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
 import { isDelta, serialiseChunk } from '../protocol/chunk.ts'
 import type { Sink } from './attachment.ts'
 import { Attachment } from './attachment.ts'
@@ -143,9 +143,9 @@ export class TurnLog {
     return this.read({ entry: entry + 1, offset: 0 })
   }
 
-  /** The text streamed so far in a part. */
-  textOf(id: string): string {
-    const chunk = { type: 'text-delta', id, delta: '' } as const
+  /** The prose streamed so far in a part. */
+  textOf(kind: TextKind, id: string): string {
+    const chunk = { type: `${kind}-delta`, id, delta: '' } as const
     const run = this.#entries.findLast(
       (entry) => entry instanceof DeltaRun && entry.belongsTo(chunk),
     )

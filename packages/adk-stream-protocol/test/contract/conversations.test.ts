@@ -131,8 +131,8 @@ describe.each(clients)('$name', (client) => {
     const key = { appName: 'elsewhere', userId: 'hanako', sessionId: 'chat-1' }
     await sessionService.createSession(key)
     const newMessage = { role: 'user', parts: [{ text: `${CALL}[[then]][[say Plain.]]` }] }
-    for await (const _event of runner.runAsync({ ...key, newMessage })) {
-      // Only what is stored counts.
+    for await (const { author } of runner.runAsync({ ...key, newMessage })) {
+      expect(author).toBe('assistant')
     }
     const page = await server.browser().reload(client)
     expect(page.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])

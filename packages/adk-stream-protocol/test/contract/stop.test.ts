@@ -137,6 +137,26 @@ describe.each(clients)('$name', (client) => {
     )
   })
 
+  test('[CV1] a stopped answer keeps its thoughts when the page is opened again', async () => {
+    await using server = await serve({
+      disconnectGraceMs: 60_000,
+      agent: (model) =>
+        assistant(model, { generateContentConfig: { thinkingConfig: { includeThoughts: true } } }),
+    })
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    const answer = chat.send('[[think Let me see.]][[say So far.]][[wait never]]')
+    await chat.untilShown('So far.')
+    await browser.stop()
+    await answer
+    const { messages } = await browser.messages()
+    expect(messages[1]?.parts).toMatchObject([
+      { type: 'step-start' },
+      { type: 'reasoning', text: 'Let me see.' },
+      { type: 'text', text: 'So far.' },
+    ])
+  })
+
   test('[TU5] a turn whose only reader vanished stops the model', async () => {
     await using server = await serve()
     const browser = server.browser()

@@ -7,9 +7,16 @@ import { assistant, tool, weather } from '../support/agents.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
 import { clients } from '../support/clients.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
+import { findFaults, readFrames } from '../support/wire-rules.ts'
 
 function withTools(...tools: BaseTool[]): ServeOptions {
   return { agent: (model) => assistant(model, { tools }) }
+}
+
+const refusedForApproval: unknown = expect.stringMatching(/^Not run:.*approval/)
+
+function callWeather(place: string): string {
+  return `[[call get_weather {"place":"${place}"}]]`
 }
 
 describe.each(clients)('$name', (client) => {
@@ -35,8 +42,9 @@ describe.each(clients)('$name', (client) => {
   test('[CH4] several steps of several parallel calls keep their order', async () => {
     await using server = await serve(withTools(weather))
     const chat = server.browser().openChat(client)
-    const call = (place: string): string => `[[call get_weather {"place":"${place}"}]]`
-    await chat.send(`${call('A')}${call('B')}[[then]][[say Next.]]${call('C')}[[then]][[say End.]]`)
+    await chat.send(
+      `${callWeather('A')}${callWeather('B')}[[then]][[say Next.]]${callWeather('C')}[[then]][[say End.]]`,
+    )
     expect(partTypes(chat.lastMessage)).toEqual([
       'step-start',
       'tool-get_weather',
@@ -116,7 +124,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[call pay {"amount":50}]][[then]][[say I may not.]]')
     expect(runs).toBe(0)
     expect(toolParts(chat.lastMessage)).toMatchObject([
-      { state: 'output-error', errorText: expect.stringMatching(/^Not run:.*approval/) },
+      { state: 'output-error', errorText: refusedForApproval },
     ])
     expect(chat.text).toBe('I may not.')
     expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('Not run:')
@@ -127,7 +135,7 @@ describe.each(clients)('$name', (client) => {
     await client.validateMessages(chat.messages)
   })
 
-  test('[AP0] a tool that asks for confirmation by itself ends with an error, and the chat goes on', async () => {
+  test('[AP0] a tool that asks for confirmation while it runs is refused, beside others that are not', async () => {
     let effects = 0
     const asking = tool('pay', (_args, context) => {
       if (!context?.toolConfirmation) {
@@ -137,14 +145,20 @@ describe.each(clients)('$name', (client) => {
       effects += 1
       return { paid: true }
     })
-    await using server = await serve(withTools(asking))
+    await using server = await serve(withTools(asking, weather))
     const browser = server.browser()
     const chat = browser.openChat(client, { autoSend: true })
-    await chat.send('[[call pay {}]][[then]][[say I may not.]]')
-    expect(effects).toBe(0)
+    await chat.send(`[[call pay {}]]${callWeather('A')}[[then]][[say I may not.]]`)
     expect(toolParts(chat.lastMessage)).toMatchObject([
-      { type: 'tool-pay', state: 'output-error', errorText: expect.stringContaining('approval') },
+      { type: 'tool-pay', state: 'output-error', errorText: refusedForApproval },
+      { type: 'tool-get_weather', state: 'output-available', output: { celsius: 18 } },
     ])
+    // The model hears of both in the same turn.
+    expect(chat.text).toBe('I may not.')
+    const told = JSON.stringify(server.emulator.requests[1]?.body)
+    expect(told).toContain('Not run:')
+    expect(told).toContain('celsius')
+    expect((await browser.messages()).messages).toEqual(chat.messages)
     await chat.send('[[say Still here.]]')
     expect(chat.text).toBe('Still here.')
     expect(browser.sent).toBe(2)
@@ -166,9 +180,24 @@ describe.each(clients)('$name', (client) => {
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'input-available' }])
     expect(server.told.at(-1)?.chunk).toMatchObject({ finishReason: 'tool-calls' })
     expect(server.emulator.requests).toHaveLength(1)
+    expect((await browser.messages()).messages).toEqual(chat.messages)
     await chat.send('[[say Meanwhile.]]')
     expect(chat.text).toBe('Meanwhile.')
     expect(browser.sent).toBe(2)
+  })
+
+  test('[CV1] a call that waits is still shown as waiting after the next message', async () => {
+    const ticket = new LongRunningFunctionTool({
+      name: 'ask_boss',
+      description: 'Asks.',
+      execute: () => null,
+    })
+    await using server = await serve(withTools(ticket))
+    const browser = server.browser()
+    const chat = browser.openChat(client)
+    await chat.send('[[call ask_boss {}]]')
+    await chat.send('[[say Meanwhile.]]')
+    expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
   test('[MP8] state that a tool sets is told, but for other scopes', async () => {
@@ -188,11 +217,35 @@ describe.each(clients)('$name', (client) => {
 
   test('[ER2] a call of a tool that does not exist ends the turn with its code', async () => {
     await using server = await serve(withTools(weather))
-    const chat = server.browser().openChat(client)
+    const browser = server.browser()
+    const chat = browser.openChat(client)
     await chat.send('[[call no_such_tool {}]]')
     expect(chat.status).toBe('error')
     expect(chat.lastMessage?.metadata).toMatchObject({ error: { code: 'unknown-tool' } })
+    const { messages } = await browser.messages()
+    expect(messages[1]?.parts).toEqual(chat.lastMessage?.parts)
     await chat.send('[[say Back.]]')
     expect(chat.text).toBe('Back.')
   })
+})
+
+test('[CH2] [CH3] [CH5] a turn begins with start, ends with finish, and closes all it opens', async () => {
+  await using server = await serve(withTools(weather))
+  const call = callWeather('A')
+  const script = `[[say One.]]${call}${call}[[say Two.]][[then]][[say Three.]]${call}[[then]][[say Four.]]`
+  const { chunks, done } = readFrames(await (await server.browser().say(script)).text())
+  expect(done).toBe(true)
+  expect(await findFaults(chunks, true)).toEqual([])
+  const types = chunks.map(({ type }) => type)
+  expect(types[0]).toBe('start')
+  expect(types.at(-1)).toBe('finish')
+  for (const [opens, closes] of [
+    ['start-step', 'finish-step'],
+    ['text-start', 'text-end'],
+    ['tool-input-available', 'tool-output-available'],
+  ]) {
+    const count = types.filter((type) => type === opens).length
+    expect(count).toBeGreaterThan(1)
+    expect(types.filter((type) => type === closes)).toHaveLength(count)
+  }
 })

@@ -43,12 +43,14 @@ export function defer<T = void>(): {
   promise: Promise<T>
   resolve: (value: T) => void
 } {
-  let resolve: (value: T) => void = () => undefined
+  let resolve: (value: T) => void = ignore
   const promise = new Promise<T>((settle) => {
     resolve = settle
   })
   return { promise, resolve }
 }
+
+function ignore(): void {}
 
 export interface FloodOptions {
   readonly pieces: number
@@ -81,14 +83,15 @@ export class FloodModel extends BaseLlm {
     const { pieces, length, enough = () => false, hold } = this.#options
     const text = 'x'.repeat(length)
     signal?.addEventListener('abort', () => this.#aborted.resolve(), { once: true })
-    while (this.produced < pieces && signal?.aborted !== true && !enough()) {
-      this.produced += 1
+    for (; this.produced < pieces && !enough(); this.produced += 1) {
+      if (signal?.aborted === true) return
       yield { content: { role: 'model', parts: [{ text }] }, partial: true }
       // A model's pieces come from a socket: between two of them the process does other things.
       await new Promise(setImmediate)
     }
     await Promise.race([hold, this.aborted])
-    if (signal?.aborted !== true) yield { content: { role: 'model', parts: [{ text: '!' }] } }
+    if (signal?.aborted === true) return
+    yield { content: { role: 'model', parts: [{ text: '!' }] } }
   }
 
   /** Resolves when the model, once begun, has said nothing for many turns of the event loop; tells how much it had said. */

@@ -25,7 +25,7 @@ export async function sendRaw(url: string, request: RawRequest): Promise<RawClie
   socket.pause()
   // A reset by the server is one way to be let go.
   socket.on('error', () => undefined)
-  const closed = once(socket, 'close').then(() => undefined)
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
   await once(socket, 'connect')
   const { method = 'POST', headers = {}, body = '', withoutLength = false } = request
   const head = {

@@ -95,15 +95,16 @@ function recordResponse(response: ServerResponse): Tape {
     if (typeof piece === 'string') pieces.push(Buffer.from(piece))
     else if (piece instanceof Uint8Array) pieces.push(Buffer.from(piece))
   }
-  const { write, end } = response
+  const write = response.write.bind(response)
+  const end = response.end.bind(response)
   // Both have overloads that differ only in what is passed on.
   response.write = ((...args: Parameters<typeof write>) => {
     keep(args[0])
-    return write.apply(response, args)
+    return write(...args)
   }) as typeof write
   response.end = ((...args: Parameters<typeof end>) => {
     keep(args[0])
-    return end.apply(response, args)
+    return end(...args)
   }) as typeof end
   return { response, pieces }
 }

@@ -20,8 +20,8 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
     deciderOf !== undefined && [
-      `state = 'requested' AND seq IN (
-        SELECT approval FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`,
+      `state = 'requested' AND id IN (
+        SELECT approval_id FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`,
       encodeJson(namesOf([deciderOf.id], deciderOf.roles)),
     ],
     after !== undefined &&

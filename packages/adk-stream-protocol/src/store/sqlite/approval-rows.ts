@@ -1,5 +1,5 @@
 import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
-import type { AuditEvent, AuditRecord } from '../../approvals/audit-entry.ts'
+import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { checkName } from '../session-key.ts'
 import { decodeJson, encodeJson } from '../stored-json.ts'
 import type { ApprovalRow, AuditRow } from './approval-statements.ts'
@@ -13,45 +13,33 @@ export function chatColumns({ appName, principalId, chatId }: ApprovalChat): str
   ]
 }
 
-type Asked = Pick<Approval, 'messageId' | 'toolName' | 'args' | 'digest' | 'terms' | 'requestedAt'>
+type Moved = Pick<Approval, 'votes' | 'state' | 'version'>
 
-type Moved = Pick<Approval, 'votes' | 'state'>
+type Asked = Omit<Approval, keyof Moved>
 
 /** Writes what was fixed when the approval was asked. */
-export function encodeAsked(approval: Approval): string {
-  const { messageId, toolName, args, digest, terms, requestedAt } = approval
-  return encodeJson({ messageId, toolName, args, digest, terms, requestedAt } satisfies Asked)
+export function encodeAsked({
+  votes: _votes,
+  state: _state,
+  version: _version,
+  ...asked
+}: Approval): string {
+  return encodeJson(asked satisfies Asked)
 }
 
 /** Writes what moves while it lives. */
-export function encodeMoved({ votes, state }: Approval): string {
-  return encodeJson({ votes, state } satisfies Moved)
+export function encodeMoved({ votes, state, version }: Approval): string {
+  return encodeJson({ votes, state, version } satisfies Moved)
 }
 
-export function decodeApproval(row: ApprovalRow): Approval {
-  return {
-    id: row.id,
-    chat: { appName: row.app_name, principalId: row.principal_id, chatId: row.chat_id },
-    toolCallId: row.tool_call_id,
-    // Written by `encodeAsked`.
-    ...(decodeJson(row.asked) as Asked),
-    deadline: row.deadline,
-    version: row.version,
-    // Written by `encodeMoved`.
-    ...(decodeJson(row.moved) as Moved),
-  }
+export function decodeApproval({ asked, moved }: ApprovalRow): Approval {
+  // Written by `encodeAsked` and `encodeMoved`.
+  return { ...(decodeJson(asked) as Asked), ...(decodeJson(moved) as Moved) }
 }
 
-export function decodeAudit(row: AuditRow): AuditRecord {
-  return {
-    seq: row.seq,
-    approvalId: row.approval_id,
-    chat: { appName: row.app_name, principalId: row.principal_id, chatId: row.chat_id },
-    version: row.version,
-    at: row.at,
-    // Written by `#appendAudit`.
-    event: decodeJson(row.event) as AuditEvent,
-  }
+export function decodeAudit({ seq, entry }: AuditRow): AuditRecord {
+  // Written with `encodeJson` from an entry.
+  return { seq, ...(decodeJson(entry) as AuditEntry) }
 }
 
 /** Everyone whom some step names, principals and roles apart. */

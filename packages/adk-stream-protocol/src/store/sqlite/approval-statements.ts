@@ -1,26 +1,13 @@
 import type { Connection, Statement } from './connection.ts'
 
 export interface ApprovalRow {
-  readonly id: string
-  readonly app_name: string
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly tool_call_id: string
-  readonly deadline: number
   readonly asked: string
-  readonly version: number
   readonly moved: string
 }
 
 export interface AuditRow {
   readonly seq: number
-  readonly approval_id: string
-  readonly version: number
-  readonly app_name: string
-  readonly principal_id: string
-  readonly chat_id: string
-  readonly at: number
-  readonly event: string
+  readonly entry: string
 }
 
 /** SQLite's clock in whole ms; its own precision is one. */
@@ -43,18 +30,20 @@ function prepareTransitions(connection: Connection, clock: string) {
       SELECT count(*) AS of_principal, coalesce(sum(chat_id = ?3), 0) AS of_chat FROM approvals
       WHERE state = 'requested' AND app_name = ?1 AND principal_id = ?2`),
     insert: connection.prepare(`
-      INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, asked, version, state, moved)
+      INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, version, state, asked, moved)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    insertDecider: connection.prepare(`
-      INSERT INTO approval_deciders (name, approval) SELECT ?2, seq FROM approvals WHERE id = ?1`),
+    insertDecider: connection.prepare(
+      'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',
+    ),
     replace: connection.prepare(`
       UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, moved = ?6
       WHERE id = ?1 AND version = ?2 - 1 AND (?7 IS NULL OR ${clock} < ?7)`),
-    deleteDeciders: connection.prepare(`
-      DELETE FROM approval_deciders WHERE approval = (SELECT seq FROM approvals WHERE id = ?)`),
-    appendAudit: connection.prepare(`
-      INSERT INTO approval_audit (app_name, principal_id, chat_id, approval_id, version, at, event)
-      VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    deleteDecider: connection.prepare(
+      'DELETE FROM approval_deciders WHERE name = ? AND approval_id = ?',
+    ),
+    appendAudit: connection.prepare(
+      'INSERT INTO approval_audit (approval_id, version, entry) VALUES (?, ?, ?)',
+    ),
   }
 }
 
@@ -100,9 +89,7 @@ function prepareLeases(connection: Connection, clock: string) {
   }
 }
 
-const COLUMNS = 'id, app_name, principal_id, chat_id, tool_call_id, deadline, asked, version, moved'
-
 /** Prepares a reading of approvals that meet a condition. */
 export function selectApprovals(connection: Connection, condition: string): Statement<ApprovalRow> {
-  return connection.prepare(`SELECT ${COLUMNS} FROM approvals WHERE ${condition}`)
+  return connection.prepare(`SELECT asked, moved FROM approvals WHERE ${condition}`)
 }

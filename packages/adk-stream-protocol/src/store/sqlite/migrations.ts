@@ -53,13 +53,13 @@ export const migrations: readonly string[] = [
     chat_id TEXT NOT NULL,
     tool_call_id TEXT NOT NULL,
     deadline REAL NOT NULL,
-    -- What was fixed when it was asked; what moves is in the columns that follow.
-    asked TEXT NOT NULL,
     version INTEGER NOT NULL,
     state TEXT NOT NULL,
     -- Of the one that runs: who runs it, since when.
     worker TEXT,
     started_at REAL,
+    -- The whole approval: what was fixed when it was asked, and what moves.
+    asked TEXT NOT NULL,
     moved TEXT NOT NULL,
     UNIQUE (app_name, principal_id, chat_id, tool_call_id)
   ) STRICT;
@@ -71,25 +71,17 @@ export const migrations: readonly string[] = [
   -- Who is named to decide what waits; the rows go when it is decided.
   CREATE TABLE approval_deciders (
     name TEXT NOT NULL,
-    approval INTEGER NOT NULL REFERENCES approvals,
-    PRIMARY KEY (name, approval)
+    approval_id TEXT NOT NULL,
+    PRIMARY KEY (name, approval_id)
   ) STRICT, WITHOUT ROWID;
-
-  CREATE INDEX approval_deciders_approval ON approval_deciders (approval);
 
   CREATE TABLE approval_audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     approval_id TEXT NOT NULL,
     version INTEGER NOT NULL,
-    app_name TEXT NOT NULL,
-    principal_id TEXT NOT NULL,
-    chat_id TEXT NOT NULL,
-    at REAL NOT NULL,
-    event TEXT NOT NULL,
+    entry TEXT NOT NULL,
     UNIQUE (approval_id, version)
   ) STRICT;
-
-  CREATE INDEX approval_audit_chat ON approval_audit (app_name, principal_id, chat_id);
 
   CREATE TRIGGER approval_audit_stays BEFORE DELETE ON approval_audit
   BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;

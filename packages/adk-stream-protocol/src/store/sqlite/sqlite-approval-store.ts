@@ -58,9 +58,9 @@ export class SqliteApprovalStore implements ApprovalStore {
       checkName('toolCallId', toolCallId),
       checkName('id', id),
       deadline,
-      encodeAsked(approval),
       version,
       state.name,
+      encodeAsked(approval),
       encodeMoved(approval),
     ]
     return this.#connection.write(() => {
@@ -72,7 +72,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       if (this.#statements.findByCall.rows(...columns, toolCallId).length > 0) return 'exists'
       if (isFull) return 'too-many-pending'
       this.#statements.insert.run(...row)
-      for (const name of deciderNames(approval)) this.#statements.insertDecider.run(id, name)
+      for (const name of deciderNames(approval)) this.#statements.insertDecider.run(name, id)
       this.#appendAudit(entry)
       return 'inserted'
     })
@@ -109,8 +109,9 @@ export class SqliteApprovalStore implements ApprovalStore {
     const { conditions, values } = auditConditions(filter)
     const statement = memoize(this.#audits, conditions, () =>
       this.#connection.prepare<AuditRow>(`
-        SELECT seq, approval_id, version, app_name, principal_id, chat_id, at, event
-        FROM approval_audit WHERE ${conditions} AND seq > ? ORDER BY seq LIMIT ?`),
+        SELECT approval_audit.seq, entry
+        FROM approval_audit JOIN approvals ON approvals.id = approval_id
+        WHERE ${conditions} AND approval_audit.seq > ? ORDER BY approval_audit.seq LIMIT ?`),
     )
     let { after = 0, limit: left = Infinity } = filter
     while (left > 0) {
@@ -164,14 +165,17 @@ export class SqliteApprovalStore implements ApprovalStore {
       state.name === 'executing' ? [checkName('worker', state.worker), state.at] : [null, null]
     const row = [id, version, state.name, worker, startedAt, encodeMoved(next), before ?? null]
     if (this.#statements.replace.run(...row) === 0) return false
-    if (state.name !== 'requested') this.#statements.deleteDeciders.run(id)
+    if (state.name !== 'requested') this.#forgetDeciders(next)
     this.#appendAudit(entry)
     return true
   }
 
-  #appendAudit({ approvalId, chat, version, at, event }: AuditEntry): void {
-    const row = [...chatColumns(chat), approvalId, version, at, encodeJson(event)]
-    this.#statements.appendAudit.run(...row)
+  #forgetDeciders(approval: Approval): void {
+    for (const name of deciderNames(approval)) this.#statements.deleteDecider.run(name, approval.id)
+  }
+
+  #appendAudit(entry: AuditEntry): void {
+    this.#statements.appendAudit.run(entry.approvalId, entry.version, encodeJson(entry))
   }
 }
 
