@@ -1,7 +1,6 @@
 import type { BaseTool } from '@google/adk'
-import { FunctionTool, LongRunningFunctionTool } from '@google/adk'
+import { LongRunningFunctionTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 
 import { assistant, tool, weather } from '../support/agents.ts'
 import { partTypes, textOf, toolParts } from '../support/chat-probe.ts'
@@ -12,8 +11,6 @@ import { findFaults, readFrames } from '../support/wire-rules.ts'
 function withTools(...tools: BaseTool[]): ServeOptions {
   return { agent: (model) => assistant(model, { tools }) }
 }
-
-const refusedForApproval: unknown = expect.stringMatching(/^Not run:.*approval/)
 
 function callWeather(place: string): string {
   return `[[call get_weather {"place":"${place}"}]]`
@@ -103,66 +100,6 @@ describe.each(clients)('$name', (client) => {
     expect(partTypes(chat.lastMessage).lastIndexOf('step-start')).toBeGreaterThan(
       partTypes(chat.lastMessage).lastIndexOf('tool-get_weather'),
     )
-    await client.validateMessages(chat.messages)
-  })
-
-  test('[AP0] a tool that needs confirmation does not run, and the model is told', async () => {
-    let runs = 0
-    const gated = new FunctionTool({
-      name: 'pay',
-      description: 'Pays.',
-      parameters: z.object({ amount: z.number() }),
-      requireConfirmation: ({ amount }) => amount > 10,
-      execute: () => {
-        runs += 1
-        return { paid: true }
-      },
-    })
-    await using server = await serve(withTools(gated))
-    const browser = server.browser()
-    const chat = browser.openChat(client, { autoSend: true })
-    await chat.send('[[call pay {"amount":50}]][[then]][[say I may not.]]')
-    expect(runs).toBe(0)
-    expect(toolParts(chat.lastMessage)).toMatchObject([
-      { state: 'output-error', errorText: refusedForApproval },
-    ])
-    expect(chat.text).toBe('I may not.')
-    expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('Not run:')
-    expect(browser.sent).toBe(1)
-    await chat.send('[[call pay {"amount":5}]][[then]][[say Paid.]]')
-    expect(runs).toBe(1)
-    expect(chat.text).toBe('Paid.')
-    await client.validateMessages(chat.messages)
-  })
-
-  test('[AP0] a tool that asks for confirmation while it runs is refused, beside others that are not', async () => {
-    let effects = 0
-    const asking = tool('pay', (_args, context) => {
-      if (!context?.toolConfirmation) {
-        context?.requestConfirmation({ hint: 'Sure?' })
-        return { status: 'pending' }
-      }
-      effects += 1
-      return { paid: true }
-    })
-    await using server = await serve(withTools(asking, weather))
-    const browser = server.browser()
-    const chat = browser.openChat(client, { autoSend: true })
-    await chat.send(`[[call pay {}]]${callWeather('A')}[[then]][[say I may not.]]`)
-    expect(toolParts(chat.lastMessage)).toMatchObject([
-      { type: 'tool-pay', state: 'output-error', errorText: refusedForApproval },
-      { type: 'tool-get_weather', state: 'output-available', output: { celsius: 18 } },
-    ])
-    // The model hears of both in the same turn.
-    expect(chat.text).toBe('I may not.')
-    const told = JSON.stringify(server.emulator.requests[1]?.body)
-    expect(told).toContain('Not run:')
-    expect(told).toContain('celsius')
-    expect((await browser.messages()).messages).toEqual(chat.messages)
-    await chat.send('[[say Still here.]]')
-    expect(chat.text).toBe('Still here.')
-    expect(browser.sent).toBe(2)
-    expect(effects).toBe(0)
     await client.validateMessages(chat.messages)
   })
 

@@ -22,7 +22,9 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   'reasoning-end': ['id'],
   'tool-input-start': ['toolCallId', 'toolName'],
   'tool-input-available': ['toolCallId', 'toolName', 'input'],
+  'tool-approval-request': ['approvalId', 'toolCallId'],
   'tool-output-available': ['toolCallId', 'output'],
+  'tool-output-denied': ['toolCallId'],
   'tool-output-error': ['toolCallId', 'errorText'],
   file: ['url', 'mediaType'],
   'source-url': ['sourceId', 'url', 'title'],
@@ -86,6 +88,7 @@ function findNestingFaults(chunks: readonly WireChunk[], whole: boolean): string
 class Nesting {
   #prose: unknown
   #inStep = false
+  #began = false
   readonly #calls = new Map<unknown, 'shown' | 'settled'>()
   readonly #faults: string[]
 
@@ -100,8 +103,15 @@ class Nesting {
       this.#faults.push(`${type} while ${String(this.#prose)} is open`)
     }
     if (type === 'start-step' || type === 'finish-step') this.#readStep(type === 'start-step')
-    else if (!this.#inStep && needsStep(type)) this.#faults.push(`${type} outside a step`)
+    else if (!this.#inStep && needsStep(type) && !this.#continues(type)) {
+      this.#faults.push(`${type} outside a step`)
+    }
     if (toolCallId !== undefined) this.#readCall(type, toolCallId)
+  }
+
+  /** What a client that answered is told first: how the calls ended that it saw in an earlier stream. */
+  #continues(type: string): boolean {
+    return !this.#began && (type.startsWith('tool-output') || type === 'data-approval')
   }
 
   end(type: string | undefined): void {
@@ -117,6 +127,7 @@ class Nesting {
   }
 
   #readStep(starts: boolean): void {
+    this.#began = true
     if (starts === this.#inStep) this.#faults.push(`step ${starts ? 'started' : 'finished'} twice`)
     this.#inStep = starts
   }
@@ -124,7 +135,8 @@ class Nesting {
   #readCall(type: string, id: unknown): void {
     const state = this.#calls.get(id)
     const output = type.startsWith('tool-output')
-    if (output && state !== 'shown') this.#faults.push(`${type} of a call that is ${state}`)
+    if (output && state !== 'shown' && !this.#continues(type))
+      this.#faults.push(`${type} of a call that is ${state}`)
     this.#calls.set(id, output ? 'settled' : 'shown')
   }
 }
