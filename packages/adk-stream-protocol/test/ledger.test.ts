@@ -2,6 +2,7 @@ import Database from 'libsql'
 import { expect, test } from 'vitest'
 import type { Approval } from '../src/approvals/approval.ts'
 import { Ledger, type LedgerOptions } from '../src/approvals/ledger.ts'
+import { argsToRun } from '../src/approvals/next-approval.ts'
 import { MemoryApprovalStore } from '../src/approvals/memory-approval-store.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import {
@@ -117,6 +118,37 @@ test('[LG18] the audit record says who, when, what was shown, decided, run, and 
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected)
 })
 
+test('[LG20] changing what a ledger gave out changes nothing that it does', async () => {
+  for (const editedArgs of [undefined, { amount: 40 }]) {
+    const { ledger } = openLedger()
+    const shown = requestOf().args
+    const asked = taken(await ledger.request(requestOf()))
+    Object.assign(asked.args, { amount: 1_000_000 })
+    const decision = editedArgs === undefined ? yes : { ...yes, editedArgs }
+    const approved = taken(await ledger.decide('approval-1', decision))
+    Object.assign(argsToRun(approved), { amount: 1_000_000 })
+    const claimed = taken(await ledger.claim('approval-1', requestOf({ args: shown })))
+    expect(argsToRun(claimed)).toEqual(editedArgs ?? shown)
+  }
+})
+
+test('[LG11] a ledger that saw an approval long ago answers from what is stored', async () => {
+  const { clock, store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  taken(await ledger.request(requestOf({ terms: { ...termsOf(), idempotent: true } })))
+  taken(await other.decide('approval-1', yes))
+  expect(await ledger.decide('approval-1', yes)).toMatchObject({ refused: 'already-decided' })
+  taken(await other.claim('approval-1', requestOf()))
+  expect(await ledger.claim('approval-1', requestOf())).toMatchObject({
+    refused: 'already-decided',
+    state: { name: 'executing' },
+  })
+  clock.now += 100
+  await other.recover()
+  expect(taken(await ledger.claim('approval-1', requestOf())).state.name).toBe('executing')
+  expect(await other.claim('approval-1', requestOf())).toMatchObject({ refused: 'already-decided' })
+})
+
 test('[LG19] a call asked again has one approval; with other arguments it is refused', async () => {
   const { ledger } = openLedger()
   const first = taken(await ledger.request(requestOf()))
@@ -150,7 +182,7 @@ test('[LG31] the audit record in SQLite cannot be changed or shortened', async (
   taken(await ledger.request(requestOf()))
   const other = new Database(path)
   expect(() => other.exec('DELETE FROM approval_audit')).toThrow('append-only')
-  expect(() => other.exec('UPDATE approval_audit SET at = 0')).toThrow('append-only')
+  expect(() => other.exec('UPDATE approval_audit SET version = 7')).toThrow('append-only')
   other.close()
   expect(await collect(ledger.audit())).toHaveLength(1)
 })

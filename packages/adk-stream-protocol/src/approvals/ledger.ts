@@ -12,6 +12,7 @@ import {
   nextApproval,
 } from './next-approval.ts'
 import { plainJson } from './plain-json.ts'
+import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
 
 export interface LedgerOptions {
@@ -44,6 +45,7 @@ export class Ledger {
   readonly #store: ApprovalStore
   readonly #quota: PendingQuota
   readonly #onError: (error: unknown) => void
+  readonly #recent = new RecentApprovals()
   readonly #listeners = new Set<(approval: Approval) => void>()
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
@@ -194,6 +196,13 @@ export class Ledger {
   }
 
   async #step(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+    const known = this.#recent.get(id)
+    // What is known may be old. The compare-and-set shows it when the step is possible; when it is not, reading does.
+    const result = known && nextApproval(known, command, await this.#store.now())
+    if (result && !isRefusal(result) && (await this.#store.replace(result))) {
+      this.#tell(result.next)
+      return result.next
+    }
     const approval = await this.get(id)
     return approval === undefined
       ? { refused: 'unknown-approval' }
@@ -231,6 +240,7 @@ export class Ledger {
   }
 
   #tell(approval: Approval): void {
+    this.#recent.keep(approval)
     for (const listener of this.#listeners) {
       try {
         listener(approval)

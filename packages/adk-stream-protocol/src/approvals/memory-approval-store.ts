@@ -110,8 +110,8 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #write(approval: Approval, entry: AuditEntry): void {
-    this.#approvals.set(approval.id, approval)
-    this.#audit.push({ ...entry, seq: this.#audit.length + 1 })
+    this.#approvals.set(approval.id, structuredClone(approval))
+    this.#audit.push({ ...structuredClone(entry), seq: this.#audit.length + 1 })
   }
 
   #select(filter: Omit<ApprovalFilter, 'limit' | 'after'>): Approval[] {
