@@ -24,11 +24,17 @@ import {
 } from './approval-answers.ts'
 import type { AskedNote } from './event-notes.ts'
 import { writeNotes } from './event-notes.ts'
-import { keepResponses, noteEndings, readOriginalCall, toAskedNote } from './gate-events.ts'
+import {
+  isQuestion,
+  keepResponses,
+  noteEndings,
+  readOriginalCall,
+  toAskedNote,
+} from './gate-events.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { runEdited } from './run-edited.ts'
-import { CONFIRMATION_CALL, splitTurns, tellStoredTurn } from './stored-turns.ts'
+import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import { isWaiting } from './translation.ts'
 
 export interface ApprovalGateOptions {
@@ -96,7 +102,10 @@ export class ApprovalGate extends BasePlugin {
     const approvalId = run.executing.get(toolCallId)
     run.executing.delete(toolCallId)
     // Without a result, the call has been handed to somebody outside; what was approved has happened.
-    if (approvalId !== undefined) await this.#options.ledger.succeed(approvalId, result ?? null)
+    if (approvalId !== undefined) {
+      await this.#options.ledger.succeed(approvalId, result ?? null)
+      if (!result) await noteHandover(run, toolContext.invocationContext, toolCallId)
+    }
     await this.#noteOwnQuestion(run, call)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
   }
@@ -124,10 +133,7 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#runOf(invocationContext)
     const parts = event.content?.parts ?? []
     if (!run || parts.length === 0) return undefined
-    if (parts.some((part) => part.functionCall?.name === CONFIRMATION_CALL)) {
-      return this.#ask(run, invocationContext, event)
-    }
-    return noteEndings(run, event)
+    return isQuestion(event) ? this.#ask(run, invocationContext, event) : noteEndings(run, event)
   }
 
   override async beforeModelCallback(params: {
@@ -235,7 +241,9 @@ export class ApprovalGate extends BasePlugin {
     const pending = asked.map(({ toolCallId }) => toolCallId)
     await keepResponses(run, context, { event, pending })
     const customMetadata = writeNotes({ asked, messageId: run.messageId }, event.customMetadata)
-    return { ...event, content: { ...event.content, parts }, customMetadata }
+    const { content, ...rest } = event
+    // Gemini refuses a content without parts, in this turn and in every later one.
+    return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
   }
 
   async #enter(

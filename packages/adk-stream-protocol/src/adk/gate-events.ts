@@ -23,6 +23,11 @@ export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: App
   }
 }
 
+/** Whether ADK asks by this event. A model that calls by the name of the question asks nobody: only ADK notes which calls asked. */
+export function isQuestion({ actions }: Event): boolean {
+  return Object.keys(actions.requestedToolConfirmations).length > 0
+}
+
 /** The call that a confirmation request is about. */
 export function readOriginalCall(
   args: Record<string, unknown> | undefined,
@@ -76,4 +81,19 @@ export function noteEndings(run: GateRun, event: Event): Event | undefined {
     ...event,
     customMetadata: writeNotes({ decided, messageId: run.messageId }, event.customMetadata),
   }
+}
+
+/** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
+export async function noteHandover(
+  run: GateRun,
+  { session, sessionService, invocationId, agent }: InvocationContext,
+  toolCallId: string,
+): Promise<void> {
+  const handed = createEvent({
+    invocationId,
+    customMetadata: writeNotes({ handedOver: [toolCallId], messageId: run.messageId }),
+    ...(agent && { author: agent.name }),
+  })
+  await sessionService?.appendEvent({ session, event: handed })
+  run.append(handed)
 }
