@@ -15,9 +15,14 @@ function report(line: string): void {
   writeSync(1, `${line}\n`)
 }
 
+const stopped = new Set<string>()
+
 async function reached(moment: string, chatId: string): Promise<void> {
   const [victim, at] = chatId.split('.')
-  if (victim !== name || at !== moment.replace(' ', '-')) return
+  const isHere = victim === name && at === moment.replace(' ', '-')
+  // Nothing else of this process may go on with the chat, such as a sweep: here it has died.
+  if (!isHere && !stopped.has(chatId)) return
+  stopped.add(chatId)
   report(`at ${chatId}`)
   await new Promise(() => undefined)
 }
@@ -30,6 +35,10 @@ const world = await openWorld({
   store,
   effects,
   reached,
+  onChunk: ({ type }, { chatId }) => {
+    // Telling cannot be stopped; the model, which would speak next, waits in such a chat.
+    if (type.startsWith('tool-output-')) void reached('after telling', chatId)
+  },
   limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000 },
 })
 report(world.url)

@@ -11,6 +11,8 @@ export interface SeenApproval {
   readonly toolName: string
   readonly args: Record<string, unknown>
   readonly chatId?: string
+  readonly messageId?: string
+  readonly toolCallId?: string
   readonly hint?: string
   readonly title?: string
 }
