@@ -28,6 +28,7 @@ import {
   isQuestion,
   keepResponses,
   noteEndings,
+  noteHandover,
   readOriginalCall,
   toAskedNote,
 } from './gate-events.ts'
@@ -60,6 +61,8 @@ interface ToolCall {
 export class ApprovalGate extends BasePlugin {
   readonly #options: ApprovalGateOptions
   readonly #runs = new Map<string, GateRun>()
+  /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
+  readonly #invocations = new Map<string, GateRun>()
 
   constructor(options: ApprovalGateOptions) {
     super('adk-stream-protocol:approval-gate')
@@ -73,8 +76,9 @@ export class ApprovalGate extends BasePlugin {
     return run
   }
 
-  close(chat: ApprovalChat): void {
-    this.#runs.delete(keyOf(chat))
+  close(chat: ApprovalChat, run: GateRun): void {
+    if (this.#runs.get(keyOf(chat)) === run) this.#runs.delete(keyOf(chat))
+    for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
   }
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
@@ -271,8 +275,10 @@ export class ApprovalGate extends BasePlugin {
     return undefined
   }
 
-  #runOf({ session }: InvocationContext): GateRun | undefined {
-    return this.#runs.get(keyOf(chatOf(session)))
+  #runOf({ session, invocationId }: InvocationContext): GateRun | undefined {
+    const run = this.#invocations.get(invocationId) ?? this.#runs.get(keyOf(chatOf(session)))
+    if (run) this.#invocations.set(invocationId, run)
+    return run
   }
 }
 

@@ -31,6 +31,8 @@ const EventNotes = z.object({
   userMessageId: z.string().exactOptional(),
   asked: z.array(AskedNote).exactOptional(),
   decided: z.array(DecidedNote).exactOptional(),
+  /** Calls that were approved and handed to the client, which gives their result. */
+  handedOver: z.array(z.string()).exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

@@ -1,4 +1,4 @@
-import type { Chunk } from '../protocol/chunk.ts'
+import type { Chunk, FinishReason } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { MessageMetadata, TurnError } from '../protocol/message.ts'
 import { totalUsage } from './count-usage.ts'
@@ -20,16 +20,30 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   telling.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
   if (error) return [...telling.chunks, ...tellError(state, error)]
-  // CH4: a message that ends on a tool's result looks unfinished to clients that send automatically. An empty step after it,
-  // which the metadata of `finish` makes them see, says that nothing more is owed.
-  if (answered && !waiting) telling.chunks.push({ type: 'start-step' }, { type: 'finish-step' })
+  if ((answered && !waiting) || hasHandedOver(state)) telling.chunks.push(...EMPTY_STEP)
   if (end === 'stopped') telling.chunks.push({ type: 'abort' })
   telling.chunks.push({
     type: 'finish',
-    finishReason: waiting ? 'tool-calls' : (state.finishReason ?? 'stop'),
+    finishReason: waiting ? 'tool-calls' : toFinishReason(state),
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
   return telling.chunks
+}
+
+/**
+ * CH4: a message that ends on a tool's result, or on a decided call that still waits, looks unsent to clients that send
+ * automatically. An empty step after it, which the metadata of `finish` makes them see, says that nothing is owed.
+ */
+const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
+
+function hasHandedOver({ calls }: Translation): boolean {
+  return [...calls.values()].some(
+    ({ state, approval }) => state === 'waiting' && approval !== undefined,
+  )
+}
+
+function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
+  return finishReason
 }
 
 const NO_RESULT: Record<TurnEnd, string> = {

@@ -87,6 +87,13 @@ export class Telling {
     this.#noteCall(toolCallId, { ...call, state: 'running', approval })
   }
 
+  /** Shows that a call was approved, and waits for the client that runs it. */
+  handOver(toolCallId: string): void {
+    this.decide({ toolCallId, state: 'approved' })
+    const call = this.#state.calls.get(toolCallId)
+    if (call?.state === 'running') this.#noteCall(toolCallId, { ...call, state: 'waiting' })
+  }
+
   /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)

@@ -2,6 +2,7 @@ import type { Event } from '@google/adk'
 
 import type { Chunk } from '../protocol/chunk.ts'
 import { countUsage } from './count-usage.ts'
+import { readNotes } from './event-notes.ts'
 import { isFinishReason, readFinishReason } from './finish-reason.ts'
 import { describeModelError } from './model-error.ts'
 import { Telling } from './telling.ts'
@@ -30,6 +31,7 @@ export function translateEvent(
     telling.switchTo(event.author ?? '', event.branch ?? '')
   }
   translateParts(telling, event)
+  for (const toolCallId of readNotes(event).handedOver ?? []) telling.handOver(toolCallId)
   translateTranscriptions(telling, event)
   if (event.groundingMetadata) translateGrounding(telling, event.groundingMetadata)
   if (event.citationMetadata) translateCitations(telling, event.citationMetadata)

@@ -2,7 +2,7 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../protocol/chunk.ts'
-import type { EventNotes } from './event-notes.ts'
+import type { DecidedNote, EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import type { Telling, ToolResult } from './telling.ts'
 
@@ -116,9 +116,18 @@ function tellResponse(telling: Telling, answer: FunctionResponse, notes: EventNo
   if (id === undefined || notes.pending?.includes(id)) return
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) telling.decide(decided)
-  const denied = decided?.state === 'denied'
-  telling.settle(id, denied ? { denied } : readToolResult(name ?? 'tool', response))
+  const ending = decided && readEnding(decided, response)
+  telling.settle(id, ending ?? readToolResult(name ?? 'tool', response))
   for (const part of parts ?? []) tellMedia(telling, part)
+}
+
+/** The end of a call that did not run, or that nobody saw run; nothing for one that gave a result. */
+function readEnding(
+  { state }: DecidedNote,
+  { error }: Record<string, unknown>,
+): ToolResult | undefined {
+  if (state === 'approved') return undefined
+  return state === 'denied' ? { denied: true } : { errorText: String(error) }
 }
 
 function tellMedia(

@@ -44,9 +44,12 @@ const CONFIRMATION_TOOL = 'adk_request_confirmation'
 const Id = z.string().min(1).max(256)
 const Reason = z.string().max(2_000)
 
-/** Answer form 1: a call that carries the person's decision, as the AI SDK sends it. */
+/**
+ * Answer form 1: a call that carries the person's decision, as the AI SDK sends it. A call that ran in the client right away has its
+ * output beside the decision.
+ */
 const RespondedPart = z.object({
-  state: z.literal('approval-responded'),
+  state: z.enum(['approval-responded', 'output-available', 'output-error']),
   approval: z.object({ id: Id, approved: z.boolean(), reason: Reason.optional() }),
 })
 

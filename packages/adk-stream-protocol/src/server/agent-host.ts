@@ -177,7 +177,7 @@ export class AgentHost {
       }
       yield* run.takeAppended()
     } finally {
-      this.#gate.close(chat)
+      this.#gate.close(chat, run)
     }
   }
 

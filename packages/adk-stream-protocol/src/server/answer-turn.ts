@@ -1,34 +1,34 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
+import type { BrowserTool } from '../adk/browser-tool.ts'
+import { asBrowserTool } from '../adk/browser-tool.ts'
 import { CONFIRMATION_CALL } from '../adk/stored-turns.ts'
 import type { Translation } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { Backend } from './backend.ts'
 
 /**
- * What a paused turn is answered with, as ADK wants it: confirmations for what was decided, results for what ran outside. Nothing
- * while all that it waits for is still open.
+ * What a paused turn is answered with, as ADK wants it: confirmations for what was decided, results for what ran in the client.
+ * Nothing while all that it waits for is still open.
  */
 export async function collectAnswers(
   { calls }: Translation,
-  {
-    ledger,
-    chat,
-    outputs,
-  }: { ledger: Ledger; chat: ApprovalChat; outputs: readonly OutputAnswer[] },
+  { ledger, findTool }: Pick<Backend, 'ledger' | 'findTool'>,
+  { chat, outputs }: { chat: ApprovalChat; outputs: readonly OutputAnswer[] },
 ): Promise<Content | undefined> {
   const confirmations: FunctionResponse[] = []
   const results: FunctionResponse[] = []
-  for (const [toolCallId, { toolName, state }] of calls) {
+  for (const [id, { toolName: name, state }] of calls) {
     if (state === 'asked') {
-      const approval = await ledger.findByCall(chat, toolCallId)
+      const approval = await ledger.findByCall(chat, id)
       if (approval && isDecided(approval)) confirmations.push(toConfirmation(approval))
     }
-    if (state === 'waiting') {
-      const given = outputs.find((output) => output.toolCallId === toolCallId)
-      if (given) results.push({ id: toolCallId, name: toolName, response: toResponse(given) })
-    }
+    const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
+    const tool = given ? await findTool(name) : undefined
+    const browser = tool && asBrowserTool(tool)
+    // BT3: what another long-running tool waits for is not the client's to give.
+    if (given && browser) results.push({ id, name, response: toResponse(given, browser) })
   }
   // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
   const responses = results.length > 0 ? results : confirmations
@@ -47,9 +47,11 @@ function toConfirmation({ id, state }: Approval): FunctionResponse {
   return { id, name: CONFIRMATION_CALL, response: { confirmed } }
 }
 
-function toResponse({ result }: OutputAnswer): Record<string, unknown> {
+function toResponse({ result }: OutputAnswer, browser: BrowserTool): Record<string, unknown> {
   if ('errorText' in result) return { error: result.errorText }
-  const { output } = result
+  const parsed = browser.output.safeParse(result.output)
+  if (!parsed.success) return { error: 'The browser gave a result of the wrong shape.' }
+  const output = parsed.data
   const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
   return isObject ? { ...output } : { result: output ?? null }
 }

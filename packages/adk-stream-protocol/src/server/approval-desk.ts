@@ -12,6 +12,7 @@ import { viewApproval } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { readJson } from './chat-desk.ts'
+import { checkEdit } from './check-edit.ts'
 import type { Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
 import type { BridgeLimits } from './options.ts'
@@ -39,8 +40,8 @@ export class ApprovalDesk {
   ]
 
   /**
-   * Enters the decisions of a chat's client. Says which message goes on by them; refuses when none of them changes anything and
-   * there is nothing to catch up with.
+   * Enters the decisions of a chat's client. Says which message goes on by them; refuses when one of them does not stand, while
+   * the others go on with nobody reading, and when there is nothing to catch up with.
    */
   async decideAll(
     principal: Principal,
@@ -48,23 +49,24 @@ export class ApprovalDesk {
     { decisions, outputs, messageId }: Answers,
   ): Promise<{ readonly messageId: string; readonly seen: string | undefined }> {
     const backend = await this.#options.backend.get()
-    const results = []
-    for (const decision of decisions)
-      results.push(await decideOne(backend, principal, { decision, chat }))
-    const known = results.find(
-      (result) => !isRefusal(result) || result.refused === 'already-decided',
-    )
-    const approval =
-      known && (await backend.ledger.get(decisions[results.indexOf(known)]?.approvalId ?? ''))
-    if (approval) {
-      // Others have still to decide; going on now would tell nothing.
-      if (approval.state.name === 'requested') throw new ProtocolError('approval-voted')
-      return { messageId: approval.messageId, seen: approval.id }
+    const entries: Entry[] = []
+    for (const decision of decisions) {
+      const result = await decideOne(backend, principal, { decision, chat })
+      entries.push({ decision, result })
     }
-    const refused = results.find(isRefusal)
-    if (refused && outputs.length === 0) throw toError(refused)
-    if (messageId === undefined) throw new ProtocolError('nothing-new')
-    return { messageId, seen: undefined }
+    const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
+    const fallen = entries.find((entry) => !stands(entry))
+    if (fallen) {
+      for (const approval of taken) this.#options.resume(approval)
+      throw isRefusal(fallen.result) ? toError(fallen.result) : new ProtocolError('approval-voted')
+    }
+    const [first] = taken
+    if (first) return { messageId: first.messageId, seen: first.id }
+    if (outputs.length > 0 && messageId !== undefined) return { messageId, seen: undefined }
+    // The last one is the newest: a client may send all that it ever decided in this message.
+    const known = await backend.ledger.get(entries.at(-1)?.decision.approvalId ?? '')
+    if (!known) throw new ProtocolError('nothing-new')
+    return { messageId: known.messageId, seen: known.id }
   }
 
   async #list({ principal }: Visit): Promise<Reply> {
@@ -105,6 +107,12 @@ export class ApprovalDesk {
   }
 }
 
+/** A decision and what the ledger made of it. */
+interface Entry {
+  readonly decision: DecisionAnswer
+  readonly result: Approval | Refusal
+}
+
 const DecisionBody = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
@@ -114,7 +122,7 @@ const DecisionBody = z.strictObject({
 const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
 
 async function decideOne(
-  { ledger, checkEdit }: Backend,
+  { ledger, findTool }: Backend,
   principal: Principal,
   { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
 ): Promise<Approval | Refusal> {
@@ -125,13 +133,29 @@ async function decideOne(
     chat &&
     (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
   if (!approval || isForeign) return { refused: 'unknown-approval' }
-  if (approved && editedArgs) await checkEdit(approval.toolName, editedArgs)
+  if (approved && editedArgs) checkEdit(await findTool(approval.toolName), editedArgs)
   return ledger.decide(approvalId, {
     by,
     approved,
     ...(reason !== undefined && { reason }),
     ...(editedArgs !== undefined && approved && { editedArgs }),
   })
+}
+
+/**
+ * Whether a client may go on with what it decided. Where it may not, it would keep a decision that was not taken, or the opposite
+ * of what came of it: AI SDK 6 and 7 send the first again and again, and count the second as an invalid message.
+ */
+function stands({ decision: { approved }, result }: Entry): boolean {
+  if (!isRefusal(result)) return isSettled(result)
+  if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
+  // What ended without a decision is told as an error, which fits an approval that came too late.
+  return approved && (result.refused === 'expired' || result.refused === 'cancelled')
+}
+
+/** Whether a decision was the last one needed. */
+function isSettled(result: Approval | Refusal): result is Approval {
+  return !isRefusal(result) && result.state.name !== 'requested'
 }
 
 function toDecider({ id, roles = [] }: Principal): Decider {

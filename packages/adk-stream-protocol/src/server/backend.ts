@@ -1,13 +1,15 @@
+import type { BaseTool } from '@google/adk'
+
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { AgentHost } from './agent-host.ts'
-import type { CheckEdit } from './check-edit.ts'
 
 /** What stands behind the desks: the agent with its sessions, and the ledger. */
 export interface Backend {
   readonly host: AgentHost
   readonly ledger: Ledger
-  readonly checkEdit: CheckEdit
+  /** Finds a tool of the agent by its name. */
+  readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
   readonly appName: string
 }
 

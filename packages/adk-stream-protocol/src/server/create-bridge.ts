@@ -8,11 +8,12 @@ import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
+import { findTool } from './agent-tools.ts'
 import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
 import { ChatDesk } from './chat-desk.ts'
-import { checkEditsOf } from './check-edit.ts'
+import { checkAgent } from './check-agent.ts'
 import { reply } from './exchange.ts'
 import { FrontDoor } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
@@ -81,6 +82,7 @@ function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
   if (!agent) {
     throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
   }
+  checkAgent(agent)
   if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
     throw new TypeError(
       'createBridge: `basePath` begins with a slash and ends without one, like "/api/agent".',
@@ -117,6 +119,7 @@ function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: Backen
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
     close: async () => {
+      turnDesk.close()
       await housekeeper.close()
       await turns.close()
     },
@@ -151,7 +154,7 @@ async function openBackend(
     ...(memoryService && { memoryService }),
     ...(credentialService && { credentialService }),
   })
-  return { host, ledger, checkEdit: checkEditsOf(agent), appName }
+  return { host, ledger, findTool: (toolName) => findTool(agent, toolName), appName }
 }
 
 /** The store of the host, or one of our own that is opened when something needs it. */

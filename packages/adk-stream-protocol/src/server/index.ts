@@ -1,3 +1,7 @@
+export type { BrowserToolOptions } from '../adk/browser-tool.ts'
+export { browserTool } from '../adk/browser-tool.ts'
+export { idempotencyKey } from '../adk/idempotency-key.ts'
+export type { ApprovalPolicy, PolicyAnswer, PolicyCall } from '../approvals/policy.ts'
 export { ProtocolError } from '../protocol/errors.ts'
 export { apiKey } from './api-key.ts'
 export type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'

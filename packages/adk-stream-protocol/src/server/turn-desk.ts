@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
 
+import { asBrowserTool } from '../adk/browser-tool.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, tellStoredTurn } from '../adk/stored-turns.ts'
@@ -11,13 +12,14 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
-import type { RunTurnOptions } from '../turns/run-turn.ts'
+import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { collectAnswers, isDecided } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
+import { BrowserWaits } from './browser-waits.ts'
 import { afterCancelling, cancelPending } from './cancel-open.ts'
 import { holdChat } from './hold-chat.ts'
 import type { TurnInfo } from './options.ts'
@@ -41,6 +43,7 @@ export class TurnDesk {
   readonly #backend: BackendOnDemand
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
+  readonly #waits = new BrowserWaits()
 
   constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
     this.#backend = backend
@@ -101,12 +104,14 @@ export class TurnDesk {
     const given = new Set<string>()
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
-      const { ledger } = backend
-      const content = told && (await collectAnswers(told.state, { ledger, chat: key, outputs }))
+      const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
       const ids = content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
-      for (const id of ids) given.add(id)
+      for (const id of ids) {
+        given.add(id)
+        this.#waits.forget(id)
+      }
       yield* backend.host.resume(key, messageId, { content, signal })
     }
   }
@@ -131,12 +136,35 @@ export class TurnDesk {
           ...(from && { from }),
         })
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
+        await this.#watch(backend, info, outcome)
         return outcome
       })
     } catch (error) {
       // The answer is told; only the session could not be put in order, and the next turn tries again.
       onError(error)
     }
+  }
+
+  /** Gives clients their time to answer the calls that wait for them. */
+  async #watch(
+    { findTool }: Backend,
+    { messageId, ...chat }: TurnInfo,
+    { waiting }: RunOutcome,
+  ): Promise<void> {
+    for (const [toolCallId, toolName] of waiting) {
+      const tool = await findTool(toolName)
+      const browser = tool && asBrowserTool(tool)
+      if (!browser) continue
+      this.#waits.watch(toolCallId, browser.timeoutMs, (output) => {
+        // Nobody waits for this promise. A client that answered in the meantime was first, and then there is nothing new.
+        this.resume(chat, messageId, { outputs: [output] }).catch(this.#options.onError)
+      })
+    }
+  }
+
+  /** Stops waiting for clients. */
+  close(): void {
+    this.#waits.close()
   }
 
   async #tell(

@@ -23,6 +23,8 @@ export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
   /** What was streamed after the last event that ADK stored. */
   readonly unstored: PartialAnswer
+  /** Calls that wait for a result from outside: call → tool. */
+  readonly waiting: ReadonlyMap<string, string>
 }
 
 /** How long a stopped run may take to come to its end before the turn ends without it: a tool need not heed the signal. */
@@ -98,7 +100,12 @@ class TurnTelling {
     const end = stopped ? 'stopped' : 'completed'
     for (const chunk of finishTranslation(this.#state, end)) this.append(chunk)
     this.#turn.log.end()
-    return { end: this.#state.error ? 'failed' : end, unstored }
+    const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
+    return {
+      end: this.#state.error ? 'failed' : end,
+      unstored,
+      waiting: new Map(waiting.map(([toolCallId, { toolName }]) => [toolCallId, toolName])),
+    }
   }
 
   #tell(event: Event): void {
