@@ -5,7 +5,7 @@ import { editedArgs, type History, type Person, QUOTA, rules, shownArgs } from '
 import type { World } from './world.ts'
 
 /** What a history shows that must not be. */
-export class Violation extends Error {
+class Violation extends Error {
   override readonly name = 'Violation'
 }
 
@@ -16,29 +16,40 @@ export interface Tally {
   readonly ends: Map<string, number>
 }
 
-/** Checks the invariants on what happened; the code under test has no part in it. */
-export async function checkHistory(world: World, tally: Tally): Promise<void> {
+/** Checks the invariants on what happened; the code under test has no part in it. Answers every rule that was broken. */
+export async function checkHistory(world: World, tally: Tally): Promise<string[]> {
   const { history } = world
   const audit: AuditRecord[] = []
   for await (const record of world.audit()) audit.push(record)
-  checkQuota(history)
   const ends = await world.finalStates()
+  const checks = [() => checkQuota(history), () => checkDecisions(world)]
   for (const [call, end] of ends.entries()) {
-    const life = history.commits.filter(({ approval }) => approval.id === world.approvalId(call))
-    checkStarts(world, call, audit)
-    checkEnd(world, call, end)
-    checkLife(life)
-    checkAudit(
-      life.map(({ approval }) => approval),
-      audit.filter(({ approvalId }) => approvalId === world.approvalId(call)),
+    const id = world.approvalId(call)
+    const life = history.commits.filter(({ approval }) => approval.id === id)
+    const own = audit.filter(({ approvalId }) => approvalId === id)
+    checks.push(
+      () => checkStarts(world, call, own),
+      () => checkEnd(world, call, end),
+      () => checkKept(world, end),
+      () => checkLife(life),
+      () => checkAudit(life, own),
     )
     if (end) tally.ends.set(end.state.name, (tally.ends.get(end.state.name) ?? 0) + 1)
   }
-  checkDecisions(world)
   tally.starts += history.starts.length
-  for (const { result } of history.decisions) {
-    if (isRefusal(result)) tally.refused += 1
-    else tally.accepted += 1
+  const accepted = history.decisions.filter(({ result }) => !isRefusal(result)).length
+  tally.accepted += accepted
+  tally.refused += history.decisions.length - accepted
+  return checks.flatMap(violationsOf)
+}
+
+function violationsOf(check: () => void): string[] {
+  try {
+    check()
+    return []
+  } catch (error) {
+    if (error instanceof Violation) return [error.message]
+    throw error
   }
 }
 
@@ -80,11 +91,11 @@ function checkLife(life: readonly Commit[]): void {
 }
 
 /** The audit record tells the same life, one line for each transition. */
-function checkAudit(life: readonly Approval[], audit: readonly AuditRecord[]): void {
+function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): void {
   must(audit.length === life.length, 'the audit record has other transitions than the life')
   for (const [index, { version, event }] of audit.entries()) {
     must(version === index, 'the audit record skips or repeats a version')
-    const { name } = life[index]?.state ?? { name: 'none' }
+    const { name } = life[index]?.approval.state ?? { name: 'none' }
     const told = { started: 'executing', voted: 'requested', lost: name }[event.type as string]
     must(
       (told ?? event.type) === name,
@@ -94,9 +105,8 @@ function checkAudit(life: readonly Approval[], audit: readonly AuditRecord[]): v
 }
 
 /** I1, I2, I5: what starts was approved, by the right people, for this call, and starts once. */
-function checkStarts(world: World, call: number, audit: readonly AuditRecord[]): void {
+function checkStarts(world: World, call: number, own: readonly AuditRecord[]): void {
   const { starts, decisions } = world.history
-  const own = audit.filter(({ approvalId }) => approvalId === world.approvalId(call))
   const retries = own.filter(({ event }) => event.type === 'lost' && event.becomes === 'approved')
   const started = starts.filter((start) => start.call === call)
   const isIdempotent = world.plans[call]?.idempotent === true
@@ -126,7 +136,7 @@ function checkStarts(world: World, call: number, audit: readonly AuditRecord[]):
   }
 }
 
-/** I3, I4, I8: every call that was asked has one end, and it tells what happened. */
+/** I4, I5, I8: every call that was asked has one end, and it tells what happened. */
 function checkEnd(world: World, call: number, end: Approval | undefined): void {
   const { history } = world
   const asked = history.requests.some(
@@ -142,6 +152,17 @@ function checkEnd(world: World, call: number, end: Approval | undefined): void {
   if (name === 'denied' || name === 'expired') must(started === 0, `I5: ${name}, but it ran`)
   if (name === 'cancelled' && !end.terms.idempotent)
     must(started === 0, 'I5: cancelled, but it ran')
+}
+
+/** I3: what was accepted and stored is what the end comes from. */
+function checkKept({ history }: World, end: Approval | undefined): void {
+  if (!end) return
+  const { name } = end.state
+  const isApproved = history.decisions.some(
+    ({ result }) => !isRefusal(result) && result.id === end.id && result.state.name === 'approved',
+  )
+  if (isApproved)
+    must(name !== 'expired' && name !== 'denied', `I3: an accepted approval ends as ${name}`)
   const lastLife = history.commits.filter(({ approval }) => approval.id === end.id).at(-1)?.approval
   must(
     lastLife?.version === end.version && lastLife.state.name === name,

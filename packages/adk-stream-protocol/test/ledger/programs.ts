@@ -79,16 +79,20 @@ export const programs: fc.Arbitrary<Program> = fc.record({
     ),
 })
 
-/** Runs a program in an order that the scheduler chooses, and checks what happened. */
+/** Runs programs in an order that the scheduler chooses, and fails when they break a rule that counts. */
 export function property(
   open: () => Backing,
   makeLedger: MakeLedger,
-  tally: Tally,
+  {
+    tally = emptyTally(),
+    counting = /./,
+  }: { readonly tally?: Tally; readonly counting?: RegExp } = {},
 ): fc.IAsyncPropertyWithHooks<[Program, fc.Scheduler]> {
   return fc.asyncProperty(programs, fc.scheduler(), async (program, scheduler) => {
     const world = new World(program.plans, open(), { scheduler, makeLedger })
     await world.run(program)
-    await checkHistory(world, tally)
+    const broken = await checkHistory(world, tally)
+    if (broken.some((rule) => counting.test(rule))) throw new Error(broken.join('; '))
   })
 }
 
