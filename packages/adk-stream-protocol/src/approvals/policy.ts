@@ -46,7 +46,7 @@ export interface PolicyCall {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-export type PolicyFunction = (call: PolicyCall) => PolicyAnswer | Promise<PolicyAnswer>
+type PolicyFunction = (call: PolicyCall) => PolicyAnswer | Promise<PolicyAnswer>
 
 /** One function for all calls, or an answer or a function by the name of the tool. */
 export type ApprovalPolicy =
@@ -67,13 +67,7 @@ export interface PolicyDefaults {
 
 export type ResolvedTerms = ApprovalTerms & { readonly deadlineMs: number }
 
-/** A policy with its defaults filled in. */
-export type ResolveTerms = (
-  call: PolicyCall,
-  required: PolicyDefaults['required'],
-) => Promise<ResolvedTerms | undefined>
-
-export const DEFAULT_DEADLINE_MS = 24 * 3_600_000
+const DEFAULT_DEADLINE_MS = 24 * 3_600_000
 
 /** Asks the policy about a call; nothing when the call needs no approval. A policy that fails is a policy that wants one. */
 export async function resolvePolicy(

@@ -25,6 +25,7 @@ const ERRORS = {
   'too-large': [413, 'The request is too large. Send less.'],
   'unsupported-media-type': [415, 'Send the body as application/json.'],
   'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],
+  'too-many-watchers': [429, 'Too many pages watch your chats at once. Close some.'],
   internal: [500, 'Something went wrong on the server. Try again.'],
   unavailable: [503, 'The server is not ready to answer. Try again in a moment.'],
   'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],

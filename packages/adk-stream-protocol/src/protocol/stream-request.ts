@@ -34,7 +34,10 @@ export type UserPart =
     }
 
 /** A `POST /stream` body: a new message, or answers to what the last turn waits for. */
-export type StreamRequest = MessageRequest | AnswersRequest
+export type StreamRequest = (MessageRequest | AnswersRequest) & {
+  /** The kind of client, where the body says so. */
+  readonly dialect?: string
+}
 
 export interface MessageRequest {
   readonly type: 'message'
@@ -65,6 +68,7 @@ const Body = z.object({
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
+  dialect: z.string().max(64).optional(),
 })
 
 const RawPart = z.looseObject({ type: z.string().max(128) })
@@ -84,16 +88,18 @@ const FilePart = z.object({
 
 /** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
 export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
-  const { id, chatId = id, messages, trigger, messageId, edits } = parse(Body, body, '')
+  const { id, chatId = id, messages, trigger, messageId, edits, dialect } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const answers = readAnswers(last, edits)
-  if (answers) return { type: 'answers', chatId, ...answers }
+  const kind = dialect === undefined ? {} : { dialect }
+  if (answers) return { type: 'answers', chatId, ...answers, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
   return {
+    ...kind,
     type: 'message',
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },

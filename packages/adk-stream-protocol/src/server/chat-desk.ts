@@ -2,6 +2,10 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { AnswersRequest } from '../protocol/stream-request.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
+import type { Dialect } from '../transport/dialects.ts'
+import { DIALECTS } from '../transport/dialects.ts'
+import type { Feed } from '../transport/feed.ts'
+import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { BackendOnDemand } from './backend.ts'
@@ -15,6 +19,7 @@ import type { TurnDesk } from './turn-desk.ts'
 export interface ChatDeskOptions {
   readonly backend: BackendOnDemand
   readonly turns: Turns
+  readonly events: ChatEvents
   readonly turnDesk: TurnDesk
   readonly approvalDesk: ApprovalDesk
   readonly limits: BridgeLimits
@@ -33,6 +38,7 @@ export class ChatDesk {
     { method: 'POST', path: '/stream', handle: (visit) => this.#stream(visit) },
     { method: 'GET', path: '/stream/:id/stream', handle: (visit) => this.#resume(visit) },
     { method: 'GET', path: '/chats/:id/messages', handle: (visit) => this.#messages(visit) },
+    { method: 'GET', path: '/chats/:id/events', handle: (visit) => this.#watch(visit) },
     { method: 'POST', path: '/chats/:id/stop', handle: (visit) => this.#stop(visit) },
     { method: 'DELETE', path: '/chats/:id', handle: (visit) => this.#delete(visit) },
   ]
@@ -42,8 +48,9 @@ export class ChatDesk {
     const request = readStreamRequest(await readJson(visit.exchange, limits), limits)
     const chat = { principalId: visit.principal.id, chatId: request.chatId }
     if (request.type === 'answers') return this.#answer(visit, chat, request)
+    const dialect = readDialect(visit, request.dialect)
     const turn = await turnDesk.begin(chat, request)
-    return { type: 'turn', turn, from: 'start', headers: {} }
+    return { type: 'turn', turn, from: 'start', dialect, headers: {} }
   }
 
   async #answer(visit: Visit, chat: ChatKey, request: AnswersRequest): Promise<Reply> {
@@ -54,12 +61,19 @@ export class ChatDesk {
       outputs,
       ...(seen !== undefined && { seen }),
     })
-    return { type: 'turn', turn, from: 'pause', headers: {} }
+    return {
+      type: 'turn',
+      turn,
+      from: 'pause',
+      dialect: readDialect(visit, request.dialect),
+      headers: {},
+    }
   }
 
   async #resume(visit: Visit): Promise<Reply> {
     const turn = this.#options.turns.running(chatOf(visit))
-    return turn?.log.replayable ? { type: 'turn', turn, from: 'start', headers: {} } : reply(204)
+    if (!turn?.log.replayable) return reply(204)
+    return { type: 'turn', turn, from: 'start', dialect: readDialect(visit), headers: {} }
   }
 
   async #messages(visit: Visit): Promise<Reply> {
@@ -78,6 +92,16 @@ export class ChatDesk {
     })
   }
 
+  async #watch(visit: Visit): Promise<Reply> {
+    let write: (json: string) => void = () => undefined
+    const stop = this.#options.events.watch(chatOf(visit), (event) => write(JSON.stringify(event)))
+    const feed: Feed = (send) => {
+      write = send
+      return stop
+    }
+    return { type: 'feed', feed, headers: {} }
+  }
+
   async #stop(visit: Visit): Promise<Reply> {
     await this.#options.turns.stop(chatOf(visit))
     return reply(204)
@@ -92,6 +116,17 @@ export class ChatDesk {
     await opened.host.delete(chat)
     return reply(204)
   }
+}
+
+/** The kind of client, by `?dialect=`, the header `x-adk-dialect` or the body's `dialect`. */
+function readDialect({ exchange }: Visit, inBody?: string): Dialect {
+  const { url, headers } = exchange
+  const asked = url.searchParams.get('dialect') ?? headers.get('x-adk-dialect') ?? inBody ?? 'ui'
+  const dialect = DIALECTS.find((known) => known === asked)
+  if (!dialect) {
+    throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
+  }
+  return dialect
 }
 
 function chatOf({ principal, id }: Visit): ChatKey {

@@ -6,6 +6,7 @@ import { Ledger } from '../approvals/ledger.ts'
 import { DEFAULT_DEADLINE_MS } from '../approvals/policy.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
+import { ChatEvents } from '../turns/chat-events.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
@@ -44,8 +45,15 @@ export function createBridge(options: BridgeOptions): Bridge {
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const store = new StoreOnDemand(options.store)
-  const backend = new BackendOnDemand(() => openBackend(options, limits, store))
-  const desks = openDesks(options, limits, backend)
+  const events = new ChatEvents(limits.maxTurnsPerPrincipal)
+  const backend = new BackendOnDemand(async () => {
+    const opened = await openBackend(options, limits, store)
+    opened.ledger.onChange(({ id: approvalId, chat, state }) =>
+      events.tell(chat, { type: 'approval', approvalId, state: state.name }),
+    )
+    return opened
+  })
+  const desks = openDesks(options, { limits, backend, events })
   const door = new FrontDoor({
     routes: [...PUBLIC_ROUTES, ...desks.routes],
     authenticate:
@@ -95,7 +103,14 @@ interface Desks {
   readonly close: () => Promise<void>
 }
 
-function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: BackendOnDemand): Desks {
+function openDesks(
+  options: BridgeOptions,
+  {
+    limits,
+    backend,
+    events,
+  }: { limits: BridgeLimits; backend: BackendOnDemand; events: ChatEvents },
+): Desks {
   const { onError, onChunk } = toObservers(options)
   const exposeState = options.exposeState ?? isSessionScoped
   const turns = new Turns({
@@ -107,6 +122,7 @@ function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: Backen
     exposeState,
     onError,
     onChunk,
+    onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
   const resume = ({ chat, messageId }: Approval): void => {
@@ -114,7 +130,15 @@ function openDesks(options: BridgeOptions, limits: BridgeLimits, backend: Backen
     turnDesk.resume(chat, messageId, { outputs: [] }).catch(onError)
   }
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
-  const chatDesk = new ChatDesk({ backend, turns, turnDesk, approvalDesk, limits, exposeState })
+  const chatDesk = new ChatDesk({
+    backend,
+    turns,
+    events,
+    turnDesk,
+    approvalDesk,
+    limits,
+    exposeState,
+  })
   const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, resume, onError })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],

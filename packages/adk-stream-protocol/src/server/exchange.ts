@@ -1,3 +1,5 @@
+import type { Dialect } from '../transport/dialects.ts'
+import type { Feed } from '../transport/feed.ts'
 import type { Turn } from '../turns/turn.ts'
 
 /** One HTTP request, whichever host it came through. */
@@ -23,6 +25,12 @@ export type Reply =
       readonly turn: Turn
       /** Where the client reads from: it may have seen all before the last pause. */
       readonly from: 'start' | 'pause'
+      readonly dialect: Dialect
+      readonly headers: Readonly<Record<string, string>>
+    }
+  | {
+      readonly type: 'feed'
+      readonly feed: Feed
       readonly headers: Readonly<Record<string, string>>
     }
 

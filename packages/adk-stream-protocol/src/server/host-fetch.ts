@@ -1,4 +1,5 @@
 import { readBody } from '../transport/read-body.ts'
+import { feedToWeb } from '../transport/feed.ts'
 import { streamToWeb } from '../transport/web-sse.ts'
 import { SECURITY_HEADERS } from './exchange.ts'
 import type { FrontDoor } from './front-door.ts'
@@ -16,6 +17,7 @@ export async function answerFetch(
     readBody: (maxBytes) => readBody(request.body ?? [], maxBytes),
   })
   if (answer.type === 'turn') return streamToWeb(answer.turn, request, { keepAliveMs, ...answer })
+  if (answer.type === 'feed') return feedToWeb(answer.feed, request, { keepAliveMs, ...answer })
   const { status, body } = answer
   const headers = new Headers({ ...SECURITY_HEADERS, ...answer.headers })
   return body === undefined

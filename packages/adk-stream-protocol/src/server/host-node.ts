@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import { readBody } from '../transport/read-body.ts'
+import { feedToNode } from '../transport/feed.ts'
 import { streamToNode } from '../transport/node-sse.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { SECURITY_HEADERS } from './exchange.ts'
@@ -14,6 +15,7 @@ export async function answerNode(
 ): Promise<void> {
   const answer = await door.respond(readExchange(request))
   if (answer.type === 'json') writeJson(response, answer)
+  else if (answer.type === 'feed') feedToNode(answer.feed, response, { keepAliveMs, ...answer })
   else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
 }
 

@@ -29,6 +29,8 @@ export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
+  /** Hears of every turn that begins or goes on. */
+  readonly onTurn: (turn: TurnInfo) => void
 }
 
 export interface TurnAnswers {
@@ -127,6 +129,7 @@ export class TurnDesk {
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
+    this.#options.onTurn(info)
     try {
       await traceTurn(info, async () => {
         const outcome = await runTurn(turn, events, {

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
 import type { Sink } from '../turns/attachment.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { Dialect } from './dialects.ts'
+import { toDialect } from './dialects.ts'
 
 export interface SseOptions {
   /** Headers beside those of the stream. */
@@ -10,6 +12,7 @@ export interface SseOptions {
   readonly keepAliveMs: number
   /** Where the client reads from. */
   readonly from: 'start' | 'pause'
+  readonly dialect: Dialect
 }
 
 /** Sends a turn as the body of a node:http response. False when the turn is too long to be replayed. */
@@ -27,7 +30,7 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
     abandon: () => response.destroy(),
   }
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  const attachment = turn.attach(sink, options.from)
+  const attachment = turn.attach(toDialect(options.dialect, sink), options.from)
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
     clearInterval(keepAlive)

@@ -1,6 +1,7 @@
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
 import type { Attachment, Sink } from '../turns/attachment.ts'
 import type { Turn } from '../turns/turn.ts'
+import { toDialect } from './dialects.ts'
 import type { SseOptions } from './node-sse.ts'
 
 /** How much may wait in a stream that its host does not read. */
@@ -37,7 +38,7 @@ export function streamToWeb(turn: Turn, request: Request, options: SseOptions): 
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
         }, options.keepAliveMs)
-        attachment = turn.attach(sink, options.from)
+        attachment = turn.attach(toDialect(options.dialect, sink), options.from)
       },
       pull: () => attachment?.drained(),
       cancel: leave,

@@ -66,6 +66,7 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX approvals_pending ON approvals (app_name, principal_id, chat_id) WHERE state = 'requested';
   CREATE INDEX approvals_due ON approvals (deadline) WHERE state = 'requested';
+  CREATE INDEX approvals_approved ON approvals (app_name) WHERE state = 'approved';
   CREATE INDEX approvals_executing ON approvals (seq) WHERE state = 'executing';
 
   -- Who is named to decide what waits; the rows go when it is decided.

@@ -85,8 +85,8 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
-    const key = [...chatColumns(chat), checkName('toolCallId', toolCallId)]
-    return this.#statements.findByCall.rows(...key).map(decodeApproval)[0]
+    if (!isStorable(toolCallId)) return undefined
+    return this.#statements.findByCall.rows(...chatColumns(chat), toolCallId).map(decodeApproval)[0]
   }
 
   async replace(transition: Transition): Promise<boolean> {
