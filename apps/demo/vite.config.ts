@@ -17,5 +17,9 @@ export default defineConfig({
     // The Markdown renderer brings an HTML parser; it is loaded beside the page.
     chunkSizeWarningLimit: 600,
   },
-  server: { proxy: { '/stream': 'http://127.0.0.1:8000', '/chats': 'http://127.0.0.1:8000' } },
+  server: {
+    proxy: Object.fromEntries(
+      ['/stream', '/chats', '/approvals'].map((path) => [path, 'http://127.0.0.1:8000']),
+    ),
+  },
 })

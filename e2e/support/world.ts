@@ -17,8 +17,11 @@ import { launchChromium } from './launch-chromium.ts'
 /** A model, a server and a browser, as real as they get without a network. */
 export interface World extends AsyncDisposable {
   readonly emulator: Emulator
+  /** The server as it runs now. */
   readonly demo: Demo
   readonly dataDir: string
+  /** Ends the server and starts it again at the same address. */
+  restart(): Promise<void>
   /** Closes the pages; throws if anything went wrong in one: an exception, or what the security policy had to stop. */
   leave(): Promise<void>
   /** Opens a page in a browser of its own. */
@@ -33,7 +36,8 @@ interface Visit extends BrowserContextOptions {
   readonly url?: string
 }
 
-export async function openWorld(): Promise<World> {
+/** Variables for the server beside those that every world has. */
+export async function openWorld(variables: Record<string, string> = {}): Promise<World> {
   await buildPage()
   const minds = new Map<string, Mind>()
   const testMind: Mind = (prompt) => {
@@ -42,18 +46,28 @@ export async function openWorld(): Promise<World> {
   }
   const emulator = await startEmulator({ paceMs: 5, mind: firstOf(testMind, scriptMind, demoMind) })
   const directory = await temporaryDirectory()
-  const demo = await startDemo({
-    PORT: '0',
-    DATA_DIR: directory.path,
-    GOOGLE_API_KEY: 'e2e',
-    GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
-  })
+  const start = (port: string) =>
+    startDemo({
+      PORT: port,
+      DATA_DIR: directory.path,
+      GOOGLE_API_KEY: 'e2e',
+      GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
+      ...variables,
+    })
+  let demo = await start('0')
   const browser = await launchChromium()
   const faults: string[] = []
   return {
     emulator,
-    demo,
+    get demo() {
+      return demo
+    },
     dataDir: directory.path,
+    async restart() {
+      const { port } = new URL(demo.url)
+      await demo.close()
+      demo = await start(port)
+    },
     async leave() {
       await Promise.all(browser.contexts().map((context) => context.close()))
       const found = faults.splice(0)

@@ -12,6 +12,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     geminiBaseUrl: undefined,
     weatherKey: undefined,
     apiKey: undefined,
+    approvalDeadlineMs: 600_000,
   })
 })
 
@@ -33,6 +34,8 @@ test.each([
   ['HOST', 'http://localhost', /^HOST is not a host name or address/],
   ['GEMINI_MODEL', '../secrets', /^GEMINI_MODEL is not the name of a model/],
   ['GOOGLE_GEMINI_BASE_URL', 'localhost:9', /^GOOGLE_GEMINI_BASE_URL is not an http or https URL/],
+  ['DEMO_APPROVAL_DEADLINE_MS', '0', /^DEMO_APPROVAL_DEADLINE_MS is not a time in milliseconds/],
+  ['DEMO_APPROVAL_DEADLINE_MS', '10m', /^DEMO_APPROVAL_DEADLINE_MS is not a time/],
   ['API_KEY', 'short', /^API_KEY is too short to be a secret/],
   ['GOOGLE_API_KEY', 'AIza with spaces', /^GOOGLE_API_KEY does not look like a key/],
   ['OPENWEATHER_API_KEY', '鍵', /^OPENWEATHER_API_KEY does not look like a key/],

@@ -16,6 +16,8 @@ export interface Settings {
   readonly weatherKey: string | undefined
   /** What other clients send as `X-API-Key`; without it only the page's cookie is accepted. */
   readonly apiKey: string | undefined
+  /** How long a person may take to decide about a tool call. */
+  readonly approvalDeadlineMs: number
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -37,6 +39,7 @@ export function readSettings(env: Environment): Settings {
     geminiBaseUrl: variables.GOOGLE_GEMINI_BASE_URL,
     weatherKey: variables.OPENWEATHER_API_KEY,
     apiKey: variables.API_KEY,
+    approvalDeadlineMs: Number(variables.DEMO_APPROVAL_DEADLINE_MS),
   }
 }
 
@@ -67,6 +70,13 @@ const Variables = z.object({
     (key) => key === undefined || key.length >= 16,
     'is too short to be a secret. Use at least 16 characters.',
   ),
+  DEMO_APPROVAL_DEADLINE_MS: z
+    .string()
+    .regex(
+      /^[1-9]\d{0,9}$/,
+      'is not a time in milliseconds. Set it to a whole number like 600000, or leave it out.',
+    )
+    .default('600000'),
 })
 
 function isPort(text: string): boolean {

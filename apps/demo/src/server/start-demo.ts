@@ -15,6 +15,7 @@ import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
+import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
@@ -72,6 +73,7 @@ async function open({ settings, options, lifetime }: Opening) {
     store,
     appName: 'demo',
     authenticate: createAuthenticate(settings, store),
+    approvals: createApprovalPolicy({ wallets, deadlineMs: settings.approvalDeadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
     ...(options.onError && { onError: options.onError }),
@@ -91,7 +93,7 @@ function createAuthenticate(settings: Settings, store: Store): Authenticate {
   const cookie = signedCookie({ secret: () => store.secret('cookie') })
   return settings.apiKey === undefined
     ? cookie
-    : anyOf(apiKey({ [settings.apiKey]: 'api-client' }), cookie)
+    : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), cookie)
 }
 
 function createListener(bridge: Bridge): RequestListener {

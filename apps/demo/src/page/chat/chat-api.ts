@@ -1,4 +1,4 @@
-import { DefaultChatTransport, safeValidateUIMessages } from 'ai'
+import { safeValidateUIMessages } from 'ai'
 import { z } from 'zod'
 
 import { type Message, Metadata } from './message.ts'
@@ -8,14 +8,6 @@ export interface SavedChat {
   readonly messages: Message[]
   readonly running: boolean
 }
-
-/** The stock transport. The server has the history, so only the newest message travels. */
-export const transport = new DefaultChatTransport<Message>({
-  api: '/stream',
-  prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => ({
-    body: { id, trigger, messageId, messages: messages.slice(-1) },
-  }),
-})
 
 const Body = z.object({ messages: z.array(z.unknown()), running: z.boolean() })
 

@@ -24,6 +24,24 @@ export function readProblem(error: Error, last: Message | undefined): Problem {
   return { kind: 'unavailable' }
 }
 
+/** Why the server did not accept a decision; `undefined` for what has nothing to do with one. */
+export function readRefusal(error: Error): TurnError | undefined {
+  const refused = readBody(error.message)
+  return refused && REFUSALS.has(refused.code) ? refused : undefined
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  'approval-cancelled',
+  'approval-decided',
+  'approval-expired',
+  'approval-voted',
+  'bad-request',
+  'not-allowed',
+  'not-editable',
+  'nothing-new',
+  'unknown-approval',
+])
+
 const Body = z.object({ error: TurnError })
 
 function readBody(text: string): TurnError | undefined {

@@ -1,8 +1,10 @@
-import { useRef } from 'react'
+import { useMemo, useRef } from 'react'
 
 import type { SavedChat } from '../chat/chat-api.ts'
 import { hasContent, type Message } from '../chat/message.ts'
+import { ApprovalsContext } from '../hooks/approvals-context.ts'
 import { useDemoChat } from '../hooks/use-demo-chat.ts'
+import type { InboxState } from '../hooks/use-inbox.ts'
 import { useStickToEnd } from '../hooks/use-stick-to-end.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { Composer } from './composer.tsx'
@@ -13,11 +15,17 @@ import { Welcome } from './welcome.tsx'
 interface ChatProps {
   readonly id: string
   readonly saved: SavedChat
+  readonly inbox: InboxState
 }
 
-export function Chat({ id, saved }: ChatProps) {
+export function Chat({ id, saved, inbox }: ChatProps) {
   const texts = useTexts()
-  const { messages, busy, problem, send, stop, recover, regenerate } = useDemoChat(id, saved)
+  const chat = useDemoChat(id, saved, inbox.refresh)
+  const { messages, busy, problem, send, decide, refusals } = chat
+  const desk = useMemo(
+    () => ({ decide, refusals, pending: inbox.pending }),
+    [decide, refusals, inbox.pending],
+  )
   const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
     HTMLElement,
     HTMLDivElement
@@ -35,21 +43,21 @@ export function Chat({ id, saved }: ChatProps) {
         <div className="column" ref={contentRef}>
           {messages.length === 0 && !busy && <Welcome onChoose={say} />}
           <div role="log" aria-label={texts.conversation} aria-busy={busy} className="log">
-            {messages.filter(hasContent).map((message) => (
-              <MessageView
-                key={message.id}
-                message={message}
-                streaming={busy && message === last}
-                onRegenerate={
-                  message === last && !busy && !problem && message.role === 'assistant'
-                    ? regenerate
-                    : undefined
-                }
-              />
-            ))}
+            <ApprovalsContext value={desk}>
+              {messages.filter(hasContent).map((message) => (
+                <MessageView
+                  key={message.id}
+                  message={message}
+                  streaming={busy && message === last}
+                  onRegenerate={
+                    message === last && chat.canRegenerate ? chat.regenerate : undefined
+                  }
+                />
+              ))}
+            </ApprovalsContext>
             {busy && !isAnswered(last) && <Thinking />}
           </div>
-          {problem && <ProblemCard problem={problem} onRecover={recover} />}
+          {problem && <ProblemCard problem={problem} onRecover={chat.recover} />}
         </div>
       </main>
       <footer className="footer">
@@ -60,7 +68,7 @@ export function Chat({ id, saved }: ChatProps) {
             </svg>
           </button>
         )}
-        <Composer inputRef={inputRef} busy={busy} onSend={say} onStop={stop} />
+        <Composer inputRef={inputRef} busy={busy} onSend={say} onStop={chat.stop} />
       </footer>
     </>
   )

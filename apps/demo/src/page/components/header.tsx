@@ -1,11 +1,15 @@
+import type { ReactNode } from 'react'
+
 import icon from '../icon.svg'
 import { useLanguageToggle, useTexts } from '../i18n/language.tsx'
 
 interface HeaderProps {
   readonly onNewChat: () => void
+  /** Between the title and the buttons of the page. */
+  readonly children: ReactNode
 }
 
-export function Header({ onNewChat }: HeaderProps) {
+export function Header({ onNewChat, children }: HeaderProps) {
   const texts = useTexts()
   const toggleLanguage = useLanguageToggle()
   const isEnglish = texts.otherLanguage !== 'English'
@@ -15,6 +19,7 @@ export function Header({ onNewChat }: HeaderProps) {
         <img src={icon} alt="" width="24" height="24" />
         <span>{texts.title}</span>
       </h1>
+      {children}
       <button
         type="button"
         className="quiet"

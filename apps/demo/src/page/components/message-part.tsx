@@ -1,8 +1,10 @@
 import { getToolName, isReasoningUIPart, isTextUIPart, isToolUIPart } from 'ai'
 
+import type { Approval } from '../chat/approval.ts'
 import { readDataPart } from '../chat/data-part.ts'
 import type { Message, Part } from '../chat/message.ts'
 import { useTexts } from '../i18n/language.tsx'
+import { ApprovalCard } from './approval-card.tsx'
 import { FileView } from './file-view.tsx'
 import { Markdown } from './markdown.tsx'
 import { Reasoning } from './reasoning.tsx'
@@ -12,10 +14,12 @@ interface MessagePartProps {
   readonly part: Part
   readonly role: Message['role']
   readonly streaming: boolean
+  /** The approvals of the message, by the call they are about. */
+  readonly approvals: ReadonlyMap<string, Approval>
 }
 
 /** Shows one part of a message; kinds the page does not know are left out. */
-export function MessagePart({ part, role, streaming }: MessagePartProps) {
+export function MessagePart({ part, role, streaming, approvals }: MessagePartProps) {
   if (isTextUIPart(part)) {
     if (role === 'user') return <p className="said">{part.text}</p>
     return <Markdown text={part.text} streaming={streaming && part.state === 'streaming'} />
@@ -23,7 +27,12 @@ export function MessagePart({ part, role, streaming }: MessagePartProps) {
   if (isReasoningUIPart(part)) {
     return <Reasoning text={part.text} streaming={streaming && part.state === 'streaming'} />
   }
-  if (isToolUIPart(part)) return <ToolCard name={getToolName(part)} call={part} />
+  if (isToolUIPart(part)) {
+    const name = getToolName(part)
+    const approval = approvals.get(part.toolCallId)
+    if (approval) return <ApprovalCard name={name} call={part} approval={approval} />
+    return <ToolCard name={name} call={part} />
+  }
   if (part.type === 'file') {
     return <FileView url={part.url} mediaType={part.mediaType} filename={part.filename} />
   }

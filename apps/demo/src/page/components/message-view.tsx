@@ -1,5 +1,6 @@
 import { memo } from 'react'
 
+import { readApprovals } from '../chat/approval.ts'
 import type { Message } from '../chat/message.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { MessagePart } from './message-part.tsx'
@@ -17,13 +18,20 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const { message, streaming, onRegenerate } = props
   const texts = useTexts()
   const isUser = message.role === 'user'
+  const approvals = readApprovals(message)
   return (
     <article className={isUser ? 'message user' : 'message assistant'} data-streaming={streaming}>
       <h2 className="visually-hidden">{isUser ? texts.you : texts.assistant}</h2>
       {message.parts.map((part, index) => (
         // Parts are only ever appended: their place is their identity.
-        // oxlint-disable-next-line react/no-array-index-key
-        <MessagePart key={index} part={part} role={message.role} streaming={streaming} />
+        <MessagePart
+          // oxlint-disable-next-line react/no-array-index-key
+          key={index}
+          part={part}
+          role={message.role}
+          streaming={streaming}
+          approvals={approvals}
+        />
       ))}
       <Sources parts={message.parts} />
       {!isUser && !streaming && <MessageFooter message={message} onRegenerate={onRegenerate} />}

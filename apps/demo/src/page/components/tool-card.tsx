@@ -1,9 +1,6 @@
-import type { DynamicToolUIPart, ToolUIPart } from 'ai'
-
+import type { Call } from '../chat/approval.ts'
 import { useTexts } from '../i18n/language.tsx'
 import type { Texts } from '../i18n/texts.ts'
-
-type Call = ToolUIPart | DynamicToolUIPart
 
 interface ToolCardProps {
   readonly name: string
@@ -23,14 +20,20 @@ export function ToolCard({ name, call }: ToolCardProps) {
         <span className="tool-state">{describeState(call.state, texts)}</span>
       </header>
       {failure !== undefined && <p className="tool-failure">{failure}</p>}
-      <details>
-        <summary>{texts.tool.details}</summary>
-        <Json label={texts.tool.arguments} value={call.input} />
-        {call.state === 'output-available' && (
-          <Json label={texts.tool.result} value={call.output} />
-        )}
-      </details>
+      <CallDetails call={call} />
     </div>
+  )
+}
+
+/** What went into a call and came out of it, folded away. */
+export function CallDetails({ call }: { readonly call: Call }) {
+  const texts = useTexts()
+  return (
+    <details>
+      <summary>{texts.tool.details}</summary>
+      <Json label={texts.tool.arguments} value={call.input} />
+      {call.state === 'output-available' && <Json label={texts.tool.result} value={call.output} />}
+    </details>
   )
 }
 
@@ -43,7 +46,8 @@ function summarise(input: unknown): string {
   return values.join(', ')
 }
 
-function describeState(state: Call['state'], { tool }: Texts): string {
+/** How far a call got, in one word. */
+export function describeState(state: Call['state'], { tool }: Texts): string {
   switch (state) {
     case 'input-streaming':
       return tool.preparing

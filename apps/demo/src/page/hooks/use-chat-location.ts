@@ -14,16 +14,22 @@ export function useChatLocation() {
     window.addEventListener('popstate', follow)
     return () => window.removeEventListener('popstate', follow)
   }, [])
-  const startNew = useCallback(() => {
-    window.history.pushState(null, '', '/')
+  const go = useCallback((address: string) => {
+    window.history.pushState(null, '', address)
     setLocation(readLocation())
   }, [])
-  return { location, startNew }
+  const startNew = useCallback(() => go('/'), [go])
+  const open = useCallback((id: string) => go(chatAddress(id)), [go])
+  return { location, startNew, open }
+}
+
+export function chatAddress(id: string): string {
+  return `/?chat=${encodeURIComponent(id)}`
 }
 
 /** Puts the chat into the address, once something was said in it. */
 export function rememberChat(id: string): void {
-  const address = `/?chat=${encodeURIComponent(id)}`
+  const address = chatAddress(id)
   if (window.location.pathname + window.location.search !== address) {
     window.history.pushState(null, '', address)
   }

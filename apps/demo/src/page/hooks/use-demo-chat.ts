@@ -1,36 +1,38 @@
-import { Chat, useChat } from '@ai-sdk/react'
+import { useChat } from '@ai-sdk/react'
 import { useCallback, useEffect, useState } from 'react'
 
-import { loadChat, type SavedChat, stopTurn, transport } from '../chat/chat-api.ts'
-import { type Message, Metadata } from '../chat/message.ts'
+import { isWaiting } from '../chat/approval.ts'
+import { loadChat, type SavedChat, stopTurn } from '../chat/chat-api.ts'
+import { type Conversation, openConversation } from '../chat/conversation.ts'
+import { resume } from '../chat/follow-chat.ts'
+import type { Message } from '../chat/message.ts'
 import { readProblem } from '../chat/problem.ts'
 import { planRecovery } from '../chat/recovery.ts'
+import { useBrowserTools } from './use-browser-tools.ts'
 import { rememberChat } from './use-chat-location.ts'
+import { useDecisions } from './use-decisions.ts'
+import { useWatch } from './use-watch.ts'
 
 /** The conversation: what is shown and what the reader can do. */
-export function useDemoChat(id: string, saved: SavedChat) {
-  // A chat of our own: the one that useChat makes (3.0.323) hides from itself that the transport replays a resumed
-  // answer from its first chunk, and would show the beginning twice after a lost connection.
-  const [chat] = useState(
-    () =>
-      new Chat<Message>({
-        id,
-        messages: saved.messages,
-        transport,
-        messageMetadataSchema: Metadata,
-      }),
-  )
-  const { messages, status, error, sendMessage, setMessages, ...actions } = useChat<Message>({
+export function useDemoChat(id: string, saved: SavedChat, onApprovalsChanged: () => void) {
+  const [conversation] = useState(() => openConversation(id, saved))
+  const { chat } = conversation
+  const { messages, status, error, sendMessage, stop, regenerate } = useChat<Message>({
     chat,
     // A frame or two: faster than the eye, and a burst of chunks costs one rendering.
     experimental_throttle: 33,
   })
-  const { stop, regenerate, clearError } = actions
+  const busy = status === 'submitted' || status === 'streaming'
   useEffect(() => {
     // What goes wrong here is shown as the chat's problem.
-    if (saved.running) resume(chat).catch(() => undefined)
-  }, [chat, saved])
-  const busy = status === 'submitted' || status === 'streaming'
+    if (saved.running) resume(conversation).catch(() => undefined)
+  }, [conversation, saved])
+  useWatch(conversation, onApprovalsChanged)
+  useBrowserTools(conversation, messages.at(-1), busy)
+  const { decide, refusals, refused } = useDecisions(conversation, error)
+  useEffect(() => {
+    if (!busy) onApprovalsChanged()
+  }, [busy, onApprovalsChanged])
 
   const send = (text: string) => {
     rememberChat(id)
@@ -44,39 +46,37 @@ export function useDemoChat(id: string, saved: SavedChat) {
       await stop()
     }
   }
-  const recover = async () => {
-    const recovery = planRecovery(messages, await loadChat(id))
-    switch (recovery.step) {
-      case 'resend':
-        setMessages(recovery.before)
-        return sendMessage(recovery.message)
-      case 'resume':
-        setMessages(recovery.messages)
-        return resume(chat)
-      case 'show':
-        setMessages(recovery.messages)
-        return clearError()
-      case 'regenerate':
-        return regenerate()
-    }
-  }
+  const last = messages.at(-1)
   return {
     messages,
     busy,
-    problem: error && !busy ? readProblem(error, messages.at(-1)) : undefined,
+    problem: error && !busy && !refused ? readProblem(error, last) : undefined,
     send,
     stop: () => void stopAnswer().catch(() => undefined),
     // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
-    recover: () => void recover().catch(() => undefined),
+    recover: () => void recover(conversation).catch(() => undefined),
     regenerate: useCallback(() => void regenerate(), [regenerate]),
+    /** Whether another answer may take the place of the last one. */
+    canRegenerate: last?.role === 'assistant' && !busy && !error && !isWaiting(last),
+    decide,
+    refusals,
   }
 }
 
-/** Shows the answer that is being written, from its first chunk on. */
-async function resume(chat: Chat<Message>): Promise<void> {
-  await chat.resumeStream()
-  if (chat.status !== 'ready' || chat.messages.at(-1)?.role === 'assistant') return
-  // It ended after the server said that it was running: there was nothing to resume, and the server has it whole.
-  const saved = await loadChat(chat.id)
-  if (saved) chat.messages = saved.messages
+async function recover(conversation: Conversation): Promise<void> {
+  const { chat } = conversation
+  const recovery = planRecovery(chat.messages, await loadChat(chat.id))
+  switch (recovery.step) {
+    case 'resend':
+      chat.messages = recovery.before
+      return chat.sendMessage(recovery.message)
+    case 'resume':
+      chat.messages = recovery.messages
+      return resume(conversation)
+    case 'show':
+      chat.messages = recovery.messages
+      return chat.clearError()
+    case 'regenerate':
+      return chat.regenerate()
+  }
 }

@@ -53,6 +53,73 @@ export const en: Texts = {
     failed: 'Failed',
     denied: 'Denied',
   },
+  approval: {
+    locale: 'en-US',
+    deeds: {
+      payment: (money, recipient) => `Send ${money} to ${recipient}`,
+      location: 'Tell the assistant where you are',
+      other: (toolName) => `Run ${toolName}`,
+    },
+    names: {
+      amount: 'Amount',
+      recipient: 'Recipient',
+      currency: 'Currency',
+      description: 'Description',
+    },
+    severity: { low: 'Low risk', medium: 'Medium risk', high: 'High risk' },
+    waiting: 'Waiting for your decision.',
+    running: 'Approved. It is running…',
+    denying: 'Denied. Telling the assistant…',
+    over: 'The time to decide is over.',
+    timeLeft: 'Time left to decide',
+    secondsLeft: (seconds) =>
+      seconds >= 60 ? 'One minute left to decide.' : `${seconds} seconds left to decide.`,
+    approve: 'Approve',
+    approveEdited: 'Approve with these changes',
+    deny: 'Deny…',
+    denyNow: 'Deny',
+    edit: 'Edit…',
+    back: 'Back',
+    reason: 'Reason (optional)',
+    badNumber: 'Enter a number.',
+    badJson: 'This is not valid JSON.',
+    argument: 'Argument',
+    value: 'Value',
+    asked: 'Asked',
+    ran: 'Approved',
+    votes: (given, needed) =>
+      given === 0
+        ? `${needed} people have to approve this, you first.`
+        : `${given} of ${needed} approvals are given. It waits for another person.`,
+    states: {
+      denied: 'Denied',
+      expired: 'Expired',
+      cancelled: 'Cancelled',
+      unknown: 'Unknown',
+    },
+    endings: {
+      approved: 'Approved.',
+      denied: 'Denied. It did not run.',
+      expired: 'Expired: nobody decided in time. It did not run.',
+      cancelled: 'Cancelled. It did not run.',
+      unknown: 'Unknown: it may or may not have happened. Check before you repeat it.',
+    },
+    because: (ending, reason) => `${ending} Reason: ${reason}`,
+    refusals: {
+      unavailable: 'The server cannot be reached. Try again in a moment.',
+    },
+    inbox: {
+      label: (count) =>
+        count === 1 ? 'Approvals: 1 is waiting' : `Approvals: ${count} are waiting`,
+      title: 'Waiting for a decision',
+      empty: 'Nothing is waiting.',
+      open: 'Open the chat',
+    },
+  },
+  music: {
+    track: (track) => `Track ${track}`,
+    mute: (track) => `Mute track ${track}`,
+  },
   problem: {
     rateLimited: 'The model is busy',
     rateLimitedText: (seconds) =>

@@ -1,0 +1,54 @@
+import { readUIMessageStream } from 'ai'
+
+import { loadChat } from './chat-api.ts'
+import { type Conversation, isBusy } from './conversation.ts'
+import type { Message } from './message.ts'
+
+/** Shows the answer that is being written, from its first chunk on. */
+export async function resume(conversation: Conversation): Promise<void> {
+  const { chat } = conversation
+  const before = chat.messages.at(-1)
+  await chat.resumeStream()
+  // It ended after the server said that it was running: there was nothing to resume, and the server has it whole.
+  if (chat.status === 'ready' && chat.messages.at(-1) === before) await reread(conversation)
+}
+
+/** Catches up with what happened elsewhere: in another tab, in an inbox, by the server's own clock. */
+export async function catchUp(conversation: Conversation): Promise<void> {
+  const { chat } = conversation
+  const shown = chat.messages
+  if (isBusy(chat)) return
+  const saved = await loadChat(chat.id)
+  if (!saved || isBusy(chat) || chat.messages !== shown) return
+  if (!saved.running) {
+    chat.messages = saved.messages
+    return
+  }
+  const unfinished = shown.findLast(
+    ({ role, id }) => role === 'assistant' && saved.messages.every((message) => message.id !== id),
+  )
+  if (unfinished && unfinished !== shown.at(-1)) return followEarlier(conversation)
+  // The server leaves out what it is writing; the reader goes on seeing it as it was.
+  chat.messages = unfinished ? [...saved.messages, unfinished] : saved.messages
+  return resume(conversation)
+}
+
+/** Shows what the server has, unless the chat has gone on meanwhile. */
+async function reread({ chat }: Conversation): Promise<void> {
+  const shown = chat.messages
+  const saved = await loadChat(chat.id)
+  if (!saved || saved.running || isBusy(chat) || chat.messages !== shown) return
+  chat.messages = saved.messages
+}
+
+/** An answer above the last one goes on: the chat itself would show it at the end. */
+async function followEarlier(conversation: Conversation): Promise<void> {
+  const { chat, transport } = conversation
+  const stream = await transport.reconnectToStream({ chatId: chat.id })
+  if (stream) {
+    for await (const message of readUIMessageStream<Message>({ stream })) {
+      chat.messages = chat.messages.map((other) => (other.id === message.id ? message : other))
+    }
+  }
+  await reread(conversation)
+}

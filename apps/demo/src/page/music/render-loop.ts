@@ -1,0 +1,31 @@
+import type { Loop, Voice } from './loops.ts'
+
+const ATTACK_SECONDS = 0.02
+
+/** Renders a loop to sound once; the browser then repeats it without a gap, and without a timer of ours. */
+export function renderLoop(loop: Loop, sampleRate: number): Promise<AudioBuffer> {
+  const stepSeconds = 30 / loop.beatsPerMinute
+  const seconds = loop.steps * stepSeconds
+  const stage = new OfflineAudioContext(1, Math.round(seconds * sampleRate), sampleRate)
+  for (const voice of loop.voices) playVoice(stage, voice, stepSeconds)
+  return stage.startRendering()
+}
+
+function playVoice(stage: OfflineAudioContext, voice: Voice, stepSeconds: number): void {
+  for (const [step, note] of voice.notes.entries()) {
+    if (note === undefined) continue
+    const from = step * stepSeconds
+    const until = from + voice.length * stepSeconds
+    const oscillator = new OscillatorNode(stage, {
+      type: voice.wave,
+      frequency: 440 * 2 ** ((note - 69) / 12),
+    })
+    const envelope = new GainNode(stage, { gain: 0 })
+    envelope.gain.setValueAtTime(0, from)
+    envelope.gain.linearRampToValueAtTime(voice.gain, from + ATTACK_SECONDS)
+    envelope.gain.linearRampToValueAtTime(0, until)
+    oscillator.connect(envelope).connect(stage.destination)
+    oscillator.start(from)
+    oscillator.stop(until)
+  }
+}
