@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest'
+
+import { defer } from '../support/agents.ts'
+import { partTypes, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord, expectValid } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP12] a page that is loaded again shows the question, and approving works', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const before = await page.open(client)
+    await before.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const chat = await page.open(client)
+    expect(chat.asked).toEqual(before.asked)
+    const [id = ''] = chat.asked
+    await chat.decide(true)
+    expect(chat.lastMessage?.id).toBe(before.lastMessage?.id)
+    expect(chat.text).toBe('Paid.')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await page.history(id)).toEqual(LIFE)
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test.each([true, false])(
+    '[AP12] an approval outlives the server; then the answer is %s',
+    async (approved) => {
+      await using office = await Office.open()
+      const page = office.page()
+      const before = await page.open(client)
+      await before.send(`${callPayment(50)}[[then]][[say Decided.]]`)
+      const [id = ''] = before.asked
+      await office.restart()
+      const chat = await page.open(client)
+      await chat.decide(approved)
+      expect(chat.lastMessage?.id).toBe(before.lastMessage?.id)
+      expect(chat.text).toBe('Decided.')
+      expect(office.wallet.balance).toBe(approved ? 950 : 1_000)
+      expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+      expect(office.asked).toBe(1)
+      expect(page.sent).toHaveLength(2)
+      await expectRecord(page, chat)
+    },
+  )
+
+  test('[AP12] a page that was open all along answers the restarted server', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(30, 'A')}${callPayment(40, 'B')}[[then]][[say Paid.]]`)
+    await page.decide(chat.asked[0] ?? '', { approved: true })
+    await page.untilState(chat.asked[0] ?? '', 'succeeded')
+    await office.restart()
+    await chat.decide(true)
+    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'B'])
+    expect(chat.text).toBe('Paid.')
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP13] a second tab sees what the first decided, and its own late click changes nothing', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const first = await page.open(client)
+    await first.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = first.asked
+    const other = office.page()
+    const second = await other.open(client, { autoSend: 'both' })
+    await first.decide(true)
+    await second.decide(true)
+    expect(second.text).toBe('Paid.')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await page.history(id)).toEqual(LIFE)
+    expect(office.asked).toBe(2)
+    expect(other.sent).toHaveLength(1)
+    await expectRecord(other, second)
+    await expectRecord(page, first)
+  })
+
+  test.each([
+    ['approved', true],
+    ['denied', false],
+  ])('[AP13] a second tab that contradicts what was %s is told so', async (_case, approved) => {
+    await using office = await Office.open()
+    const page = office.page()
+    const first = await page.open(client)
+    await first.send(`${callPayment(50)}[[then]][[say Decided.]]`)
+    const [id = ''] = first.asked
+    const other = office.page()
+    const second = await other.open(client)
+    await first.decide(approved)
+    await second.decide(!approved)
+    expect(second.status).toBe('error')
+    expect(second.error?.message).toContain('approval-decided')
+    expect(other.sent).toHaveLength(1)
+    expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+    expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+    expect(office.asked).toBe(2)
+    await expectValid(second.messages)
+    const reloaded = await other.open(client)
+    expect(reloaded.text).toBe('Decided.')
+    await expectRecord(other, reloaded)
+  })
+
+  test('[AP13] a second tab that resumes reads the whole answer as it is written', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const first = await page.open(client)
+    await first.send(`${callPayment(50)}[[then]][[wait go]][[say Paid.]]`)
+    const other = office.page()
+    const second = await other.open(client)
+    await first.click({ id: first.asked[0] ?? '', approved: true })
+    await office.emulator.nextRequest((request) => JSON.stringify(request.body).includes('balance'))
+    const resumed = second.resume()
+    await second.until(({ status }) => status === 'streaming')
+    office.emulator.release('go')
+    await resumed
+    await first.rest()
+    await second.rest()
+    expect(second.messages).toHaveLength(2)
+    expect(second.text).toBe('Paid.')
+    expect(toolParts(second.lastMessage)).toMatchObject([{ state: 'output-available' }])
+    await expectValid(second.messages)
+    await expectRecord(page, first)
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test.each([
+    ['leaves at once', 0],
+    ['has time to come back', 60_000],
+  ])('[AP23] the tool ends its work when the page %s', async (_case, disconnectGraceMs) => {
+    const started = defer()
+    const gate = defer()
+    await using office = await Office.open({
+      disconnectGraceMs,
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            started.resolve()
+            return gate.promise
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await started.promise
+    page.loseConnection()
+    gate.resolve()
+    await page.untilState(id, 'succeeded')
+    await page.untilMessages(
+      (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
+    )
+    expect(office.wallet).toMatchObject({ payments: [{ amount: 50 }], balance: 950 })
+    expect(await page.history(id)).toEqual(LIFE)
+    const reloaded = await page.open(client)
+    expect(toolParts(reloaded.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
+    await expectRecord(page, reloaded)
+    await reloaded.send('[[say Still here.]]')
+    expect(reloaded.text).toBe('Still here.')
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP23] the tool ends its work although the person has left and written something else', async () => {
+    const started = defer()
+    const gate = defer()
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            started.resolve()
+            return gate.promise
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await started.promise
+    page.loseConnection()
+    await chat.rest()
+    const later = await page.open(client)
+    await later.send('[[say Meanwhile.]]')
+    expect(later.text).toBe('Meanwhile.')
+    gate.resolve()
+    await page.untilState(id, 'succeeded')
+    expect(office.wallet.payments).toHaveLength(1)
+    await page.untilMessages(
+      (messages) => toolParts(messages.at(1))[0]?.state === 'output-available',
+    )
+    expect(await page.history(id)).toEqual(LIFE)
+    const reloaded = await page.open(client)
+    expect(partTypes(reloaded.lastMessage)).toContain('text')
+    await expectRecord(page, reloaded)
+  })
+})

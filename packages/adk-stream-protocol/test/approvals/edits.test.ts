@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+
+import { toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+const edited = { amount: 40, recipient: '花子', currency: 'USD' }
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid 40.]]`)
+    const [id = ''] = chat.asked
+    chat.edit(id, edited)
+    await chat.decide(true)
+    expect(office.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
+    expect(chat.lastMessage?.parts).toMatchObject([
+      {},
+      { state: 'output-available', input: { amount: 50 }, output: { amount: 40, balance: 960 } },
+      { data: { state: 'approved', editedArgs: edited } },
+      {},
+      { text: 'Paid 40.' },
+    ])
+    expect(office.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
+    expect((await page.approval(id)).history).toMatchObject([
+      { type: 'requested', args: { amount: 50 } },
+      { type: 'approved', editedArgs: edited },
+      { type: 'started', args: edited },
+      { type: 'succeeded', output: { amount: 40 } },
+    ])
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP5] changed arguments by the inbox', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid 40.]]`)
+    const [id = ''] = chat.asked
+    const answer = await page.decide(id, { approved: true, reason: 'ok', args: edited })
+    expect(answer).toMatchObject({ status: 200, body: { approval: { editedArgs: edited } } })
+    await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.output !== undefined)
+    expect(office.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
+    expect(office.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
+    const reloaded = await page.open(client)
+    expect(reloaded.lastMessage?.parts).toMatchObject([
+      {},
+      { input: { amount: 50 }, output: { amount: 40 } },
+      { data: { state: 'approved', editedArgs: edited } },
+      {},
+      { text: 'Paid 40.' },
+    ])
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    await expectRecord(page, reloaded)
+  })
+
+  test.each([
+    ['of a wrong type', { amount: '40', recipient: '花子' }, /amount/],
+    ['that the tool forbids', { amount: -1, recipient: '花子' }, /amount/],
+    ['that lack something', { amount: 40 }, /recipient/],
+  ])('[AP5] changed arguments %s are refused, and the approval waits', async (_case, args, why) => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    expect(await page.decide(id, { approved: true, args })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'bad-request', message: expect.stringMatching(why) } },
+    })
+    chat.edit(id, args)
+    await chat.decide(true)
+    expect(chat.status).toBe('error')
+    expect(chat.error?.message).toMatch(why)
+    expect(page.sent).toHaveLength(2)
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.history(id)).toEqual(['requested'])
+    const reloaded = await page.open(client)
+    await reloaded.decide(true)
+    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP5] one of two is changed; the other runs as shown', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`)
+    const [, bob = ''] = chat.asked
+    chat.edit(bob, { amount: 4, recipient: 'Bob' })
+    await chat.decide(true)
+    expect(office.wallet.payments).toEqual([
+      { amount: 30, recipient: 'Alice' },
+      { amount: 4, recipient: 'Bob' },
+    ])
+    expect(office.results).toMatchObject([
+      { amount: 30 },
+      { amount: 4, edited_arguments: { amount: 4, recipient: 'Bob' } },
+    ])
+    await expectRecord(page, chat)
+  })
+
+  test('[AP5] an edit of what is denied counts for nothing', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say No.]]`)
+    const [id = ''] = chat.asked
+    chat.edit(id, edited)
+    await chat.decide(false)
+    expect(office.wallet.payments).toEqual([])
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-denied' }])
+    await expectRecord(page, chat)
+  })
+
+  test('[AP21] a tool that throws on changed arguments fails like any other', async () => {
+    const secret = 'postgres://root:hunter2@db.internal'
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            throw new Error(secret)
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
+    const [id = ''] = chat.asked
+    chat.edit(id, edited)
+    await chat.decide(true)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: 'The tool process_payment failed.' },
+    ])
+    expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'failed'])
+    await expectRecord(page, chat)
+  })
+})

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+
+import { partTypes, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment } from './support/payments.ts'
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
+    await using office = await Office.open({ approvalDeadlineMs: 150 })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
+    const [id = ''] = chat.asked
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(await page.inbox()).toEqual([])
+    expect(await page.decide(id, { approved: true })).toMatchObject({
+      status: 410,
+      body: { error: { code: 'approval-expired' } },
+    })
+    // The page that was open all along clicks late.
+    await chat.decide(true)
+    expect(chat.status).toBe('error')
+    expect(chat.error?.message).toContain('approval-expired')
+    expect(page.sent).toHaveLength(2)
+    expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
+    expect(office.results).toMatchObject([{ status: 'expired' }])
+    expect(office.asked).toBe(2)
+    expect(await page.history(id)).toEqual(['requested', 'expired'])
+    const reloaded = await page.open(client)
+    expect(reloaded.lastMessage?.parts).toMatchObject([
+      {},
+      { type: 'tool-process_payment', state: 'output-error' },
+      { type: 'data-approval', data: { state: 'expired' } },
+      {},
+      { text: 'Too late.' },
+    ])
+    await expectRecord(page, reloaded)
+    await reloaded.send('[[say Still here.]]')
+    expect(reloaded.text).toBe('Still here.')
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP6] the deadline is shown, and a late click counts before any sweep', async () => {
+    await using office = await Office.open({
+      approvalDeadlineMs: 30,
+      limits: { sweepMs: 3_600_000 },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
+    const [id = ''] = chat.asked
+    const { approval } = await page.approval(id)
+    expect(Number(approval['deadline']) - Number(approval['requestedAt'])).toBe(30)
+    expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({ deadline: approval['deadline'] })
+    while (Date.now() <= Number(approval['deadline'])) await new Promise(setImmediate)
+    await chat.decide(true)
+    expect(chat.error?.message).toContain('approval-expired')
+    expect(await page.history(id)).toEqual(['requested', 'expired'])
+    expect(office.wallet.payments).toEqual([])
+    expect(page.sent).toHaveLength(2)
+  })
+
+  test('[AP6] one of two expires, the other was decided in time', async () => {
+    await using office = await Office.open({
+      approvals: {
+        process_payment: ({ args }) => ({
+          deadlineMs: args['recipient'] === 'Bob' ? 150 : 600_000,
+        }),
+      },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Half.]]`)
+    const [alice = '', bob = ''] = chat.asked
+    await page.untilState(bob, 'expired')
+    await page.decide(alice, { approved: true })
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(office.results).toMatchObject([{ success: true }, { status: 'expired' }])
+    expect(await page.history(alice)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(await page.history(bob)).toEqual(['requested', 'expired'])
+    const reloaded = await page.open(client)
+    expect(toolParts(reloaded.lastMessage).map(({ state }) => state)).toEqual([
+      'output-available',
+      'output-error',
+    ])
+    expect(office.asked).toBe(2)
+    await expectRecord(page, reloaded)
+  })
+})

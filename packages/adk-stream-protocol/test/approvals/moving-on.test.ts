@@ -1,0 +1,151 @@
+import type { Mind } from 'gemini-emulator'
+import { scriptMind } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment } from './support/payments.ts'
+
+/** Says what came of the payment when the result is news, and follows the script of the newest message otherwise. */
+const mind: Mind = (prompt) => {
+  const { contents } = prompt
+  const told = JSON.stringify(contents)
+  const spoken = contents.some(({ role, parts = [] }) =>
+    parts.some(({ text }) => role === 'model' && text === 'Paid after all.'),
+  )
+  if (told.includes('"balance"') && !spoken) return [{ type: 'say', text: 'Paid after all.' }]
+  return scriptMind(prompt)
+}
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
+    await using office = await Office.open({ mind })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(callPayment(50))
+    const [id = ''] = chat.asked
+    await chat.send('[[say Meanwhile.]]')
+    expect(chat.text).toBe('Meanwhile.')
+    expect(office.results).toMatchObject([{ status: 'pending' }])
+    expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'approval-requested' }])
+    await expectRecord(page, chat)
+    expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })
+    await page.untilMessages((messages) => textOf(messages[1]) !== '')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(office.results).toMatchObject([{ balance: 950 }])
+    const reloaded = await page.open(client)
+    expect(reloaded.messages.map(({ id: messageId }) => messageId)).toEqual(
+      chat.messages.map(({ id: messageId }) => messageId),
+    )
+    expect(toolParts(reloaded.messages[1])).toMatchObject([
+      { state: 'output-available', output: { balance: 950 } },
+    ])
+    expect(reloaded.messages.map(textOf)).toEqual([
+      callPayment(50),
+      'Paid after all.',
+      '[[say Meanwhile.]]',
+      'Meanwhile.',
+    ])
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, reloaded)
+    await reloaded.send('[[say Next.]]')
+    expect(reloaded.text).toBe('Next.')
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP14] the page answers an older question when it sends what it holds', async () => {
+    await using office = await Office.open({ mind })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(callPayment(50))
+    const [id = ''] = chat.asked
+    await chat.send('[[say Meanwhile.]]')
+    await chat.click({ id, approved: true })
+    await chat.rest()
+    expect(page.sent).toHaveLength(2)
+    await chat.sendAsItIs()
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'output-available' }])
+    expect(chat.messages).toHaveLength(4)
+    expect(page.sent).toHaveLength(3)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP15] by option a new message cancels the question, and the model is told', async () => {
+    await using office = await Office.open({ whilePending: 'cancel' })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(callPayment(50))
+    const [id = ''] = chat.asked
+    await chat.send('[[say Meanwhile.]]')
+    expect(chat.text).toBe('Meanwhile.')
+    expect(office.results).toMatchObject([{ status: 'cancelled' }])
+    expect(await page.decide(id, { approved: true })).toMatchObject({
+      status: 410,
+      body: { error: { code: 'approval-cancelled' } },
+    })
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.history(id)).toEqual(['requested', 'cancelled'])
+    expect(await page.inbox()).toEqual([])
+    expect(page.sent).toHaveLength(2)
+    const reloaded = await page.open(client)
+    expect(reloaded.messages[1]?.parts).toMatchObject([
+      {},
+      { state: 'output-error' },
+      { data: { state: 'cancelled' } },
+      {},
+    ])
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP16] an answer that is made anew takes its question back', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [old = ''] = chat.asked
+    await chat.regenerate()
+    await chat.rest()
+    const [id = ''] = chat.asked
+    expect(id).not.toBe(old)
+    expect(await page.decide(old, { approved: true })).toMatchObject({
+      status: 410,
+      body: { error: { code: 'approval-cancelled' } },
+    })
+    expect(await page.inbox()).toMatchObject([{ id }])
+    await chat.decide(true)
+    expect(chat.text).toBe('Paid.')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await page.history(old)).toEqual(['requested', 'cancelled'])
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(page.sent).toHaveLength(3)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP16] a deleted chat takes its questions with it', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    expect(await page.delete()).toMatchObject({ status: 204 })
+    expect(await page.decide(id, { approved: true })).toMatchObject({
+      status: 410,
+      body: { error: { code: 'approval-cancelled' } },
+    })
+    await chat.decide(true)
+    expect(chat.error?.message).toContain('approval-cancelled')
+    expect(await page.inbox()).toEqual([])
+    expect(await page.history(id)).toEqual(['requested', 'cancelled'])
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.messages()).toEqual([])
+    const anew = await page.open(client)
+    await anew.send(`${callPayment(5)}[[then]][[say Paid.]]`)
+    await anew.decide(true)
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectRecord(page, anew)
+  })
+})

@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest'
+
+import { weather } from '../support/agents.ts'
+import { partTypes, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord, expectValid } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
+const STATES = { true: 'output-available', false: 'output-denied' } as const
+const HISTORIES = {
+  true: ['requested', 'approved', 'started', 'succeeded'],
+  false: ['requested', 'denied'],
+} as const
+const COMBINATIONS = [
+  [true, true],
+  [true, false],
+  [false, true],
+  [false, false],
+] as const
+const CASES = COMBINATIONS.flatMap(([alice, bob]) =>
+  (['Alice first', 'Bob first'] as const).map((order) => ({ alice, bob, order })),
+)
+
+function paid(alice: boolean, bob: boolean): string[] {
+  return [...(alice ? ['Alice'] : []), ...(bob ? ['Bob'] : [])]
+}
+
+describe.each(approvingClients)('$name', (client) => {
+  test.each(CASES)(
+    '[AP7] two at once, Alice $alice, Bob $bob, $order, answered together',
+    async ({ alice, bob, order }) => {
+      await using office = await Office.open()
+      const page = office.page()
+      const chat = await page.open(client, { autoSend: 'both' })
+      await chat.send(BOTH)
+      const [first = '', second = ''] = chat.asked
+      const clicks = [
+        { id: first, approved: alice },
+        { id: second, approved: bob },
+      ]
+      for (const click of order === 'Alice first' ? clicks : clicks.toReversed()) {
+        expect(page.sent).toHaveLength(1)
+        await chat.click(click)
+      }
+      await chat.rest()
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { input: { recipient: 'Alice' }, state: STATES[`${alice}`] },
+        { input: { recipient: 'Bob' }, state: STATES[`${bob}`] },
+      ])
+      expect(chat.text).toBe('Done.')
+      expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(paid(alice, bob))
+      expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+      expect(await page.history(first)).toEqual(HISTORIES[`${alice}`])
+      expect(await page.history(second)).toEqual(HISTORIES[`${bob}`])
+      expect(page.sent).toHaveLength(2)
+      expect(office.asked).toBe(2)
+      await expectRecord(page, chat)
+    },
+  )
+
+  test.each(CASES)(
+    '[AP8] two at once, Alice $alice, Bob $bob, $order, answered apart',
+    async ({ alice, bob, order }) => {
+      await using office = await Office.open()
+      const page = office.page()
+      const chat = await page.open(client)
+      await chat.send(BOTH)
+      const [idOfAlice = '', idOfBob = ''] = chat.asked
+      const answers = [
+        { id: idOfAlice, approved: alice, name: 'Alice', index: 0 },
+        { id: idOfBob, approved: bob, name: 'Bob', index: 1 },
+      ]
+      const [now, later] = order === 'Alice first' ? answers : answers.toReversed()
+      if (!now || !later) throw new Error('two answers')
+      expect(await page.decide(now.id, { approved: now.approved })).toMatchObject({ status: 200 })
+      const stateOf = (name: string) => (messages: Awaited<ReturnType<typeof page.messages>>) =>
+        toolParts(messages.at(-1)).find(
+          ({ input }) => (input as { recipient: string }).recipient === name,
+        )?.state
+      await page.untilMessages(
+        (messages) => stateOf(now.name)(messages) === STATES[`${now.approved}`],
+      )
+      expect(stateOf(later.name)(await page.messages())).toBe('approval-requested')
+      expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(
+        now.approved ? [now.name] : [],
+      )
+      // The model has not been asked: it speaks when both have come.
+      expect(office.asked).toBe(1)
+      await expectValid(await page.messages())
+      await page.decide(later.id, { approved: later.approved })
+      await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+      expect(office.asked).toBe(2)
+      expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+      expect(await page.history(idOfAlice)).toEqual(HISTORIES[`${alice}`])
+      expect(await page.history(idOfBob)).toEqual(HISTORIES[`${bob}`])
+      const reloaded = await page.open(client)
+      expect(reloaded.text).toBe('Done.')
+      expect(toolParts(reloaded.lastMessage)).toMatchObject([
+        { state: STATES[`${alice}`] },
+        { state: STATES[`${bob}`] },
+      ])
+      expect(page.sent).toHaveLength(1)
+      await expectRecord(page, reloaded)
+    },
+  )
+
+  test('[AP8] one by an inbox, the other by the page that has shown both all along', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send(BOTH)
+    const [alice = '', bob = ''] = chat.asked
+    await page.decide(bob, { approved: true })
+    await page.untilState(bob, 'succeeded')
+    await chat.decide(true)
+    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Bob', 'Alice'])
+    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual([
+      'output-available',
+      'output-available',
+    ])
+    expect(await page.history(alice)).toEqual(HISTORIES.true)
+    expect(page.sent).toHaveLength(2)
+    expect(office.asked).toBe(2)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP9] the result of a call beside it that needs no approval is kept, shown and told', async () => {
+    await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    const look = '[[call get_weather {"place":"東京"}]]'
+    await chat.send(`${look}${callPayment(50)}${look}[[then]][[say Sunny and paid.]]`)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-available', output: { celsius: 18 } },
+      { state: 'approval-requested' },
+      { state: 'output-available', output: { celsius: 18 } },
+    ])
+    expect(page.sent).toHaveLength(1)
+    await expectRecord(page, chat)
+    await chat.decide(true)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { output: { celsius: 18 } },
+      { output: { balance: 950 } },
+      { output: { celsius: 18 } },
+    ])
+    expect(office.results).toMatchObject([{ celsius: 18 }, { balance: 950 }, { celsius: 18 }])
+    expect(chat.text).toBe('Sunny and paid.')
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test.each([
+    ['without a word in between', ''],
+    ['with text in between', '[[say Next.]]'],
+  ])('[AP10] one after the other %s, in one message', async (_case, between) => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    const script = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
+    await chat.send(`${script.join(`[[then]]${between}`)}[[then]][[say Done.]]`)
+    const ids: string[] = []
+    for (const approved of [true, false, true]) {
+      ids.push(...chat.asked)
+      expect(chat.asked).toHaveLength(1)
+      await chat.decide(approved)
+      await expectRecord(page, chat)
+    }
+    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual([
+      'output-available',
+      'output-denied',
+      'output-available',
+    ])
+    expect(chat.messages).toHaveLength(2)
+    expect(chat.text).toBe(`${between === '' ? '' : 'Next.Next.'}Done.`)
+    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
+    expect(office.wallet.balance).toBe(960)
+    expect(new Set(ids).size).toBe(3)
+    for (const [index, id] of ids.entries()) {
+      expect(await page.history(id)).toEqual(HISTORIES[index === 1 ? 'false' : 'true'])
+    }
+    expect(page.sent).toHaveLength(4)
+    expect(office.asked).toBe(4)
+  })
+})

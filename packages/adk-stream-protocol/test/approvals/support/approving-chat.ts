@@ -1,0 +1,167 @@
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import * as ai6 from 'ai'
+import * as ai7 from 'ai-7'
+
+import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
+import { ChatProbe } from '../../support/chat-probe.ts'
+
+/** Which of the AI SDK's own helpers says when the client sends by itself. */
+export type AutoSend = 'approvals' | 'tool-calls' | 'both'
+
+export interface ApprovingChatOptions {
+  readonly id: string
+  readonly api: string
+  readonly fetch: typeof globalThis.fetch
+  readonly messages: readonly ChatMessage[]
+  /** Default `approvals`. */
+  readonly autoSend?: AutoSend
+}
+
+/** A version of the AI SDK with everything that its users have for approvals, unmodified. */
+export interface ApprovingClient {
+  readonly name: string
+  readonly openChat: (options: ApprovingChatOptions) => ApprovingChat
+}
+
+interface Decision {
+  readonly id: string
+  readonly approved: boolean
+  readonly reason?: string
+}
+
+type RealChat = ConstructorParameters<typeof ChatProbe>[0] & {
+  addToolApprovalResponse(decision: Decision): void | PromiseLike<void>
+  sendMessage(): Promise<void>
+}
+
+type Edits = Record<string, Record<string, unknown>>
+
+/** A real `Chat` with a person in front of it who decides. */
+export class ApprovingChat extends ChatProbe {
+  readonly #chat: RealChat
+  readonly #edits: Edits
+
+  constructor(chat: RealChat, edits: Edits) {
+    super(chat)
+    this.#chat = chat
+    this.#edits = edits
+  }
+
+  /** The approvals that the newest message asks for, in the order of its calls. */
+  get asked(): string[] {
+    return approvalIds(this.lastMessage)
+  }
+
+  /** Clicks, without waiting for anything. */
+  async click(decision: Decision): Promise<void> {
+    await this.#chat.addToolApprovalResponse(decision)
+  }
+
+  /** Decides all that is asked, by one answer for all or one for each, and waits until the client rests. */
+  async decide(...answers: readonly (boolean | Omit<Decision, 'id'>)[]): Promise<void> {
+    for (const [index, id] of this.asked.entries()) {
+      const answer = answers[index] ?? answers.at(-1) ?? true
+      await this.click({ id, ...(typeof answer === 'boolean' ? { approved: answer } : answer) })
+    }
+    await this.rest()
+  }
+
+  /** Lets changed arguments travel with the next requests. */
+  edit(approvalId: string, args: Record<string, unknown>): void {
+    this.#edits[approvalId] = args
+  }
+
+  /** Sends what the messages hold, without a new one. */
+  async sendAsItIs(): Promise<void> {
+    await this.#chat.sendMessage()
+    await this.rest()
+  }
+
+  /** Resolves when no request is under way and none follows by itself: a client decides that within a few microtasks. */
+  async rest(): Promise<void> {
+    let quiet = 0
+    while (quiet < QUIET_TURNS) {
+      await this.until(({ status }) => status === 'ready' || status === 'error')
+      await new Promise(setImmediate)
+      quiet = this.status === 'ready' || this.status === 'error' ? quiet + 1 : 0
+    }
+  }
+}
+
+const QUIET_TURNS = 5
+
+/** The approvals that a message asks for. */
+export function approvalIds(message: ChatMessage | undefined): string[] {
+  return (message?.parts ?? []).flatMap((part) =>
+    part.state === 'approval-requested' ? [approvalOf(part)?.id ?? ''] : [],
+  )
+}
+
+/** What a part says of its approval. */
+export function approvalOf(part: ChatPart | undefined): Partial<Decision> | undefined {
+  return part && 'approval' in part ? (part.approval as Partial<Decision>) : undefined
+}
+
+export const approvingClients: readonly ApprovingClient[] = [
+  {
+    name: 'ai 6',
+    openChat: ({ id, api, fetch, messages, autoSend = 'approvals' }) => {
+      const edits: Edits = {}
+      const approvals = ai6.lastAssistantMessageIsCompleteWithApprovalResponses
+      const toolCalls = ai6.lastAssistantMessageIsCompleteWithToolCalls
+      return new ApprovingChat(
+        new Chat6({
+          id,
+          // Messages of the server are UI messages: `expectRecord` has both versions validate them.
+          messages: messages as ai6.UIMessage[],
+          transport: new ai6.DefaultChatTransport({
+            api,
+            fetch,
+            prepareSendMessagesRequest: (request) => ({ body: toBody(request, edits) }),
+          }),
+          sendAutomaticallyWhen: (state) => combine(autoSend, approvals(state), toolCalls(state)),
+        }),
+        edits,
+      )
+    },
+  },
+  {
+    name: 'ai 7',
+    openChat: ({ id, api, fetch, messages, autoSend = 'approvals' }) => {
+      const edits: Edits = {}
+      const approvals = ai7.lastAssistantMessageIsCompleteWithApprovalResponses
+      const toolCalls = ai7.lastAssistantMessageIsCompleteWithToolCalls
+      return new ApprovingChat(
+        new Chat7({
+          id,
+          messages: messages as ai7.UIMessage[],
+          transport: new ai7.DefaultChatTransport({
+            api,
+            fetch,
+            prepareSendMessagesRequest: (request) => ({ body: toBody(request, edits) }),
+          }),
+          sendAutomaticallyWhen: (state) => combine(autoSend, approvals(state), toolCalls(state)),
+        }),
+        edits,
+      )
+    },
+  },
+]
+
+interface PreparedRequest {
+  readonly id: string
+  readonly messages: readonly object[]
+  readonly trigger: string
+  readonly messageId: string | undefined
+}
+
+// The body that DefaultChatTransport sends by itself, and the edits beside it where there are any.
+function toBody({ id, messages, trigger, messageId }: PreparedRequest, edits: Edits): object {
+  const edited = Object.keys(edits).length > 0 && { edits }
+  return { id, messages, trigger, messageId, ...edited }
+}
+
+function combine(autoSend: AutoSend, approvals: boolean, toolCalls: boolean): boolean {
+  return (autoSend !== 'tool-calls' && approvals) || (autoSend !== 'approvals' && toolCalls)
+}

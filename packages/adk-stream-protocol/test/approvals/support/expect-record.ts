@@ -1,0 +1,44 @@
+import { expect } from 'vitest'
+
+import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
+import { clients } from '../../support/clients.ts'
+import type { ApprovingChat } from './approving-chat.ts'
+import { approvalOf } from './approving-chat.ts'
+import type { Page } from './page.ts'
+
+/**
+ * What must be so after every scenario: the client rests without an error, each turn is one message of the person and one of the
+ * assistant, both versions would take the messages back, and the server's record is what the client holds.
+ */
+export async function expectRecord(page: Page, chat: ApprovingChat): Promise<void> {
+  expect(chat.error).toBeUndefined()
+  expect(chat.status).toBe('ready')
+  await expectValid(chat.messages)
+  const stored = await page.messages()
+  await expectValid(stored)
+  expect(stored.map(describeMessage)).toEqual(chat.messages.map(describeMessage))
+}
+
+/** Messages that alternate between the person and the assistant, and that both versions accept. */
+export async function expectValid(messages: readonly ChatMessage[]): Promise<void> {
+  expect(messages.map(({ role }) => role)).toEqual(
+    messages.map((_message, index) => (index % 2 === 0 ? 'user' : 'assistant')),
+  )
+  expect(new Set(messages.map(({ id }) => id)).size).toBe(messages.length)
+  for (const { validateMessages } of clients) await validateMessages(messages)
+}
+
+function describeMessage({ id, role, parts }: ChatMessage): object {
+  return { id, role, parts: parts.map(describePart) }
+}
+
+/** All of a part that a person could see. */
+function describePart(part: ChatPart): object {
+  const { type, text, toolCallId, input, output, errorText, data } = part
+  const approval = approvalOf(part)
+  // Prose of the person has no state, or `done`, depending on who made the part.
+  const state = type === 'text' ? undefined : part.state
+  return JSON.parse(
+    JSON.stringify({ type, state, text, toolCallId, input, output, errorText, data, approval }),
+  ) as object
+}

@@ -1,0 +1,128 @@
+import type { BaseLlm, BaseTool } from '@google/adk'
+import type { Emulator } from 'gemini-emulator'
+
+import { apiKey } from '../../../src/server/api-key.ts'
+import type { Store } from '../../../src/store/store.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
+import { temporaryFolder } from '../../store-fixture.ts'
+import { assistant } from '../../support/agents.ts'
+import { serve, type ServeOptions, type TestServer } from '../../support/serve.ts'
+import { Page } from './page.ts'
+import { paymentTool, Wallet } from './payments.ts'
+import { checkStreams } from './check-streams.ts'
+
+/** Who there is, by API key. */
+const PEOPLE = {
+  hanako: { id: 'hanako' },
+  taro: { id: 'taro' },
+  mari: { id: 'mari', roles: ['manager'] },
+  mike: { id: 'mike', roles: ['manager'] },
+  erin: { id: 'erin', roles: ['executive'] },
+} as const
+
+export type Person = keyof typeof PEOPLE
+
+export interface OfficeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
+  /** Default: the gated payment. */
+  readonly tools?: (wallet: Wallet) => readonly BaseTool[]
+  /** The agent with its tools. Default: one agent. */
+  readonly agent?: (model: BaseLlm, tools: BaseTool[]) => ReturnType<typeof assistant>
+}
+
+/** A bridge with a wallet behind it, on a database file that outlives it. */
+export class Office implements AsyncDisposable {
+  readonly wallet = new Wallet()
+  readonly #options: OfficeOptions
+  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
+  readonly #pages: Page[] = []
+  #running: { readonly server: TestServer; readonly store: Store } | undefined
+
+  private constructor(options: OfficeOptions, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
+    this.#options = options
+    this.#folder = folder
+  }
+
+  static async open(options: OfficeOptions = {}): Promise<Office> {
+    const office = new Office(options, await temporaryFolder())
+    await office.#start()
+    return office
+  }
+
+  get url(): string {
+    return this.#server.url
+  }
+
+  get emulator(): Emulator {
+    return this.#server.emulator
+  }
+
+  /** What the bridge reported to `onError`. */
+  get errors(): readonly unknown[] {
+    return this.#server.errors
+  }
+
+  page(person: Person = 'hanako'): Page {
+    const page = new Page(this, person)
+    this.#pages.push(page)
+    return page
+  }
+
+  /** How many requests the model got. */
+  get asked(): number {
+    return this.emulator.requests.length
+  }
+
+  /** What the model was last told, as text. */
+  get told(): string {
+    return JSON.stringify(this.emulator.requests.at(-1)?.body)
+  }
+
+  /** What the model was last told of the result of calls: all function responses, in order. */
+  get results(): unknown[] {
+    // What ADK sends is Gemini's request.
+    const body = this.emulator.requests.at(-1)?.body as
+      | { contents: { parts?: { functionResponse?: { response: unknown } }[] }[] }
+      | undefined
+    return (body?.contents ?? []).flatMap(({ parts = [] }) =>
+      parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response] : [])),
+    )
+  }
+
+  /** Closes the bridge and its database, and opens both again on the same file. */
+  async restart(): Promise<void> {
+    await this.#stop()
+    await this.#start()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop()
+    await this.#folder[Symbol.asyncDispose]()
+    await checkStreams(await Promise.all(this.#pages.flatMap(({ streams }) => streams)))
+  }
+
+  get #server(): TestServer {
+    if (!this.#running) throw new Error('The office is closed.')
+    return this.#running.server
+  }
+
+  async #start(): Promise<void> {
+    const { tools = (wallet) => [paymentTool(wallet)], agent, limits, ...options } = this.#options
+    const store = await openSqliteStore({ path: this.#folder.path('office.db') })
+    const given = [...tools(this.wallet)]
+    const server = await serve({
+      store,
+      authenticate: apiKey(PEOPLE),
+      agent: (model) => agent?.(model, given) ?? assistant(model, { tools: given }),
+      limits: { sweepMs: 20, ...limits },
+      recorded: false,
+      ...options,
+    })
+    this.#running = { server, store }
+  }
+
+  async #stop(): Promise<void> {
+    await this.#running?.server[Symbol.asyncDispose]()
+    await this.#running?.store.close()
+    this.#running = undefined
+  }
+}

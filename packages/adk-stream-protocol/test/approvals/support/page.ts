@@ -1,0 +1,154 @@
+import type { ChatMessage } from '../../support/chat-probe.ts'
+import type { ApprovingChat, ApprovingClient, AutoSend } from './approving-chat.ts'
+
+/** A client that loops would never rest; no action of a person takes this many requests. */
+const MAX_STREAMS = 30
+
+interface Address {
+  readonly url: string
+}
+
+/** What `GET /approvals/:id` tells. */
+export interface ApprovalRecord {
+  readonly approval: { readonly id: string; readonly state: string; readonly [key: string]: unknown }
+  readonly history: readonly { readonly type: string; readonly [key: string]: unknown }[]
+}
+
+/** An answer of the server that is not a stream. */
+export interface Answer {
+  readonly status: number
+  readonly body: {
+    readonly error?: { readonly code: string; readonly message: string }
+    readonly approval?: ApprovalRecord['approval']
+  }
+}
+
+/** A page in the browser of a principal. It finds the server again after a restart. */
+export class Page {
+  /** Bodies of every `POST /stream`, in the order they were sent. */
+  readonly sent: unknown[] = []
+  /** Every stream that was read to its end. */
+  readonly streams: Promise<string>[] = []
+  readonly #address: Address
+  readonly #key: string
+  #connection = new AbortController()
+
+  constructor(address: Address, key: string) {
+    this.#address = address
+    this.#key = key
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const given = new Request(input, init)
+    const { pathname } = new URL(given.url)
+    const request = new Request(`${this.#address.url}${pathname}`, given)
+    request.headers.set('x-api-key', this.#key)
+    if (given.method === 'POST' && pathname === '/stream') {
+      if (this.sent.length >= MAX_STREAMS) throw new Error('The client sends in a loop.')
+      this.sent.push(JSON.parse(String(init?.body)))
+    }
+    const signal = AbortSignal.any([given.signal, this.#connection.signal])
+    const response = await fetch(request, { signal })
+    if (response.headers.get('content-type') === 'text/event-stream') {
+      this.streams.push(response.clone().text().catch(() => ''))
+    }
+    return response
+  }
+
+  /** A chat as a page opens it: with the messages that the server has. */
+  async open(
+    client: ApprovingClient,
+    { id = 'chat-1', autoSend = 'approvals' as AutoSend } = {},
+  ): Promise<ApprovingChat> {
+    const messages = await this.messages(id)
+    const api = `${this.#address.url}/stream`
+    return client.openChat({ id, api, fetch: this.fetch, messages, autoSend })
+  }
+
+  async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {
+    const response = await this.#ask(`/chats/${id}/messages`)
+    // The server's answer to this address, see PROTOCOL.md §2.
+    return ((await response.json()) as { messages: ChatMessage[] }).messages
+  }
+
+  /** What the server knows of an approval, and all that happened to it. */
+  async approval(id: string): Promise<ApprovalRecord> {
+    const response = await this.#ask(`/approvals/${id}`)
+    if (!response.ok) throw new Error(`GET /approvals/${id}: ${await response.text()}`)
+    return (await response.json()) as ApprovalRecord
+  }
+
+  /** The kinds of all that happened to an approval, in order. */
+  async history(id: string): Promise<string[]> {
+    return (await this.approval(id)).history.map(({ type }) => type)
+  }
+
+  /** The approvals that this principal is asked for. */
+  async inbox(): Promise<readonly ApprovalRecord['approval'][]> {
+    const response = await this.#ask('/approvals')
+    const body = (await response.json()) as { approvals: ApprovalRecord['approval'][] }
+    return body.approvals
+  }
+
+  /** Decides away from the chat, as an inbox or a bot does. */
+  decide(id: string, body: unknown): Promise<Answer> {
+    return this.#send('POST', `/approvals/${id}`, body)
+  }
+
+  /** Posts to the chat without a client around it; reads the answer to its end. */
+  async post(body: unknown): Promise<Answer> {
+    return this.#send('POST', '/stream', body)
+  }
+
+  delete(id = 'chat-1'): Promise<Answer> {
+    return this.#send('DELETE', `/chats/${id}`)
+  }
+
+  show(id: string): Promise<Answer> {
+    return this.#send('GET', `/approvals/${id}`)
+  }
+
+  /** Resolves when an approval is in a state. */
+  async untilState(id: string, state: string): Promise<void> {
+    await poll(async () => (await this.approval(id)).approval.state === state)
+  }
+
+  /** Resolves when nothing runs in a chat and its messages fit. */
+  async untilMessages(
+    fits: (messages: readonly ChatMessage[]) => boolean,
+    id = 'chat-1',
+  ): Promise<void> {
+    await poll(async () => {
+      const response = await this.#ask(`/chats/${id}/messages`)
+      const body = (await response.json()) as { messages: ChatMessage[]; running: boolean }
+      return !body.running && fits(body.messages)
+    })
+  }
+
+  /** The network goes away: every open request fails. It is back for the next one. */
+  loseConnection(): void {
+    this.#connection.abort(new TypeError('network error'))
+    this.#connection = new AbortController()
+  }
+
+  async #send(method: string, path: string, body?: unknown): Promise<Answer> {
+    const response = await fetch(`${this.#address.url}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', 'x-api-key': this.#key },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const json = response.headers.get('content-type')?.startsWith('application/json') === true
+    // Every JSON answer of the server has one of these shapes, see PROTOCOL.md §9.
+    return { status: response.status, body: json ? (JSON.parse(text) as Answer['body']) : {} }
+  }
+
+  #ask(path: string): Promise<Response> {
+    return fetch(`${this.#address.url}${path}`, { headers: { 'x-api-key': this.#key } })
+  }
+}
+
+// What is waited for happens on the server without telling this page; each try is a request, so this is no busy loop.
+async function poll(reached: () => Promise<boolean>): Promise<void> {
+  while (!(await reached())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
