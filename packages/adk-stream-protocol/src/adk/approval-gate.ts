@@ -42,7 +42,8 @@ export interface ApprovalGateOptions {
   readonly ledger: Ledger
   /** Which calls need approval, and on which terms, beside what the tools themselves require. */
   readonly policy: ApprovalPolicy
-  readonly deadlineMs: number
+  /** How long a person may take where the policy does not say. */
+  readonly deadlineMs: number | undefined
   /** Hears of errors that ADK turns into events or tool results. */
   readonly onError: (error: unknown) => void
 }
@@ -224,7 +225,7 @@ export class ApprovalGate extends BasePlugin {
       { chat, toolName: tool.name, args: toolArgs },
       {
         required,
-        deadlineMs,
+        ...(deadlineMs !== undefined && { deadlineMs }),
         onError,
         ...(hint !== undefined && { hint }),
         ...(payload !== undefined && { payload }),

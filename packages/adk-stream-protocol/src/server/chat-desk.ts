@@ -1,6 +1,6 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
-import type { AnswersRequest } from '../protocol/stream-request.ts'
+import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
 import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
@@ -53,7 +53,11 @@ export class ChatDesk {
     return { type: 'turn', turn, from: 'start', dialect, headers: {} }
   }
 
-  async #answer(visit: Visit, chat: ChatKey, request: AnswersRequest): Promise<Reply> {
+  async #answer(
+    visit: Visit,
+    chat: ChatKey,
+    request: AnswersRequest & Pick<StreamRequest, 'dialect'>,
+  ): Promise<Reply> {
     const { approvalDesk, turnDesk } = this.#options
     const { messageId, seen } = await approvalDesk.decideAll(visit.principal, chat, request)
     const { outputs } = request
@@ -93,8 +97,10 @@ export class ChatDesk {
   }
 
   async #watch(visit: Visit): Promise<Reply> {
-    let write: (json: string) => void = () => undefined
-    const stop = this.#options.events.watch(chatOf(visit), (event) => write(JSON.stringify(event)))
+    let write: ((json: string) => void) | undefined
+    const stop = this.#options.events.watch(chatOf(visit), (event) =>
+      write?.(JSON.stringify(event)),
+    )
     const feed: Feed = (send) => {
       write = send
       return stop

@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApprovalGate } from '../adk/approval-gate.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
-import { DEFAULT_DEADLINE_MS } from '../approvals/policy.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
@@ -166,7 +165,7 @@ async function openBackend(
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
-  const deadlineMs = options.approvalDeadlineMs ?? DEFAULT_DEADLINE_MS
+  const deadlineMs = options.approvalDeadlineMs
   const gate = new ApprovalGate({ ledger, policy: approvals, deadlineMs, onError })
   const host = new AgentHost({
     agent,

@@ -33,26 +33,19 @@ class ConfirmationDialect {
   readonly #hints = new Map<string, string>()
 
   render(chunk: Chunk): Chunk[] {
-    switch (chunk.type) {
-      case 'tool-input-available':
-        this.#calls.set(chunk.toolCallId, { name: chunk.toolName, args: chunk.input })
-        return [chunk]
-      case 'data-approval':
-        this.#hear(chunk.data)
-        return []
-      case 'tool-approval-request':
-        return this.#ask(chunk.approvalId, chunk.toolCallId)
-      case 'tool-output-denied':
-        return [
-          {
-            type: 'tool-output-error',
-            toolCallId: chunk.toolCallId,
-            errorText: 'User denied execution',
-          },
-        ]
-      default:
-        return [chunk]
+    if (chunk.type === 'tool-approval-request') return this.#ask(chunk.approvalId, chunk.toolCallId)
+    if (chunk.type === 'tool-output-denied') {
+      const { toolCallId } = chunk
+      return [{ type: 'tool-output-error', toolCallId, errorText: 'User denied execution' }]
     }
+    if (chunk.type === 'data-approval') {
+      this.#hear(chunk.data)
+      return []
+    }
+    if (chunk.type === 'tool-input-available') {
+      this.#calls.set(chunk.toolCallId, { name: chunk.toolName, args: chunk.input })
+    }
+    return [chunk]
   }
 
   #hear({ approvalId, hint }: DataParts['approval']): void {

@@ -30,13 +30,13 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
 /** Sends a feed as a web `Response`. A client that does not read is let go. */
 export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
   const encoder = new TextEncoder()
-  let leave: () => void = () => undefined
+  let leave: (() => void) | undefined
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       const write = (text: string): void => {
         controller.enqueue(encoder.encode(text))
         if ((controller.desiredSize ?? 0) > -MAX_WAITING) return
-        leave()
+        leave?.()
         controller.error(new Error('The client does not read.'))
       }
       write(SSE_KEEP_ALIVE)
@@ -47,10 +47,10 @@ export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): R
         stop()
       }
     },
-    cancel: () => leave(),
+    cancel: () => leave?.(),
   })
-  if (request.signal.aborted) leave()
-  else request.signal.addEventListener('abort', () => leave(), { once: true })
+  if (request.signal.aborted) leave?.()
+  else request.signal.addEventListener('abort', () => leave?.(), { once: true })
   return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
 }
 

@@ -108,10 +108,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   async *audit(filter: AuditFilter): AsyncIterable<AuditRecord> {
     const { conditions, values } = auditConditions(filter)
     const statement = memoize(this.#audits, conditions, () =>
-      this.#connection.prepare<AuditRow>(`
-        SELECT approval_audit.seq, entry
-        FROM approval_audit JOIN approvals ON approvals.id = approval_id
-        WHERE ${conditions} AND approval_audit.seq > ? ORDER BY approval_audit.seq LIMIT ?`),
+      this.#connection.prepare<AuditRow>(readAudit(filter, conditions)),
     )
     let { after = 0, limit: left = Infinity } = filter
     while (left > 0) {
@@ -180,6 +177,15 @@ export class SqliteApprovalStore implements ApprovalStore {
 }
 
 const AUDIT_PAGE = 500
+
+function readAudit({ approvalId, chat }: AuditFilter, conditions: string): string {
+  // CROSS fixes the order: a whole record is read along `seq`, and not gathered and sorted anew for each page.
+  const join = approvalId === undefined && chat === undefined ? 'CROSS JOIN' : 'JOIN'
+  return `
+    SELECT approval_audit.seq, entry
+    FROM approval_audit ${join} approvals ON approvals.id = approval_id
+    WHERE ${conditions} AND approval_audit.seq > ? ORDER BY approval_audit.seq LIMIT ?`
+}
 
 function memoize<Value>(known: Map<string, Value>, key: string, make: () => Value): Value {
   const value = known.get(key) ?? make()
