@@ -7,7 +7,7 @@ import type {
   LlmResponse,
   Session,
 } from '@google/adk'
-import { BasePlugin } from '@google/adk'
+import { BasePlugin, isBaseTool } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
@@ -15,6 +15,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import {
   describeEnding,
   PENDING,
@@ -84,6 +85,8 @@ export class ApprovalGate extends BasePlugin {
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext } = call
+    // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
+    if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation) return this.#start(call, run)

@@ -32,7 +32,7 @@ function readStatus(errorCode: string, errorMessage: string): number {
 }
 
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
-  [/is not found in the toolsDict/, 'unknown-tool'],
+  [/is not found in the toolsDict|a tool that does not exist/, 'unknown-tool'],
   [/fetch failed|ECONNREFUSED|ENOTFOUND/, 'model-unavailable'],
   [/terminated|ECONNRESET|socket hang up|premature/i, 'model-interrupted'],
   [/Incomplete JSON segment|Unexpected end of JSON/, 'model-interrupted'],
