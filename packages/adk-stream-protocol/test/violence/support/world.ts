@@ -6,7 +6,7 @@ import { FunctionTool } from '@google/adk'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { z } from 'zod'
 
-import { type BridgeOptions, createBridge } from '../../../src/server/index.ts'
+import { type Bridge, type BridgeOptions, createBridge } from '../../../src/server/index.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
 
@@ -24,6 +24,7 @@ export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'age
 /** A server with payments behind approvals: real HTTP, real ADK, real ledger; only the model is emulated. */
 export interface World extends AsyncDisposable {
   readonly url: string
+  readonly bridge: Bridge
   readonly emulator: Emulator
   readonly errors: unknown[]
 }
@@ -53,6 +54,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    bridge,
     emulator,
     errors,
     async [Symbol.asyncDispose]() {

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+
+import { findLeaks } from '../support/leaks.ts'
+import { openArena } from './support/arena.ts'
+
+const TIMEOUT_MS = 60_000
+
+test('[AP51] guessing ids finds nothing and costs no memory', async () => {
+  await using arena = await openArena()
+  const person = arena.person()
+  const { approvalId } = await person.ask()
+  const heard = new Set<string>()
+  // Without sockets: what a client library keeps must not be counted.
+  const guess = async (count: number): Promise<void> => {
+    for (let number = 0; number < count; number += 1) {
+      const request = guessing(`adk-${randomUUID()}`, number % 2 === 0)
+      const response = await arena.world.bridge.fetch(request)
+      heard.add(`${response.status} ${await response.text()}`)
+    }
+  }
+  await guess(2_000)
+  const before = heapAfterGc()
+  await guess(10_000)
+  // Less than the key of a map per guess.
+  expect(heapAfterGc() - before).toBeLessThan(500_000)
+  // What another has is answered as what nobody has.
+  const { status, body } = await arena
+    .person({ user: 'mallory' })
+    .decide(approvalId, { approved: true })
+  expect(heard).toEqual(new Set([`${status} ${body}`]))
+  expect([status, body]).toEqual([404, expect.stringContaining('unknown-approval')])
+  expect((await person.approval(approvalId))?.history).toHaveLength(1)
+  expect(arena.effects()).toEqual([])
+})
+
+test.each([
+  ['not an id', 'x y'],
+  ['too long', 'x'.repeat(10_000)],
+  ['nothing', '%20'],
+  ['NUL', '%00'],
+  ['a path', '..%2f..%2fetc%2fpasswd'],
+  ['SQL', "'%20OR%201=1--"],
+  ['half an escape', '%E0%A4%A'],
+  ['a lone surrogate', '%ED%A0%80'],
+  ['an object', '__proto__'],
+])('[AP51] %s is no approval', async (_, id) => {
+  await using arena = await openArena()
+  const person = arena.person()
+  await person.ask()
+  const answers = [
+    await person.get(`/approvals/${id}`),
+    await person.decide(id, { approved: true }),
+  ]
+  for (const { status, body } of answers) {
+    expect([400, 404]).toContain(status)
+    expect(findLeaks(body)).toEqual([])
+  }
+  expect(arena.effects()).toEqual([])
+})
+
+test(
+  '[AP52] a model that asks a thousand times at once gets as many questions as a chat may have, and is told',
+  async () => {
+    await using arena = await openArena({ limits: { maxPendingPerPrincipal: 10_000 } })
+    const person = arena.person()
+    const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(1_000)
+    const { chunks } = await person.say(calls)
+    const types = chunks.map(({ type }) => type)
+    expect(types.filter((type) => type === 'tool-approval-request')).toHaveLength(16)
+    expect(types.filter((type) => type === 'tool-output-error')).toHaveLength(984)
+    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+
+    // All places are taken, so a question more is none, and nothing breaks.
+    const more = await person.say('[[call pay {"to": "花子", "amount": 2}]]')
+    expect(more.chunks.map(({ type }) => type)).not.toContain('tool-approval-request')
+    expect(more.chunks.at(-1)?.type).toBe('finish')
+    expect(await person.approvals()).toHaveLength(16)
+
+    expect((await person.say('[[say Here.]]')).body).toContain('Here.')
+    const told = JSON.stringify(arena.world.emulator.requests.at(-1)?.body)
+    expect(told.split('too many calls wait for approval already').length - 1).toBe(985)
+    // A place that becomes free is free.
+    const [first] = await person.approvals()
+    await person.decide(first?.id ?? '', { approved: false })
+    expect((await person.ask()).approvalId).not.toBe(first?.id)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  '[AP53] ten thousand questions in many chats of a principal leave as many as the principal may have',
+  async () => {
+    await using arena = await openArena({ limits: { maxPendingPerChat: 1_000 } })
+    const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(500)
+    const ask = async (user: string, chat: number): Promise<number> => {
+      const { chunks } = await arena.person({ user, chatId: `chat-${chat}` }).say(calls)
+      expect(chunks.at(-1)?.type).toBe('finish')
+      return chunks.filter(({ type }) => type === 'tool-approval-request').length
+    }
+    let asked = 0
+    for (let chat = 0; chat < 20; chat += 1) asked += await ask('hanako', chat)
+    expect(asked).toBe(100)
+    expect(await arena.person().approvals()).toHaveLength(100)
+    // Nobody else is the poorer for it.
+    expect(await ask('taro', 1)).toBe(100)
+  },
+  TIMEOUT_MS,
+)
+
+test('[AP54] a body that is not a decision decides nothing', async () => {
+  await using arena = await openArena({ limits: { maxBodyBytes: 100_000 } })
+  const person = arena.person()
+  const { approvalId } = await person.ask()
+  const path = `/approvals/${approvalId}`
+  const nested = `${'['.repeat(5_000)}${']'.repeat(5_000)}`
+  const bodies: [unknown, number][] = [
+    ['', 400],
+    ['{', 400],
+    ['null', 400],
+    ['true', 400],
+    ['[]', 400],
+    ['{"approved": true', 400],
+    ['{"approved": true} {"approved": true}', 400],
+    [nested, 400],
+    [`{"approved": true, "args": ${nested}}`, 400],
+    [{}, 400],
+    [{ approved: true, extra: 1 }, 400],
+    ['{"approved": true, "__proto__": {"approved": true}}', 400],
+    [{ approved: true, reason: 5 }, 400],
+    [{ approved: true, reason: 'x'.repeat(2_001) }, 400],
+    [{ approved: true, args: 'x' }, 400],
+    [{ approved: true, args: [1] }, 400],
+    [{ approved: true, args: { to: '花子', amount: -1 } }, 400],
+    [{ approved: true, args: { to: '花子', amount: '50' } }, 400],
+    [{ approved: true, args: {} }, 400],
+    [{ approved: true, reason: 'x'.repeat(200_000) }, 413],
+  ]
+  for (const [body, status] of bodies) {
+    const answer = await person.post(path, body)
+    expect([body, answer.status]).toEqual([body, status])
+    expect(findLeaks(answer.body)).toEqual([])
+  }
+  const types = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']
+  for (const type of types) {
+    const answer = await person.post(path, { approved: true }, { 'content-type': type })
+    expect(answer.status).toBe(415)
+  }
+  expect((await person.approval(approvalId))?.history).toHaveLength(1)
+  expect(arena.effects()).toEqual([])
+  expect((await person.decide(approvalId, { approved: true })).status).toBe(200)
+})
+
+function guessing(id: string, decides: boolean): Request {
+  const headers = { 'x-user': 'mallory', 'content-type': 'application/json' }
+  const decision = { method: 'POST', body: JSON.stringify({ approved: true }) }
+  return new Request(`http://localhost/approvals/${id}`, { headers, ...(decides && decision) })
+}
+
+function heapAfterGc(): number {
+  setFlagsFromString('--expose-gc')
+  // The flag gives new contexts a `gc`.
+  const gc = runInNewContext('gc') as () => void
+  gc()
+  gc()
+  return process.memoryUsage().heapUsed
+}
