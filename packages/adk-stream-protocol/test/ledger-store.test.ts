@@ -58,6 +58,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await again.get('\0')).toBeUndefined()
     expect(await again.get('\ud800')).toBeUndefined()
     expect(await again.findByCall({ ...chat, chatId: 'other' }, 'call-1')).toBeUndefined()
+    expect(await again.findByCall(chat, '\0')).toBeUndefined()
   })
 
   test('[LG20] what is read belongs to its reader', async () => {

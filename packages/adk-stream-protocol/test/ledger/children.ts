@@ -44,7 +44,7 @@ export async function bundleChildren(): Promise<Children> {
   }
 }
 
-export class Child implements AsyncDisposable {
+class Child implements AsyncDisposable {
   readonly lines: string[] = []
   readonly ended: Promise<NodeJS.Signals | number | null>
   readonly #process: ChildProcess

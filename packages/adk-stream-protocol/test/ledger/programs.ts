@@ -64,7 +64,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 )
 
 /** Calls are asked first; then two or three instances do as they like, and the world with them. */
-export const programs: fc.Arbitrary<Program> = fc.record({
+const programs: fc.Arbitrary<Program> = fc.record({
   plans: fc.array(plan, { minLength: CALLS, maxLength: CALLS }),
   opening: fc
     .integer({ min: 1, max: CALLS })

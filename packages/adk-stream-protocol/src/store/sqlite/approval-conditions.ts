@@ -14,8 +14,10 @@ export interface Conditions {
 /** Says in SQL which approvals are to be listed. */
 export function listConditions(filter: ApprovalFilter): Conditions {
   const { appName, principalId, chat, states, deciderOf, after } = filter
+  // `+` keeps SQLite from going through all of the application where few wait for one person.
+  const app = deciderOf === undefined ? 'app_name = ?' : '+app_name = ?'
   return joinConditions([
-    appName !== undefined && ['app_name = ?', checkName('appName', appName)],
+    appName !== undefined && [app, checkName('appName', appName)],
     principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
