@@ -1,0 +1,251 @@
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import * as ai6 from 'ai'
+import * as ai7 from 'ai-7'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { browserTool } from '../src/server/index.ts'
+import { assistant, tool } from './support/agents.ts'
+import type { Browser } from './support/browser.ts'
+import type { ChatMessage, ChatPart } from './support/chat-probe.ts'
+import { toolParts } from './support/chat-probe.ts'
+import type { ServeOptions } from './support/serve.ts'
+import { serve } from './support/serve.ts'
+import { readFrames } from './support/wire-rules.ts'
+
+const Position = z.object({ latitude: z.number(), longitude: z.number() })
+const TOKYO = { latitude: 35.7, longitude: 139.7 }
+
+function locate(
+  options: { gated?: boolean; timeoutMs?: number } = {},
+): Omit<ServeOptions, 'recorded'> {
+  const { gated = false, ...rest } = options
+  const tools = [
+    browserTool({
+      name: 'get_location',
+      description: 'Where the person is.',
+      parameters: z.object({}),
+      output: Position,
+      requireConfirmation: gated,
+      ...rest,
+    }),
+  ]
+  return { agent: (model) => assistant(model, { tools }) }
+}
+
+const ASK = '[[call get_location {}]][[then]][[say There you are.]]'
+
+/** Asks, and gives the assistant message that the client holds then. */
+async function ask(browser: Browser, text = ASK): Promise<ChatMessage> {
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+  await (await browser.post('/stream', { id: 'chat-1', messages: [message] })).text()
+  return lastMessage(browser)
+}
+
+async function lastMessage(browser: Browser): Promise<ChatMessage> {
+  const message = (await browser.messages()).messages.at(-1)
+  if (!message) throw new Error('There is no message.')
+  return message
+}
+
+/** Sends the message back with another state of its call, as the AI SDK does. */
+function answer(browser: Browser, message: ChatMessage, change: object): Promise<Response> {
+  const parts = message.parts.map((part: ChatPart) =>
+    part.toolCallId === undefined ? part : { ...part, ...change },
+  )
+  return browser.post('/stream', {
+    id: 'chat-1',
+    messages: [{ ...message, parts }],
+    messageId: message.id,
+  })
+}
+
+test('[BT1] the turn pauses for the client and goes on with its output, in the same message', async () => {
+  await using server = await serve(locate())
+  const browser = server.browser()
+  const asked = await ask(browser)
+  expect(toolParts(asked)).toMatchObject([{ state: 'input-available' }])
+  const body = await (
+    await answer(browser, asked, { state: 'output-available', output: TOKYO })
+  ).text()
+  expect(readFrames(body).chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+  const message = await lastMessage(browser)
+  expect(message.id).toBe(asked.id)
+  expect(toolParts(message)).toMatchObject([{ state: 'output-available', output: TOKYO }])
+  expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('139.7')
+})
+
+test('[BT2] an output counts once', async () => {
+  await using server = await serve(locate())
+  const browser = server.browser()
+  const asked = await ask(browser)
+  const given = { state: 'output-available', output: TOKYO }
+  await Promise.all(
+    [answer(browser, asked, given), answer(browser, asked, given)].map(async (sent) =>
+      (await sent).text(),
+    ),
+  )
+  const requests = server.emulator.requests.length
+  const late = await answer(browser, asked, {
+    state: 'output-available',
+    output: { latitude: 0, longitude: 0 },
+  })
+  await late.text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ output: TOKYO }])
+  expect(server.emulator.requests).toHaveLength(requests)
+})
+
+test('[BT3] the output of a tool of the server is not the client’s to give', async () => {
+  const look = tool('look', () => ({ seen: 'by the server' }))
+  await using server = await serve({ agent: (model) => assistant(model, { tools: [look] }) })
+  const browser = server.browser()
+  const asked = await ask(browser, '[[call look {}]][[then]][[say Seen.]]')
+  const requests = server.emulator.requests.length
+  await (
+    await answer(browser, asked, { state: 'output-available', output: { seen: 'by the client' } })
+  ).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([
+    { output: { seen: 'by the server' } },
+  ])
+  expect(server.emulator.requests).toHaveLength(requests)
+})
+
+test('[BT4] an output of the wrong shape, or an error, is told to the model', async () => {
+  await using server = await serve(locate())
+  const browser = server.browser()
+  await (
+    await answer(browser, await ask(browser), {
+      state: 'output-available',
+      output: { latitude: 'north' },
+    })
+  ).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
+  expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('wrong shape')
+  const again = await ask(browser)
+  await (
+    await answer(browser, again, { state: 'output-error', errorText: 'Permission denied' })
+  ).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([
+    { state: 'output-error', errorText: 'Permission denied' },
+  ])
+})
+
+test('[BT5] a client that does not answer in time is given up, and the model is told', async () => {
+  await using server = await serve(locate({ timeoutMs: 30 }))
+  const browser = server.browser()
+  await ask(browser)
+  await server.emulator.nextRequest((request) => JSON.stringify(request.body).includes('in time'))
+  await server.bridge.close()
+})
+
+test('[BT6] a gated tool takes decision and output in one request', async () => {
+  await using server = await serve(locate({ gated: true }))
+  const browser = server.browser()
+  const asked = await ask(browser)
+  const [part] = toolParts(asked)
+  expect(part).toMatchObject({ state: 'approval-requested' })
+  const { approval } = part as unknown as { approval: { id: string } }
+  const change = {
+    state: 'output-available',
+    output: TOKYO,
+    approval: { ...approval, approved: true },
+  }
+  await (await answer(browser, asked, change)).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([
+    { state: 'output-available', output: TOKYO },
+  ])
+})
+
+test('[BT6] a gated tool takes the decision first and the output later', async () => {
+  await using server = await serve(locate({ gated: true }))
+  const browser = server.browser()
+  const asked = await ask(browser)
+  const { approval } = toolParts(asked)[0] as unknown as { approval: { id: string } }
+  // An output without the decision is none.
+  await (await answer(browser, asked, { state: 'output-available', output: TOKYO })).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'approval-requested' }])
+  const decided = await answer(browser, asked, {
+    state: 'approval-responded',
+    approval: { ...approval, approved: true },
+  })
+  // The empty step at the end keeps the client from sending its decision again.
+  expect(readFrames(await decided.text()).chunks.slice(-3)).toMatchObject([
+    { type: 'start-step' },
+    { type: 'finish-step' },
+    { type: 'finish', finishReason: 'tool-calls' },
+  ])
+  await (
+    await answer(browser, await lastMessage(browser), { state: 'output-available', output: TOKYO })
+  ).text()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([
+    { state: 'output-available', output: TOKYO },
+  ])
+})
+
+const CLIENTS = [
+  [
+    'ai 6',
+    (options: { api: string; fetch: typeof fetch; run: () => unknown }) => {
+      const chat = new Chat6({
+        id: 'chat-1',
+        transport: new ai6.DefaultChatTransport(options),
+        sendAutomaticallyWhen: ai6.lastAssistantMessageIsCompleteWithToolCalls,
+        onToolCall: ({ toolCall }) => {
+          void chat.addToolOutput({
+            tool: toolCall.toolName,
+            toolCallId: toolCall.toolCallId,
+            output: options.run(),
+          })
+        },
+      })
+      return chat
+    },
+  ],
+  [
+    'ai 7',
+    (options: { api: string; fetch: typeof fetch; run: () => unknown }) => {
+      const chat = new Chat7({
+        id: 'chat-1',
+        transport: new ai7.DefaultChatTransport(options),
+        sendAutomaticallyWhen: ai7.lastAssistantMessageIsCompleteWithToolCalls,
+        onToolCall: ({ toolCall }) => {
+          void chat.addToolOutput({
+            tool: toolCall.toolName,
+            toolCallId: toolCall.toolCallId,
+            output: options.run(),
+          })
+        },
+      })
+      return chat
+    },
+  ],
+] as const
+
+test.each(CLIENTS)(
+  '[BT7] a stock client of %s runs a browser tool with onToolCall, once',
+  async (_name, open) => {
+    await using server = await serve(locate())
+    const browser = server.browser()
+    let runs = 0
+    const chat = open({
+      api: `${browser.url}/stream`,
+      fetch: browser.fetch,
+      run: () => {
+        runs += 1
+        return TOKYO
+      },
+    })
+    const done = new Promise<void>((resolve) => {
+      chat['~registerStatusCallback'](() => {
+        const text = JSON.stringify(chat.lastMessage?.parts)
+        if (chat.status === 'ready' && text.includes('There you are.')) resolve()
+      })
+    })
+    await chat.sendMessage({ text: ASK })
+    await done
+    expect(runs).toBe(1)
+    expect(chat.messages).toHaveLength(2)
+    expect(browser.requests.filter(({ method }) => method === 'POST')).toHaveLength(2)
+  },
+)
