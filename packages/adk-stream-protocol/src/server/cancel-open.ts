@@ -20,7 +20,7 @@ export async function cancelPending(
 }
 
 /** Writes the end of an approval that leads to no run into the session. */
-async function writeEnding(
+export async function writeEnding(
   { host }: Pick<Backend, 'host'>,
   chat: ApprovalChat,
   approval: Approval,

@@ -137,6 +137,7 @@ function openDesks(
     approvalDesk,
     limits,
     exposeState,
+    resume,
   })
   const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, resume, onError })
   return {

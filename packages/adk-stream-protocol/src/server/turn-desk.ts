@@ -16,6 +16,7 @@ import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
+import { withdrawLost } from './after-crash.ts'
 import { collectAnswers, isDecided } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -107,6 +108,9 @@ export class TurnDesk {
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
       const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
+      if (told && !content && given.size === 0) {
+        await withdrawLost(backend, key, { messageId, calls: told.state.calls })
+      }
       const ids = content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return

@@ -3,7 +3,7 @@ import { serialiseChunk } from '../protocol/chunk.ts'
 import type { DataParts } from '../protocol/message.ts'
 import type { Sink } from '../turns/attachment.ts'
 
-/** How a turn is written for a kind of client. `ui` is the AI SDK's own; see PROTOCOL.md §12. */
+/** How a turn is written for a kind of client. `ui` is the AI SDK's own; see PROTOCOL.md, Dialects. */
 export const DIALECTS = ['ui', 'confirmation'] as const
 export type Dialect = (typeof DIALECTS)[number]
 
