@@ -45,6 +45,24 @@ test('[DM34] a payment waits in plain sight and runs once it is approved', async
   expect(await answers.textContent()).toBe(shown)
 })
 
+test('[DM34] a payment that nobody decides expires before their eyes, and does not run', async () => {
+  await using hasty = await openWorld({ DEMO_APPROVAL_DEADLINE_MS: '2500' })
+  const { card, books, idle, answers } = await ask('Send $50 to Alice', {}, hasty)
+  const payment = card('Alice')
+  const [id = ''] = await books.pending()
+  await payment
+    .getByRole('timer')
+    .getByText(/^0:0[012]$/)
+    .waitFor()
+  await payment.getByText('Expired: nobody decided in time. It did not run.').waitFor()
+  await answers.locator('.markdown').last().waitFor()
+  await idle()
+  expect(await payment.getByRole('button').count()).toBe(0)
+  expect(await books.history(id)).toEqual(['requested', 'expired'])
+  expect(await books.balance()).toBe(1000)
+  await hasty.leave()
+})
+
 test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
   const { card, books, idle, answers } = await ask('Send $50 to Alice')
   const payment = card('Alice')
@@ -96,7 +114,7 @@ test('[DM35] a change that does not fit is refused in words, and can be made ane
   await payment.getByLabel('Amount').fill('20')
   await payment.getByLabel('Recipient').fill('')
   await payment.getByRole('button', { name: 'Approve with these changes' }).click()
-  await payment.getByText(/do not fit process_payment: recipient/).waitFor()
+  await payment.getByText(/do not fit the tool: recipient/).waitFor()
   expect(await books.pending()).toHaveLength(1)
   expect(await books.balance()).toBe(1000)
 
@@ -258,13 +276,13 @@ async function decide(card: Locator, decision: 'approve' | 'deny'): Promise<void
 }
 
 /** Says something that leads to an approval, and waits until it is asked. */
-async function ask(words: string, visit: Parameters<World['visit']>[0] = {}) {
-  const page = await world.visit(visit)
+async function ask(words: string, visit: Parameters<World['visit']>[0] = {}, place = world) {
+  const page = await place.visit(visit)
   const reading = readPage(page)
   await reading.say(words)
   await page.locator('.approval').first().waitFor()
   await reading.idle()
-  return { page, ...reading, card: reading.tool, books: readBooks(world, page) }
+  return { page, ...reading, card: reading.tool, books: readBooks(place, page) }
 }
 
 async function readTable(card: Locator, rows = 'tbody tr'): Promise<string[][]> {

@@ -1,8 +1,5 @@
-import { join } from 'node:path'
-
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
-import { openSqliteWallets } from '../apps/demo/src/agent/wallet/sqlite-wallets.ts'
 import { readPage } from './support/chat-page.ts'
 import { openLine } from './support/line.ts'
 import { openWorld, type World } from './support/world.ts'
@@ -82,21 +79,6 @@ test('[DM21] pictures, sources, code and the cost of an answer are shown', async
   const source = answer().getByRole('link', { name: 'The sky' })
   expect(await source.getAttribute('href')).toBe('https://example.com/sky')
   expect(await answer().locator('footer').textContent()).toMatch(/\d+ tokens in, \d+ out/)
-})
-
-test('[DM22] a payment is refused in plain sight and the wallet is untouched', async () => {
-  const page = await world.visit()
-  const { say, tool, idle } = readPage(page)
-  await say('花子さんに50ドル送金してください')
-  await tool('process_payment').getByText('Failed').waitFor()
-  await idle()
-  expect(await tool('process_payment').locator('.tool-failure').textContent()).toMatch(/approv/i)
-
-  const cookies = await page.context().cookies()
-  const principal = cookies[0]?.value.split('.')[0] ?? ''
-  expect(principal).not.toBe('')
-  using wallets = openSqliteWallets(join(world.dataDir, 'wallets.db'))
-  expect(wallets.balance(principal)).toBe(100_000)
 })
 
 test(

@@ -1,4 +1,4 @@
-import type { BridgeOptions } from 'adk-stream-protocol/server'
+import type { ApprovalPolicy } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
 import { fromCents, toCents } from '../agent/wallet/money.ts'
@@ -9,8 +9,6 @@ export interface ApprovalPolicyOptions {
   /** How long a person may take to decide, in ms. */
   readonly deadlineMs: number
 }
-
-type ApprovalPolicy = NonNullable<BridgeOptions['approvals']>
 
 /** From this amount on, a payment is shown as a grave one. */
 const HIGH_FROM = 100

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import type { RequestListener } from 'node:http'
 import { join, resolve } from 'node:path'
 
 import {
   anyOf,
   apiKey,
   type Authenticate,
-  type Bridge,
   createBridge,
   signedCookie,
 } from 'adk-stream-protocol/server'
@@ -19,8 +17,9 @@ import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
+import { createListener } from './listener.ts'
 import { openModel } from './model.ts'
-import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
+import { PAGE_DIR } from './page.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo; closing it stops the answers that are being written. */
@@ -68,11 +67,12 @@ async function open({ settings, options, lifetime }: Opening) {
   const model = lifetime.use(await openModel(settings))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
+  const authenticate = createAuthenticate(settings, store)
   const bridge = createBridge({
     agent: createDemoAgent({ model: model.llm, wallets, weatherKey: settings.weatherKey }),
     store,
     appName: 'demo',
-    authenticate: createAuthenticate(settings, store),
+    authenticate,
     approvals: createApprovalPolicy({ wallets, deadlineMs: settings.approvalDeadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
@@ -80,7 +80,7 @@ async function open({ settings, options, lifetime }: Opening) {
   })
   const server = await openHttpServer({
     ...settings,
-    listener: createListener(bridge),
+    listener: createListener(bridge, authenticate),
     drainMs: 2000,
   })
   lifetime.use(server)
@@ -94,17 +94,6 @@ function createAuthenticate(settings: Settings, store: Store): Authenticate {
   return settings.apiKey === undefined
     ? cookie
     : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), cookie)
-}
-
-function createListener(bridge: Bridge): RequestListener {
-  const page = createPage(PAGE_DIR)
-  return (request, response) => {
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-    page(request, response, () => {
-      // It never rejects: what goes wrong is answered or ends the response.
-      void bridge.node(request, response)
-    })
-  }
 }
 
 function summarise(settings: Settings, url: string, model: string): readonly string[] {

@@ -1,29 +1,29 @@
-import { FunctionTool } from '@google/adk'
+import { browserTool } from 'adk-stream-protocol/server'
 import { z } from 'zod'
-
-const NEEDS_BROWSER = {
-  error: 'This tool runs in the browser; this version of the demo cannot run it yet.',
-}
 
 /** Asks the browser where the user is, after the user has approved it. */
 export function createGetLocation() {
-  return new FunctionTool({
+  return browserTool({
     name: 'get_location',
     description: "Gets the user's current position from their browser: latitude and longitude.",
     parameters: z.object({}),
+    output: z.object({
+      latitude: z.number().min(-90).max(90),
+      longitude: z.number().min(-180).max(180),
+      accuracy: z.number().nonnegative().optional(),
+    }),
     requireConfirmation: true,
-    execute: () => NEEDS_BROWSER,
   })
 }
 
 /** Changes the music that plays in the browser; nobody has to approve it. */
 export function createChangeBgm() {
-  return new FunctionTool({
+  return browserTool({
     name: 'change_bgm',
     description: "Changes the background music that plays in the user's browser.",
     parameters: z.object({
       track: z.int().min(1).max(2).describe('The number of the track: 1 or 2.'),
     }),
-    execute: () => NEEDS_BROWSER,
+    output: z.object({ success: z.boolean(), track: z.int() }),
   })
 }

@@ -14,7 +14,11 @@ export type Refusals = ReadonlyMap<string, TurnError>
 const NONE: Refusals = new Map()
 
 /** Takes decisions of the reader to the server. */
-export function useDecisions(conversation: Conversation, error: Error | undefined) {
+export function useDecisions(
+  conversation: Conversation,
+  error: Error | undefined,
+  onApprovalsChanged: () => void,
+) {
   const [refusals, setRefusals] = useState(NONE)
   const refuse = useCallback((approvalIds: readonly string[], refusal: TurnError) => {
     setRefusals((known) => new Map([...known, ...approvalIds.map((id) => [id, refusal] as const)]))
@@ -35,10 +39,11 @@ export function useDecisions(conversation: Conversation, error: Error | undefine
       }
       const refusal = await postDecision(approvalId, decision)
       if (refusal) refuse([approvalId], refusal)
+      onApprovalsChanged()
       // The server goes on by itself; where it does so at once, its event has come before this.
       await catchUp(conversation)
     },
-    [conversation, refuse],
+    [conversation, refuse, onApprovalsChanged],
   )
 
   // The chat has failed, but what was refused is a decision: it is told where it was made, and can be made anew.

@@ -29,7 +29,7 @@ export function useDemoChat(id: string, saved: SavedChat, onApprovalsChanged: ()
   }, [conversation, saved])
   useWatch(conversation, onApprovalsChanged)
   useBrowserTools(conversation, messages.at(-1), busy)
-  const { decide, refusals, refused } = useDecisions(conversation, error)
+  const { decide, refusals, refused } = useDecisions(conversation, error, onApprovalsChanged)
   useEffect(() => {
     if (!busy) onApprovalsChanged()
   }, [busy, onApprovalsChanged])

@@ -1,0 +1,155 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { readBooks } from './support/payments.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
+
+test('[DM42] the position is read after the approval, once, and told to the model', async () => {
+  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
+  const { say, tool, idle, answers } = readPage(page)
+  const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+  const sent = countRequests(page)
+  await say('Where am I?')
+  const location = tool('get_location')
+  await location.getByText('Tell the assistant where you are').waitFor()
+  await idle()
+  const [id = ''] = await readBooks(world, page).pending()
+  expect(await looked()).toBe(0)
+
+  await location.getByRole('button', { name: 'Approve' }).click()
+  await location.getByText('Approved.', { exact: true }).waitFor()
+  await answers.locator('.markdown').last().waitFor()
+  await idle()
+  expect(await answers.locator('.markdown').last().textContent()).toContain('35.01')
+  expect(await looked()).toBe(1)
+  // The question, then decision and position together.
+  expect(sent()).toBe(2)
+  expect(await answers.count()).toBe(1)
+  expect(await readBooks(world, page).history(id)).toContain('approved')
+
+  await page.reload()
+  await location.getByText('Approved.', { exact: true }).waitFor()
+  await idle()
+  expect(sent()).toBe(2)
+})
+
+test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
+  const page = await world.visit({ permissions: [] })
+  const { say, tool, idle, answers } = readPage(page)
+  await say('現在地を教えて')
+  const location = tool('get_location')
+  await location.getByRole('button', { name: 'Approve' }).click()
+  await location.getByText('does not allow this page to know the position').waitFor()
+  await answers.locator('.markdown').last().waitFor()
+  await idle()
+  expect(await location.getByText('Failed').count()).toBe(1)
+})
+
+test('[DM42] a position that the person denies is never looked up', async () => {
+  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
+  const { say, tool, idle, answers } = readPage(page)
+  const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+  await say('Where am I?')
+  await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
+  await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
+  await tool('get_location').getByText('Denied. It did not run.').waitFor()
+  await answers.locator('.markdown').last().waitFor()
+  await idle()
+  expect(await looked()).toBe(0)
+})
+
+test('[DM43] the music changes, and can be muted', async () => {
+  const page = await world.visit()
+  const { say, tool, idle, answers } = readPage(page)
+  await page.evaluate(LISTEN)
+  const sent = countRequests(page)
+  await say('Play track 1')
+  await page.getByRole('button', { name: 'Mute track 1' }).waitFor()
+  await tool('change_bgm').getByText('Done').waitFor()
+  await idle()
+  await say('トラック2に変更して')
+  await page.getByRole('button', { name: 'Mute track 2' }).waitFor()
+  await tool('change_bgm').nth(1).getByText('Done').waitFor()
+  await idle()
+  expect(await answers.count()).toBe(2)
+  expect(sent()).toBe(4)
+
+  const heard = await page.evaluate<Heard[]>('window.heard')
+  expect(heard).toHaveLength(2)
+  expect(heard.every(({ loudest, loop }) => loudest > 0.1 && loop)).toBe(true)
+  expect(heard[0]?.seconds).not.toBe(heard[1]?.seconds)
+
+  const mute = page.getByRole('button', { name: 'Mute track 2' })
+  await mute.click()
+  expect(await mute.getAttribute('aria-pressed')).toBe('true')
+  await mute.click()
+  expect(await mute.getAttribute('aria-pressed')).toBe('false')
+})
+
+test('[DM43] a second tab that looks on does not run the tool again', async () => {
+  const page = await world.visit()
+  const { say, idle, log } = readPage(page)
+  await say('[[say Hello.]]')
+  await log.getByText('Hello.', { exact: true }).waitFor()
+  const other = await page.context().newPage()
+  await other.goto(page.url())
+  await readPage(other).log.getByText('Hello.', { exact: true }).waitFor()
+
+  const sent = [countRequests(page), countRequests(other)]
+  await say('Play track 2')
+  await readPage(other).tool('change_bgm').getByText('Done').waitFor()
+  await idle()
+  await readPage(other).idle()
+  expect(sent.map((count) => count())).toEqual([2, 0])
+  expect(await other.getByRole('button', { name: /Mute/ }).count()).toBe(0)
+})
+
+interface Heard {
+  readonly seconds: number
+  readonly loudest: number
+  readonly loop: boolean
+}
+
+// Notes what is played: how long it is and how loud it gets.
+const LISTEN = `
+  window.heard = []
+  const start = AudioBufferSourceNode.prototype.start
+  AudioBufferSourceNode.prototype.start = function (...args) {
+    const loudest = Math.max(...this.buffer.getChannelData(0).filter((_, index) => index % 64 === 0))
+    window.heard.push({ seconds: this.buffer.duration, loudest, loop: this.loop })
+    return start.apply(this, args)
+  }
+`
+
+/** Counts how often the page calls a function of the browser. */
+async function countCalls(page: Page, path: string): Promise<() => Promise<number>> {
+  const dot = path.lastIndexOf('.')
+  await page.evaluate(`
+    window.calls = 0
+    const { ${path.slice(dot + 1)}: original } = ${path.slice(0, dot)}
+    ${path} = (...args) => {
+      window.calls += 1
+      return original.apply(${path.slice(0, dot)}, args)
+    }
+  `)
+  return () => page.evaluate<number>('window.calls')
+}
+
+/** Counts what the page sends to the agent. */
+function countRequests(page: Page): () => number {
+  let count = 0
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('/stream')) count += 1
+  })
+  return () => count
+}
