@@ -14,7 +14,7 @@ import type { Content } from '@google/genai'
 import type { ApprovalGate } from '../adk/approval-gate.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
-import type { RunCause } from '../adk/gate-run.ts'
+import type { GateRun, RunCause } from '../adk/gate-run.ts'
 import { readConversation } from '../adk/read-conversation.ts'
 import { answerDanglingCalls, keepPartialAnswer } from '../adk/repair-session.ts'
 import type { StoredTurn } from '../adk/stored-turns.ts'
@@ -178,6 +178,17 @@ export class AgentHost {
       yield* run.takeAppended()
     } finally {
       this.#gate.close(chat, run)
+      if (signal.aborted) await this.#keepLateResults(chat, run)
+    }
+  }
+
+  /** AP23: what was approved and has run is kept, although ADK drops the results of a run that was stopped. */
+  async #keepLateResults(chat: ApprovalChat, run: GateRun): Promise<void> {
+    for (const [id, { name, response }] of run.results) {
+      const note = run.decided.get(id)
+      if (!note) continue
+      const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
+      await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
     }
   }
 
