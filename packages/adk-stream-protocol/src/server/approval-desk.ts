@@ -66,6 +66,10 @@ export class ApprovalDesk {
     // The last one is the newest: a client may send all that it ever decided in this message.
     const known = await backend.ledger.get(entries.at(-1)?.decision.approvalId ?? '')
     if (!known) throw new ProtocolError('nothing-new')
+    // Its message may be gone: with the chat, or because the answer was made anew.
+    const last = entries.at(-1)?.result
+    const gone = last && isRefusal(last) && !(await backend.host.turn(known.chat, known.messageId))
+    if (gone) throw toError(last)
     return { messageId: known.messageId, seen: known.id }
   }
 
