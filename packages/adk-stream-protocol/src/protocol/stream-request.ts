@@ -94,7 +94,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
-  const answers = readAnswers(last, edits)
+  const answers = readAnswers(findAnswered(messages, messageId) ?? last, edits)
   const kind = dialect === undefined ? {} : { dialect }
   if (answers) return { type: 'answers', chatId, ...answers, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
@@ -105,6 +105,13 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     message: { id: last.id, parts: readParts(last, limits) },
     replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
   }
+}
+
+/** AP14: a client that answers an older question names its message, and sends newer ones after it. */
+function findAnswered(messages: readonly unknown[], messageId: string | null | undefined) {
+  return messages
+    .map((message) => RawMessage.safeParse(message).data)
+    .findLast((message) => message?.role === 'assistant' && message.id === messageId)
 }
 
 function readParts(message: z.infer<typeof RawMessage>, limits: MessageLimits): UserPart[] {
