@@ -154,6 +154,7 @@ describe.each(approvingClients)('$name', (client) => {
     await chat.click({ id, approved: true })
     await started.promise
     page.loseConnection()
+    if (disconnectGraceMs === 0) await page.untilMessages(() => true)
     gate.resolve()
     await page.untilState(id, 'succeeded')
     await page.untilMessages(
@@ -203,5 +204,35 @@ describe.each(approvingClients)('$name', (client) => {
     const reloaded = await page.open(client)
     expect(partTypes(reloaded.lastMessage)).toContain('text')
     await expectRecord(page, reloaded)
+  })
+
+  test('[AP11] who approves again what runs already is told so, once', async () => {
+    const started = defer()
+    const gate = defer()
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            started.resolve()
+            return gate.promise
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await started.promise
+    page.loseConnection()
+    await page.untilMessages(() => true)
+    const reloaded = await page.open(client)
+    await reloaded.decide(true)
+    expect(reloaded.error?.message).toContain('approval-decided')
+    expect(page.sent).toHaveLength(3)
+    gate.resolve()
+    await page.untilState(id, 'succeeded')
+    expect(office.wallet.payments).toHaveLength(1)
   })
 })

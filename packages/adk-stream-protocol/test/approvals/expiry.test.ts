@@ -19,11 +19,10 @@ describe.each(approvingClients)('$name', (client) => {
       status: 410,
       body: { error: { code: 'approval-expired' } },
     })
-    // The page that was open all along clicks late.
+    // The page that was open all along clicks late, and catches up.
     await chat.decide(true)
-    expect(chat.status).toBe('error')
-    expect(chat.error?.message).toContain('approval-expired')
     expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
     expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
     expect(office.results).toMatchObject([{ status: 'expired' }])
     expect(office.asked).toBe(2)
@@ -56,10 +55,26 @@ describe.each(approvingClients)('$name', (client) => {
     expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({ deadline: approval['deadline'] })
     while (Date.now() <= Number(approval['deadline'])) await new Promise(setImmediate)
     await chat.decide(true)
-    expect(chat.error?.message).toContain('approval-expired')
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
+    expect(chat.text).toBe('Too late.')
     expect(await page.history(id)).toEqual(['requested', 'expired'])
     expect(office.wallet.payments).toEqual([])
     expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
+    await using office = await Office.open({ approvalDeadlineMs: 150 })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
+    const [id = ''] = chat.asked
+    await page.untilState(id, 'expired')
+    await chat.decide({ approved: false, reason: 'late' })
+    expect(chat.error?.message).toContain('approval-expired')
+    expect(page.sent).toHaveLength(2)
+    expect(await page.history(id)).toEqual(['requested', 'expired'])
+    expect(office.wallet.payments).toEqual([])
   })
 
   test('[AP6] one of two expires, the other was decided in time', async () => {

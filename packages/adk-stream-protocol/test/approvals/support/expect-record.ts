@@ -35,7 +35,8 @@ function describeMessage({ id, role, parts }: ChatMessage): object {
 /** All of a part that a person could see. */
 function describePart(part: ChatPart): object {
   const { type, text, toolCallId, input, output, errorText, data } = part
-  const approval = approvalOf(part)
+  // A client keeps its own click beside a call that had ended without a decision; the server has none to keep.
+  const approval = part.state === 'output-error' ? undefined : approvalOf(part)
   // Prose of the person has no state, or `done`, depending on who made the part.
   const state = type === 'text' ? undefined : part.state
   return JSON.parse(

@@ -84,7 +84,9 @@ export class Office implements AsyncDisposable {
       | { contents: { parts?: { functionResponse?: { response: unknown } }[] }[] }
       | undefined
     return (body?.contents ?? []).flatMap(({ parts = [] }) =>
-      parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response] : [])),
+      parts.flatMap(({ functionResponse }) =>
+        functionResponse ? [functionResponse.response] : [],
+      ),
     )
   }
 

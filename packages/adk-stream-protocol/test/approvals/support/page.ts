@@ -10,7 +10,11 @@ interface Address {
 
 /** What `GET /approvals/:id` tells. */
 export interface ApprovalRecord {
-  readonly approval: { readonly id: string; readonly state: string; readonly [key: string]: unknown }
+  readonly approval: {
+    readonly id: string
+    readonly state: string
+    readonly [key: string]: unknown
+  }
   readonly history: readonly { readonly type: string; readonly [key: string]: unknown }[]
 }
 
@@ -50,7 +54,12 @@ export class Page {
     const signal = AbortSignal.any([given.signal, this.#connection.signal])
     const response = await fetch(request, { signal })
     if (response.headers.get('content-type') === 'text/event-stream') {
-      this.streams.push(response.clone().text().catch(() => ''))
+      this.streams.push(
+        response
+          .clone()
+          .text()
+          .catch(() => ''),
+      )
     }
     return response
   }

@@ -48,7 +48,13 @@ export function paymentTool(
     requireConfirmation: gated,
     execute: async ({ amount, recipient, currency }) => {
       await before()
-      return { success: true, amount, recipient, currency, balance: wallet.pay({ amount, recipient }) }
+      return {
+        success: true,
+        amount,
+        recipient,
+        currency,
+        balance: wallet.pay({ amount, recipient }),
+      }
     },
   })
 }
