@@ -41,6 +41,23 @@ export function isDecided({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
 
+/**
+ * Whether a paused turn only waits for calls that run somewhere: in a run that was stopped, or in a process that died. A client
+ * that goes on with it would hear nothing, and ask again at once (AP11).
+ */
+export async function onlyRuns(
+  { calls }: Translation,
+  { ledger }: Pick<Backend, 'ledger'>,
+  chat: ApprovalChat,
+): Promise<boolean> {
+  const approvals: Approval[] = []
+  for (const [id, { state }] of calls) {
+    const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
+    if (approval) approvals.push(approval)
+  }
+  return approvals.some(({ state }) => state.name === 'executing') && !approvals.some(isDecided)
+}
+
 // The ledger decides whether the call runs; ADK only has to come by.
 function toConfirmation({ id, state }: Approval): FunctionResponse {
   const confirmed = state.name === 'approved'

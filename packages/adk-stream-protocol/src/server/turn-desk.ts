@@ -17,7 +17,7 @@ import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { withdrawLost } from './after-crash.ts'
-import { collectAnswers, isDecided } from './answer-turn.ts'
+import { collectAnswers, isDecided, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { BrowserWaits } from './browser-waits.ts'
@@ -84,6 +84,7 @@ export class TurnDesk {
         try {
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
+          if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
           await prefill(turn, told, { backend, key, seen: answers.seen })
         } catch (thrown) {
           await release.now()
