@@ -44,7 +44,7 @@ console.log(`
 ${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores${pinned ? ', servers and load on different ones' : ''}, \
 load average before the run ${load}, ${passes.length} passes in ${seconds} s
 ${loadBefore > 0.3 ? '\nThe machine is busy with other work: trust the ratios, and only those with a narrow range.\n' : ''}
-${reportRows(passes, sizes.crowd)}
+${reportRows(passes, sizes)}
 
-${reportGoals(passes, endurance)}
+${reportGoals(passes, endurance, sizes)}
 `)

@@ -21,10 +21,10 @@ export interface Sizes {
 }
 
 export const FULL: Sizes = {
-  passes: 7,
+  passes: 5,
   tokensAlone: 5_000,
   crowd: 50,
-  tokensCrowd: 400,
+  tokensCrowd: 500,
   requests: 60,
   held: 200,
   repeats: 5,
@@ -42,6 +42,6 @@ export const QUICK: Sizes = {
   tokensCrowd: 100,
   requests: 20,
   held: 50,
-  repeats: 3,
+  repeats: 1,
   vanishing: 20,
 }
