@@ -30,9 +30,11 @@ const [, , bridge] = rows
 // The first pass warms the servers up and counts for nothing.
 const passes: Pass[] = []
 for (let turn = 0; turn <= sizes.passes; turn += 1) {
+  console.error(turn === 0 ? 'warming up' : `pass ${turn} of ${sizes.passes}`)
   const pass = await measurePass(rows, sizes, turn)
   if (turn > 0) passes.push(pass)
 }
+console.error('endurance')
 const endurance = await measureEndurance(bridge, sizes)
 
 for (const { clients } of rows) for (const client of clients) client.close()

@@ -34,12 +34,12 @@ export const FULL: Sizes = {
   vanishing: 100,
 }
 
-/** For a first look: the same figures, with more noise. */
+/** For a first look: more noise, and shorter turns, in which the beginning and the end of a turn weigh more. */
 export const QUICK: Sizes = {
   ...FULL,
   passes: 3,
   tokensAlone: 2_000,
-  tokensCrowd: 100,
+  tokensCrowd: 150,
   requests: 20,
   held: 50,
   repeats: 1,
