@@ -21,7 +21,7 @@ export interface Endurance {
   readonly vanishedClient: Spread
 }
 
-export interface StalledReader {
+interface StalledReader {
   readonly heapMb: number
   /** Tokens the model was let produce, of those it would have. */
   readonly produced: number

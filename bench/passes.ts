@@ -31,28 +31,36 @@ export async function openRow(name: RowName, server: ServerProcess, sizes: Sizes
   return { name, server, clients: await openClients(server.port, sizes.crowd) }
 }
 
-/** Measures every row once. The order turns with each pass, so that no row always follows the same one. */
+/**
+ * Measures every row once, figure by figure, so that what is compared was measured within seconds. The order of the rows turns
+ * with each pass, so that none always follows the same one.
+ */
 export async function measurePass(rows: readonly Row[], sizes: Sizes, turn: number): Promise<Pass> {
-  const samples: Partial<Record<RowName, Sample>> = {}
   const first = turn % rows.length
-  for (const row of [...rows.slice(first), ...rows.slice(0, first)]) {
-    samples[row.name] = await measureRow(row, sizes)
-  }
-  // Every row has been measured.
-  return samples as Pass
+  const order = [...rows.slice(first), ...rows.slice(0, first)]
+  const alone = await measureEach(order, (row) => flood(row, 1, sizes.tokensAlone))
+  const crowd = await measureEach(order, (row) => flood(row, sizes.crowd, sizes.tokensCrowd))
+  const firstChunk = await measureEach(order, (row) => measureFirstChunk(row, sizes.requests))
+  const heap = await measureEach(order, (row) => measureHeap(row, sizes.held))
+  const sample = (name: RowName): Sample => ({
+    cpuAlone: alone[name].cpu,
+    cpuCrowd: crowd[name].cpu,
+    rateAlone: alone[name].rate,
+    rateCrowd: crowd[name].rate,
+    firstChunk: firstChunk[name],
+    heap: heap[name],
+  })
+  return { R: sample('R'), F: sample('F'), us: sample('us'), A: sample('A') }
 }
 
-async function measureRow(row: Row, sizes: Sizes): Promise<Sample> {
-  const alone = await flood(row, 1, sizes.tokensAlone)
-  const crowd = await flood(row, sizes.crowd, sizes.tokensCrowd)
-  return {
-    cpuAlone: alone.cpu,
-    cpuCrowd: crowd.cpu,
-    rateAlone: alone.rate,
-    rateCrowd: crowd.rate,
-    firstChunk: await measureFirstChunk(row, sizes.requests),
-    heap: await measureHeap(row, sizes.held),
-  }
+async function measureEach<Figure>(
+  rows: readonly Row[],
+  measure: (row: Row) => Promise<Figure>,
+): Promise<Record<RowName, Figure>> {
+  const figures: Partial<Record<RowName, Figure>> = {}
+  for (const row of rows) figures[row.name] = await measure(row)
+  // Every row has been measured.
+  return figures as Record<RowName, Figure>
 }
 
 /** Streams as fast as the server can. */

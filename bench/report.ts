@@ -1,6 +1,7 @@
 import type { Endurance } from './endurance.ts'
 import type { Pass, Sample } from './passes.ts'
 import type { RowName } from './server-process.ts'
+import type { Sizes } from './sizes.ts'
 import type { Spread } from './statistics.ts'
 import { median, spread } from './statistics.ts'
 
@@ -12,12 +13,12 @@ const ROWS: readonly (readonly [RowName, string])[] = [
 ]
 
 /** The figures of each row: medians over the passes. */
-export function reportRows(passes: readonly Pass[], streams: number): string {
+export function reportRows(passes: readonly Pass[], { crowd }: Sizes): string {
   const columns: readonly (readonly [keyof Sample, string, number])[] = [
     ['cpuAlone', 'CPU ms/1k chunks, 1 stream', 1],
-    ['cpuCrowd', `CPU ms/1k chunks, ${streams} streams`, 1],
+    ['cpuCrowd', `CPU ms/1k chunks, ${crowd} streams`, 1],
     ['rateAlone', 'chunks/s, 1 stream', 0],
-    ['rateCrowd', `chunks/s, ${streams} streams`, 0],
+    ['rateCrowd', `chunks/s, ${crowd} streams`, 0],
     ['firstChunk', 'first chunk p50 ms', 2],
     ['heap', 'heap KB/open stream', 1],
   ]
@@ -33,7 +34,11 @@ export function reportRows(passes: readonly Pass[], streams: number): string {
 }
 
 /** The goals, each with what was measured and whether it is met. */
-export function reportGoals(passes: readonly Pass[], endurance: Endurance): string {
+export function reportGoals(
+  passes: readonly Pass[],
+  endurance: Endurance,
+  { crowd, longTurn: long, shortTurn: short, history }: Sizes,
+): string {
   const byFloor = (key: keyof Sample): Spread => spread(passes.map(({ us, F }) => us[key] / F[key]))
   const byPeer = (key: keyof Sample): Spread => spread(passes.map(({ us, A }) => A[key] / us[key]))
   const { longTurn, longHistory, stalledReader, vanishedClient } = endurance
@@ -41,13 +46,17 @@ export function reportGoals(passes: readonly Pass[], endurance: Endurance): stri
   return table(
     ['goal', 'limit', 'measured (range)', 'verdict'],
     [
-      atMost('CPU, 50 streams, us / F', 1.25, byFloor('cpuCrowd')),
+      atMost(`CPU, ${crowd} streams, us / F`, 1.25, byFloor('cpuCrowd')),
       atMost('CPU, 1 stream, us / F', 1.25, byFloor('cpuAlone')),
       atMost('first chunk, us / F', 1.3, byFloor('firstChunk')),
       atMost('heap per open stream, us / F', 1.5, byFloor('heap')),
-      atLeast('CPU, 50 streams, A / us', 3, byPeer('cpuCrowd')),
-      atMost('CPU per chunk, turn of 20,000 tokens / of 1,000', 1.1, longTurn),
-      atMost('first chunk, 1,000 events of history / none', 2, longHistory),
+      atLeast(`CPU, ${crowd} streams, A / us`, 3, byPeer('cpuCrowd')),
+      atMost(
+        `CPU per chunk, turn of ${format(long, 0)} tokens / of ${format(short, 0)}`,
+        1.1,
+        longTurn,
+      ),
+      atMost(`first chunk, ${format(history, 0)} events of history / none`, 2, longHistory),
       [
         'stalled reader: heap, and the model pauses',
         '≤ 5 MB',

@@ -30,9 +30,11 @@ const [, , bridge] = rows
 // The first pass warms the servers up and counts for nothing.
 const passes: Pass[] = []
 for (let turn = 0; turn <= sizes.passes; turn += 1) {
+  console.error(turn === 0 ? 'warming up' : `pass ${turn} of ${sizes.passes}`)
   const pass = await measurePass(rows, sizes, turn)
   if (turn > 0) passes.push(pass)
 }
+console.error('endurance')
 const endurance = await measureEndurance(bridge, sizes)
 
 for (const { clients } of rows) for (const client of clients) client.close()
@@ -44,7 +46,7 @@ console.log(`
 ${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores${pinned ? ', servers and load on different ones' : ''}, \
 load average before the run ${load}, ${passes.length} passes in ${seconds} s
 ${loadBefore > 0.3 ? '\nThe machine is busy with other work: trust the ratios, and only those with a narrow range.\n' : ''}
-${reportRows(passes, sizes.crowd)}
+${reportRows(passes, sizes)}
 
-${reportGoals(passes, endurance)}
+${reportGoals(passes, endurance, sizes)}
 `)

@@ -13,6 +13,9 @@ const SERVERS = {
   A: new URL('servers/ai-sdk.ts', import.meta.url),
 } as const
 
+/** Keeps a process on a core, on Linux. */
+const TASKSET = 'taskset'
+
 export type RowName = keyof typeof SERVERS
 
 /** One server in a process of its own. */
@@ -64,18 +67,18 @@ function nextMessage(child: ChildProcess): Promise<unknown> {
 /** Keeps this process, which makes the load, off the servers' core. False where that cannot be done. */
 export function pinLoad(): boolean {
   if (pinnedTo(1).length === 0) return false
-  execFileSync('taskset', ['-cp', '1', String(process.pid)], { stdio: 'ignore' })
+  execFileSync(TASKSET, ['-cp', '1', String(process.pid)], { stdio: 'ignore' })
   return true
 }
 
 function pinnedTo(core: number): string[] {
-  return canPin() ? ['taskset', '-c', String(core)] : []
+  return canPin() ? [TASKSET, '-c', String(core)] : []
 }
 
 function canPin(): boolean {
   if (cpus().length < 2) return false
   try {
-    execFileSync('taskset', ['--version'], { stdio: 'ignore' })
+    execFileSync(TASKSET, ['--version'], { stdio: 'ignore' })
     return true
   } catch {
     // Not Linux, or not installed: the scheduler decides.

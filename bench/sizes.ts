@@ -21,10 +21,10 @@ export interface Sizes {
 }
 
 export const FULL: Sizes = {
-  passes: 7,
+  passes: 5,
   tokensAlone: 5_000,
   crowd: 50,
-  tokensCrowd: 400,
+  tokensCrowd: 500,
   requests: 60,
   held: 200,
   repeats: 5,
@@ -34,14 +34,14 @@ export const FULL: Sizes = {
   vanishing: 100,
 }
 
-/** For a first look: the same figures, with more noise. */
+/** For a first look: more noise, and shorter turns, in which the beginning and the end of a turn weigh more. */
 export const QUICK: Sizes = {
   ...FULL,
   passes: 3,
   tokensAlone: 2_000,
-  tokensCrowd: 100,
+  tokensCrowd: 150,
   requests: 20,
   held: 50,
-  repeats: 3,
+  repeats: 1,
   vanishing: 20,
 }

@@ -1,7 +1,7 @@
 import { ProtocolError } from './errors.ts'
 
 /** How deep client JSON may nest. Real messages stay under ten; libraries further in recurse. */
-export const MAX_JSON_DEPTH = 64
+const MAX_JSON_DEPTH = 64
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -121,23 +121,27 @@ class TurnTelling {
     }
   }
 
-  #noteUnstored({ type, ...chunk }: Chunk): void {
-    if (type !== 'text-start' && type !== 'reasoning-start') return
-    if ('id' in chunk && chunk.id !== undefined) {
-      this.#unstored.push({ kind: type === 'text-start' ? 'text' : 'reasoning', id: chunk.id })
-    }
+  #noteUnstored(chunk: Chunk): void {
+    if (chunk.type === 'text-start') this.#unstored.push({ kind: 'text', id: chunk.id })
+    if (chunk.type === 'reasoning-start') this.#unstored.push({ kind: 'reasoning', id: chunk.id })
   }
 }
 
 function waitForAbandonment(signal: AbortSignal): { promise: Promise<void>; cancel: () => void } {
-  const settled = new AbortController()
+  let abandon: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
   const promise = new Promise<void>((resolve) => {
-    const giveTime = (): void => {
-      const timer = setTimeout(resolve, ABANDON_AFTER_MS)
-      settled.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
-    }
-    if (signal.aborted) giveTime()
-    else signal.addEventListener('abort', giveTime, { once: true, signal: settled.signal })
+    abandon = resolve
   })
-  return { promise, cancel: () => settled.abort() }
+  const giveTime = (): void => {
+    timer = setTimeout(() => abandon?.(), ABANDON_AFTER_MS)
+  }
+  if (signal.aborted) giveTime()
+  else signal.addEventListener('abort', giveTime, { once: true })
+  // Not by a signal of its own: to abort one costs 50 µs, and every turn ends here.
+  const cancel = (): void => {
+    signal.removeEventListener('abort', giveTime)
+    clearTimeout(timer)
+  }
+  return { promise, cancel }
 }

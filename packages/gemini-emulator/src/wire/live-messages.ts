@@ -64,7 +64,6 @@ const ClientContent = z.strictObject({
   turns: z.array(Content).optional(),
   turnComplete: z.boolean().optional(),
 })
-export type ClientContent = z.infer<typeof ClientContent>
 
 const RealtimeInput = z.strictObject({
   audio: Blob.optional(),
@@ -79,7 +78,6 @@ const RealtimeInput = z.strictObject({
 export type RealtimeInput = z.infer<typeof RealtimeInput>
 
 const ToolResponse = z.strictObject({ functionResponses: z.array(FunctionResponse).optional() })
-export type ToolResponse = z.infer<typeof ToolResponse>
 
 const ContextUpdate = z.strictObject({
   systemInstruction: Content.optional(),
@@ -98,9 +96,9 @@ const ClientFrame = z.strictObject({
 /** What a client may say; exactly one of these in each frame. */
 export type ClientMessage =
   | { readonly type: 'setup'; readonly setup: Setup }
-  | { readonly type: 'client-content'; readonly content: ClientContent }
+  | { readonly type: 'client-content'; readonly content: z.infer<typeof ClientContent> }
   | { readonly type: 'realtime-input'; readonly input: RealtimeInput }
-  | { readonly type: 'tool-response'; readonly response: ToolResponse }
+  | { readonly type: 'tool-response'; readonly response: z.infer<typeof ToolResponse> }
   | { readonly type: 'context-update'; readonly update: ContextUpdate }
 
 /** A frame that closes the connection, and the sentence that goes with it. */
@@ -143,7 +141,7 @@ function describeIssue(error: z.ZodError, json: unknown): string {
   return `Invalid JSON payload received. Unknown name "${issue.keys[0]}"${path && ` at '${path}'`}: Cannot find field.`
 }
 
-export interface Transcription {
+interface Transcription {
   readonly text: string
 }
 
