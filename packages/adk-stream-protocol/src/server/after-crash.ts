@@ -13,7 +13,7 @@ export async function findUntold(
 ): Promise<Approval[]> {
   const asked = messages.flatMap(({ parts }) => parts.flatMap(questionOf))
   const found = await Promise.all(asked.map((id) => ledger.get(id)))
-  return found.filter((approval) => approval !== undefined && isDecided(approval))
+  return found.flatMap((approval) => (approval && isDecided(approval) ? [approval] : []))
 }
 
 const LOST = 'the server stopped before the question was part of the conversation'

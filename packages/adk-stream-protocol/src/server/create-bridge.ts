@@ -124,10 +124,16 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const resume = ({ chat, messageId }: Approval): void => {
-    // Nobody waits for it; what goes wrong is tried again by the next sweep.
-    turnDesk.resume(chat, messageId, { outputs: [] }).catch(onError)
+  const follow = async ({ chat, messageId }: Approval): Promise<void> => {
+    try {
+      const turn = await turnDesk.resume(chat, messageId, { outputs: [] })
+      await turn.settled
+    } catch (error) {
+      onError(error)
+    }
   }
+  // Nobody waits for it; what goes wrong is tried again by the next sweep.
+  const resume = (approval: Approval): void => void follow(approval)
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
   const chatDesk = new ChatDesk({
     backend,
@@ -139,7 +145,7 @@ function openDesks(
     exposeState,
     resume,
   })
-  const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, resume, onError })
+  const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, follow, onError })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
     close: async () => {

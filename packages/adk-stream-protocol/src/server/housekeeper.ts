@@ -4,8 +4,8 @@ import type { BackendOnDemand } from './backend.ts'
 export interface HousekeeperOptions {
   readonly backend: BackendOnDemand
   readonly intervalMs: number
-  /** Goes on with the turn of an approval that ended, or that was given and not followed. */
-  readonly resume: (approval: Approval) => void
+  /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
+  readonly follow: (approval: Approval) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -13,6 +13,8 @@ export interface HousekeeperOptions {
 export class Housekeeper {
   readonly #options: HousekeeperOptions
   readonly #timer: NodeJS.Timeout
+  /** Approvals that this process goes on with already: the next sweep finds them again while they wait for their chat. */
+  readonly #followed = new Set<string>()
   #sweep: Promise<void> | undefined
 
   constructor(options: HousekeeperOptions) {
@@ -34,15 +36,23 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, resume, onError } = this.#options
+    const { backend, follow, onError } = this.#options
     try {
       const { ledger } = await backend.get()
       await ledger.beat()
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       const given = await ledger.list({ states: ['approved'], limit: 100 })
-      for (const approval of [...ended, ...given]) resume(approval)
+      for (const approval of ended) void follow(approval)
+      for (const approval of given) void this.#followOnce(approval)
     } catch (error) {
       onError(error)
     }
+  }
+
+  async #followOnce(approval: Approval): Promise<void> {
+    if (this.#followed.has(approval.id)) return
+    this.#followed.add(approval.id)
+    await this.#options.follow(approval)
+    this.#followed.delete(approval.id)
   }
 }
