@@ -49,6 +49,8 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   const server = createServer((request, response) => {
     void bridge.node(request, response)
   }).listen(0, '127.0.0.1')
+  // A connection that the server gives up in the moment in which a client uses it again would look like a crash.
+  server.keepAliveTimeout = 600_000
   await once(server, 'listening')
   // A server that listens on a port has such an address.
   const { port } = server.address() as AddressInfo

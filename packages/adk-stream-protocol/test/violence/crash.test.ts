@@ -1,0 +1,195 @@
+import { expect, test } from 'vitest'
+
+import { bundleChildren, type Child, type Children } from './support/children.ts'
+import { type Folder, makeFolder } from './support/folder.ts'
+import { type Asked, Person, readEffects } from './support/person.ts'
+
+const GENERATIONS = 5
+const TIMEOUT_MS = 240_000
+const PATIENCE = { timeout: 30_000, interval: 50 }
+
+/** How a call is decided, and whether it may be repeated. */
+type Kind = 'approve' | 'inbox' | 'deny' | 'repeat'
+
+/** Where the process dies, in which kind of life, what becomes of the approval by itself, and how often money moves in all. */
+type Death = readonly [moment: string, kind: Kind, becomes: string, effects: number]
+
+const deaths: readonly Death[] = [
+  ['before-question', 'approve', 'nothing', 0],
+  ['after-question', 'inbox', 'requested', 0],
+  ['before-decision', 'approve', 'requested', 1],
+  ['before-decision', 'inbox', 'requested', 1],
+  ['before-decision', 'deny', 'requested', 0],
+  ['after-decision', 'approve', 'succeeded', 1],
+  ['after-decision', 'inbox', 'succeeded', 1],
+  ['after-decision', 'deny', 'denied', 0],
+  ['before-claim', 'approve', 'succeeded', 1],
+  ['before-claim', 'inbox', 'succeeded', 1],
+  ['after-claim', 'approve', 'unknown', 0],
+  ['after-claim', 'repeat', 'succeeded', 1],
+  ['before-effect', 'approve', 'unknown', 0],
+  ['before-effect', 'repeat', 'succeeded', 1],
+  ['after-effect', 'approve', 'unknown', 1],
+  ['after-effect', 'inbox', 'unknown', 1],
+  ['after-effect', 'repeat', 'succeeded', 2],
+  ['before-outcome', 'approve', 'unknown', 1],
+  ['before-outcome', 'repeat', 'succeeded', 2],
+  ['after-outcome', 'approve', 'succeeded', 1],
+  ['after-outcome', 'inbox', 'succeeded', 1],
+  ['before-response', 'approve', 'succeeded', 1],
+  ['before-response', 'deny', 'denied', 0],
+  ['after-response', 'approve', 'succeeded', 1],
+  ['after-response', 'deny', 'denied', 0],
+  ['after-telling', 'approve', 'succeeded', 1],
+  ['after-the-end', 'approve', 'succeeded', 1],
+]
+
+const LOST = ['requested', 'approved', 'started', 'lost']
+
+/** The audit record of every end that there is. */
+const HISTORIES: Readonly<Record<string, readonly string[]>> = {
+  succeeded: ['requested', 'approved', 'started', 'succeeded'],
+  repeated: [...LOST, 'started', 'succeeded'],
+  unknown: LOST,
+  denied: ['requested', 'denied'],
+  cancelled: ['requested', 'approved', 'cancelled'],
+}
+
+test(
+  '[AP42] a server killed at any step of an approval loses nothing and repeats nothing',
+  async () => {
+    await using folder = await makeFolder()
+    await using children = await bundleChildren()
+    const lives = await dieAndGoOn(children, folder)
+    expect(lives).toBe(deaths.length * GENERATIONS)
+    expect(lives).toBeGreaterThan(100)
+  },
+  TIMEOUT_MS,
+)
+
+/** Kills one server after the other in the midst of many lives; the next one, loaded while it lived, takes over its database. */
+async function dieAndGoOn(children: Children, folder: Folder): Promise<number> {
+  let lives = 0
+  let standby = children.start(folder, 'g0')
+  let url = await standby.serve()
+  try {
+    for (let generation = 0; generation < GENERATIONS; generation += 1) {
+      await using victim = standby
+      standby = children.start(folder, `g${generation + 1}`)
+      const begun = await Promise.all(
+        deaths.map((death) => live(death, { victim, url, generation })),
+      )
+      expect(await victim.kill()).toBe('SIGKILL')
+      url = await standby.serve()
+      await Promise.all(begun.map((life) => goOn(life, url, folder)))
+      lives += begun.length
+    }
+  } finally {
+    await standby.kill()
+  }
+  return lives
+}
+
+interface Life {
+  readonly chatId: string
+  readonly kind: Kind
+  readonly becomes: string
+  readonly effects: number
+  /** Nothing when the process died before the person was asked. */
+  readonly asked: Asked | undefined
+}
+
+/** Leads an approval to the moment at which its process is going to die. */
+async function live(
+  [moment, kind, becomes, effects]: Death,
+  { victim, url, generation }: { victim: Child; url: string; generation: number },
+): Promise<Life> {
+  const chatId = `g${generation}.${moment}.${kind}`
+  const person = new Person(url, { user: chatId, chatId })
+  const life = { chatId, kind, becomes, effects }
+  const tool = kind === 'repeat' ? 'top_up' : 'pay'
+  const call = `[[call ${tool} {"to": "花子", "amount": 50}]]`
+  const asking = person.ask(moment === 'after-telling' ? `${call}[[then]][[wait ever]]` : call)
+  if (moment.endsWith('question')) {
+    await diesIn(victim, chatId, asking)
+    return { ...life, asked: undefined }
+  }
+  const asked = await asking
+  const answering = decide(person, asked, kind)
+  if (moment === 'after-the-end') await answering
+  else await diesIn(victim, chatId, answering)
+  return { ...life, asked }
+}
+
+/** The request will never be answered: its process stops while it is made. */
+async function diesIn(victim: Child, chatId: string, request: Promise<unknown>): Promise<void> {
+  request.catch(() => undefined)
+  await victim.said((line) => line === `at ${chatId}`)
+}
+
+async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
+  const approved = kind !== 'deny'
+  const { status, body } =
+    kind === 'inbox'
+      ? await person.decide(asked.approvalId, { approved })
+      : await person.answer(asked, { approved })
+  expect([status, body]).toEqual([200, body])
+}
+
+/** What a person finds who comes back, and does. */
+async function goOn(life: Life, url: string, folder: Folder): Promise<void> {
+  const { chatId, becomes, effects } = life
+  const person = new Person(url, { user: chatId, chatId })
+  const asked = life.asked ?? (await findAsked(person))
+  expect([chatId, asked === undefined]).toEqual([chatId, becomes === 'nothing'])
+  if (asked) await expectEnd(life, person, asked)
+  const { chunks, body } = await person.say('[[say Fine.]]')
+  expect([chatId, chunks.at(-1)?.type]).toEqual([chatId, 'finish'])
+  expect(body).toContain('Fine.')
+  const done = readEffects(folder.effects, chatId)
+  expect([chatId, done.length]).toEqual([chatId, effects])
+  // What was tried twice was tried under one key.
+  expect(new Set(done.map(({ key }) => key)).size).toBe(Math.min(1, effects))
+}
+
+/** The question as the inbox shows it, when the chat does not. */
+async function findAsked(person: Person): Promise<Asked | undefined> {
+  const [approval] = await person.approvals()
+  if (!approval) return undefined
+  const { messageId = '', toolCallId = '' } = approval
+  return { approvalId: approval.id, messageId, toolCallId }
+}
+
+async function expectEnd(life: Life, person: Person, asked: Asked): Promise<void> {
+  const { chatId, kind, becomes } = life
+  const read = async () => [chatId, (await person.approval(asked.approvalId))?.approval.state]
+  await expect.poll(read, PATIENCE).toEqual([chatId, becomes])
+  if (becomes === 'requested') await decide(person, asked, kind)
+  const end = endOf(life)
+  await expect.poll(read, PATIENCE).toEqual([chatId, end])
+  await expectTold(person, asked)
+  // Once more, from another tab: nothing comes of it.
+  const again = await person.decide(asked.approvalId, { approved: true })
+  expect(again.code).toBe(end === 'cancelled' ? 'approval-cancelled' : 'approval-decided')
+  const { history } = (await person.approval(asked.approvalId)) ?? {}
+  const types = history?.map(({ type }) => type)
+  expect([chatId, types]).toEqual([chatId, HISTORIES[kind === 'repeat' ? 'repeated' : end]])
+}
+
+/** What becomes of it when the person has decided what was still open. */
+function endOf({ becomes, kind, asked }: Life): string {
+  if (becomes !== 'requested') return becomes
+  // The conversation does not know the question, so there is nothing that could go on.
+  if (!asked) return 'cancelled'
+  return kind === 'deny' ? 'denied' : 'succeeded'
+}
+
+/** The conversation shows the call with its end, to somebody who opens it anew. */
+async function expectTold(person: Person, { toolCallId }: Asked): Promise<void> {
+  const read = async () => {
+    const calls = (await person.calls()).filter((call) => call.toolCallId === toolCallId)
+    return [person.chatId, ...calls.map(({ state }) => state)]
+  }
+  const told = expect.stringMatching(/^output-/) as unknown
+  await expect.poll(read, PATIENCE).toEqual([person.chatId, told])
+}
