@@ -21,7 +21,7 @@ test('[DM34] a payment waits in plain sight and runs once it is approved', async
   })
   const payment = card('花子')
   expect(await payment.locator('.approval-deed').textContent()).toMatch(/花子 に .*50.* を送金/)
-  expect(await payment.locator('.approval-hint').textContent()).toContain('950 USD')
+  expect(await payment.locator('.approval-hint').textContent()).toContain('残高は 1000 USD')
   expect(await readTable(payment)).toEqual([
     ['金額', '50'],
     ['送金先', '花子'],

@@ -55,6 +55,22 @@ test('[DM42] a position that the browser refuses is told to the model as an erro
   expect(await location.getByText('Failed').count()).toBe(1)
 })
 
+test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
+  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
+  const { say, tool, idle, answers } = readPage(page)
+  await say('Where am I?')
+  await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
+  await idle()
+  await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+  const item = page.getByRole('listitem', { name: 'Tell the assistant where you are' })
+  await item.getByRole('button', { name: 'Approve' }).click()
+  await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
+  await expect
+    .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
+    .toContain('35.01')
+  expect(await answers.count()).toBe(1)
+})
+
 test('[DM42] a position that the person denies is never looked up', async () => {
   const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
   const { say, tool, idle, answers } = readPage(page)

@@ -123,6 +123,21 @@ test('[DM16] a browser is the same person after a restart', async () => {
   expect(await theirs.text()).not.toContain('Remember me.')
 })
 
+test('[DM16] a browser is known from the page on, so that all it asks at once is asked by one', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const page = await fetch(demo.url)
+  expect(page.status).toBe(200)
+  const cookie = page.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const again = await Promise.all(
+    ['/?chat=chat-1', '/approvals', '/chats/chat-1/messages'].map((path) =>
+      fetch(demo.url + path, { headers: { cookie } }),
+    ),
+  )
+  expect(again.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(again.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null])
+})
+
 function ask(url: string, words: string, headers: Record<string, string> = {}) {
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: words }] }
   return fetch(`${url}/stream`, {

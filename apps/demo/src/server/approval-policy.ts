@@ -3,9 +3,11 @@ import { z } from 'zod'
 
 import { fromCents, toCents } from '../agent/wallet/money.ts'
 import type { Wallets } from '../agent/wallet/wallets.ts'
+import type { Language, Languages } from './languages.ts'
 
 export interface ApprovalPolicyOptions {
   readonly wallets: Wallets
+  readonly languages: Pick<Languages, 'of'>
   /** How long a person may take to decide, in ms. */
   readonly deadlineMs: number
 }
@@ -20,16 +22,19 @@ export const APPROVER_ROLE = 'approver'
 
 /** What people are told before they decide, how long they have, and who is asked. */
 export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPolicy {
-  const { wallets, deadlineMs } = options
+  const { wallets, languages, deadlineMs } = options
   return {
-    process_payment: ({ args, chat }) => {
-      const { amount, recipient, description } = PaymentArguments.parse(args)
-      const texts = isJapanese(recipient + description) ? JAPANESE : ENGLISH
-      const left = balanceAfter(wallets.balance(chat.principalId), amount)
-      const owner = { principals: [chat.principalId] }
+    process_payment: ({ args, chat: { principalId } }) => {
+      const { amount } = PaymentArguments.parse(args)
+      const texts = TEXTS[languages.of(principalId)]
+      const balance = wallets.balance(principalId)
+      const owner = { principals: [principalId] }
       return {
-        title: texts.title,
-        hint: left === undefined ? texts.notEnough : texts.left(left),
+        title: texts.payment,
+        hint:
+          (toCents(amount) ?? 0) > balance
+            ? texts.notEnough(fromCents(balance))
+            : texts.balance(fromCents(balance)),
         severity: amount >= HIGH_FROM ? 'high' : 'medium',
         icon: 'payment',
         deadlineMs,
@@ -38,36 +43,32 @@ export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPo
         idempotent: true,
       }
     },
-    get_location: { severity: 'low', icon: 'location', deadlineMs },
+    get_location: ({ chat: { principalId } }) => {
+      const texts = TEXTS[languages.of(principalId)]
+      const { location: title, locationHint: hint } = texts
+      return { title, hint, severity: 'low', icon: 'location', deadlineMs }
+    },
   }
 }
 
 // The model may send anything. A call that does not fit is still asked about, and refused by the tool when it runs.
-const PaymentArguments = z.object({
-  amount: z.number().catch(0),
-  recipient: z.string().catch(''),
-  description: z.string().catch(''),
-})
+const PaymentArguments = z.object({ amount: z.number().catch(0) })
 
-const ENGLISH = {
-  title: 'Payment',
-  left: (dollars: number) =>
-    `It leaves ${dollars} USD in your wallet. A payment cannot be taken back.`,
-  notEnough: 'Your wallet does not hold enough for it.',
-}
-const JAPANESE: typeof ENGLISH = {
-  title: '送金',
-  left: (dollars) => `送金後の残高は ${dollars} USD です。送金は取り消せません。`,
-  notEnough: '残高が足りません。',
-}
-
-/** The server does not know the reader's language, but it knows the words they used for the payment. */
-function isJapanese(text: string): boolean {
-  return /[\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Han}]/u.test(text)
-}
-
-function balanceAfter(balance: ReturnType<Wallets['balance']>, amount: number): number | undefined {
-  const cents = toCents(amount)
-  if (cents === undefined) return fromCents(balance)
-  return cents > balance ? undefined : (balance - cents) / 100
-}
+const TEXTS = {
+  en: {
+    payment: 'Payment',
+    balance: (dollars: number) =>
+      `Your wallet holds ${dollars} USD. A payment cannot be taken back.`,
+    notEnough: (dollars: number) =>
+      `Your wallet holds only ${dollars} USD: the payment would be refused.`,
+    location: 'Location',
+    locationHint: 'Your browser may ask you once more. The position goes to the model.',
+  },
+  ja: {
+    payment: '送金',
+    balance: (dollars: number) => `現在の残高は ${dollars} USD です。送金は取り消せません。`,
+    notEnough: (dollars: number) => `残高が ${dollars} USD しかないため、送金できません。`,
+    location: '現在地',
+    locationHint: 'ブラウザからも確認を求められることがあります。位置はモデルに送られます。',
+  },
+} as const satisfies Record<Language, unknown>

@@ -16,6 +16,7 @@ import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
 import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
+import { createLanguages } from './languages.ts'
 import { createLifetime, type Lifetime } from './lifetime.ts'
 import { createListener } from './listener.ts'
 import { openModel } from './model.ts'
@@ -67,13 +68,15 @@ async function open({ settings, options, lifetime }: Opening) {
   const model = lifetime.use(await openModel(settings))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
-  const authenticate = createAuthenticate(settings, store)
+  const languages = createLanguages()
+  const authenticate = languages.noting(createAuthenticate(settings, store))
+  const deadlineMs = settings.approvalDeadlineMs
   const bridge = createBridge({
     agent: createDemoAgent({ model: model.llm, wallets, weatherKey: settings.weatherKey }),
     store,
     appName: 'demo',
     authenticate,
-    approvals: createApprovalPolicy({ wallets, deadlineMs: settings.approvalDeadlineMs }),
+    approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
     ...(options.onError && { onError: options.onError }),

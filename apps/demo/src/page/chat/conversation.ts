@@ -39,6 +39,8 @@ export function isBusy({ status }: Chat<Message>): boolean {
 function createTransport(answers: Answers): ChatTransport<Message> {
   return new DefaultChatTransport<Message>({
     api: '/stream',
+    // The server writes hints for the reader, who may have chosen another language than the browser's.
+    headers: () => ({ 'accept-language': document.documentElement.lang }),
     prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
       const last = messages.at(-1)
       return {

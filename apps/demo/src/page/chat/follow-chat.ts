@@ -1,5 +1,6 @@
 import { readUIMessageStream } from 'ai'
 
+import { readCalls } from './approval.ts'
 import { loadChat } from './chat-api.ts'
 import { type Conversation, isBusy } from './conversation.ts'
 import type { Message } from './message.ts'
@@ -17,7 +18,8 @@ export async function resume(conversation: Conversation): Promise<void> {
 export async function catchUp(conversation: Conversation): Promise<void> {
   const { chat } = conversation
   const shown = chat.messages
-  if (isBusy(chat)) return
+  // What the reader is answering right now is newer than what the server has.
+  if (isBusy(chat) || isAnswering(shown.at(-1))) return
   const saved = await loadChat(chat.id)
   if (!saved || isBusy(chat) || chat.messages !== shown) return
   if (!saved.running) {
@@ -31,6 +33,10 @@ export async function catchUp(conversation: Conversation): Promise<void> {
   // The server leaves out what it is writing; the reader goes on seeing it as it was.
   chat.messages = unfinished ? [...saved.messages, unfinished] : saved.messages
   return resume(conversation)
+}
+
+function isAnswering(last: Message | undefined): boolean {
+  return last !== undefined && readCalls(last).some(({ state }) => state === 'approval-responded')
 }
 
 /** Shows what the server has, unless the chat has gone on meanwhile. */

@@ -42,7 +42,13 @@ export function ApprovalCard({ name, call, approval }: ApprovalCardProps) {
         state={pendingState(call, over)}
         onDecided={() => statusRef.current?.focus()}
       />
-      <p className="approval-status" role="status" tabIndex={-1} ref={statusRef}>
+      {/* To those who see, the buttons say that it waits. */}
+      <p
+        className={pending && !over ? 'visually-hidden' : 'approval-status'}
+        role="status"
+        tabIndex={-1}
+        ref={statusRef}
+      >
         {describeStatus(call, approval, { texts, over })}
       </p>
       {call.state === 'output-error' && approval.state === 'approved' && (

@@ -47,11 +47,12 @@ export function useDecisions(
   )
 
   // The chat has failed, but what was refused is a decision: it is told where it was made, and can be made anew.
-  const refused = error && readRefusal(error)
+  const answered = answeredIn(conversation)
+  const refused = error && answered.length > 0 ? readRefusal(error) : undefined
   useEffect(() => {
-    const answered = answeredIn(conversation)
-    if (!refused || answered.length === 0) return
+    if (!refused) return
     refuse(answered, refused)
+    // While the server cannot be asked, the card stays as it is; the next event tries again.
     takeBack(conversation).catch(() => undefined)
     // The error is what happened; the rest is read from it.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
