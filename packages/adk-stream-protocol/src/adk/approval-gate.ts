@@ -35,6 +35,7 @@ import {
 } from './gate-events.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
+import { routeAnswers } from './route-answers.ts'
 import { runEdited } from './run-edited.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import { isWaiting } from './translation.ts'
@@ -81,6 +82,14 @@ export class ApprovalGate extends BasePlugin {
   close(chat: ApprovalChat, run: GateRun): void {
     if (this.#runs.get(keyOf(chat)) === run) this.#runs.delete(keyOf(chat))
     for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
+  }
+
+  override async beforeRunCallback({
+    invocationContext,
+  }: {
+    invocationContext: InvocationContext
+  }): Promise<undefined> {
+    if (this.#runOf(invocationContext)?.cause === 'answers') routeAnswers(invocationContext)
   }
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
