@@ -25,10 +25,10 @@ const LOST = 'the server stopped before the question was part of the conversatio
 export async function withdrawLost(
   { host, ledger }: Backend,
   chat: ApprovalChat,
-  { messageId, calls }: { messageId: string } & Pick<Translation, 'calls'>,
+  { messageId, calls }: { messageId: string; calls: Translation['calls'] | undefined },
 ): Promise<void> {
   for (const approval of await ledger.list({ chat, states: ['approved'], limit: 100 })) {
-    const isAsked = calls.get(approval.toolCallId)?.state === 'asked'
+    const isAsked = calls?.get(approval.toolCallId)?.state === 'asked'
     // Another process may be about to store the question. It has less time for that than a dead one for its lease.
     const isRecent = Date.now() - approval.requestedAt < ledger.leaseMs
     if (approval.messageId !== messageId || isAsked || isRecent) continue

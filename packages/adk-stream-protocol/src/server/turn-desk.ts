@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
+import type { Content } from '@google/genai'
 
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
@@ -109,10 +110,10 @@ export class TurnDesk {
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
       const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
-      if (told && !content && given.size === 0) {
-        await withdrawLost(backend, key, { messageId, calls: told.state.calls })
+      if (!content && given.size === 0) {
+        await withdrawLost(backend, key, { messageId, calls: told?.state.calls })
       }
-      const ids = content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
+      const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
       for (const id of ids) {
@@ -183,6 +184,10 @@ export class TurnDesk {
     const stored = await host.turn(key, messageId)
     return stored && closeAtPause(tellStoredTurn(stored, this.#options))
   }
+}
+
+function readIds(content: Content | undefined): string[] {
+  return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
 /** Puts into the log what was told before, and marks where the client that answers goes on. */
