@@ -63,17 +63,16 @@ async function race(round: number, { urls, effects }: Arena): Promise<string> {
 
   const state = await endOf(person, asked)
   const seen = await person.approval(asked.approvalId)
-  const history = seen?.history.map(({ type }) => type)
-  const ran = readEffects(effects, chatId)
-  if (state === 'denied') {
-    expect(history).toEqual(['requested', 'denied'])
-    expect(ran).toEqual([])
-  } else {
-    expect(history).toEqual(['requested', 'approved', 'started', 'succeeded'])
-    expect(ran).toMatchObject([{ to: '花子', amount: 50, key: asked.toolCallId }])
-  }
+  expect(seen?.history.map(({ type }) => type)).toEqual(HISTORIES[state])
+  const ran = readEffects(effects, chatId).map(({ key }) => key)
+  expect(ran).toEqual(state === 'denied' ? [] : [asked.toolCallId])
   await expectToldOnce(person, asked, state)
   return state
+}
+
+const HISTORIES: Readonly<Record<string, readonly string[]>> = {
+  denied: ['requested', 'denied'],
+  succeeded: ['requested', 'approved', 'started', 'succeeded'],
 }
 
 function decideSomehow(person: Person, asked: Asked, number: number): Promise<Answered> {
@@ -85,9 +84,10 @@ function decideSomehow(person: Person, asked: Asked, number: number): Promise<An
 
 /** A stream that ends properly, the decision as it was taken, or the refusal of one that came too late. */
 function expectAnswered({ status, code, chunks, body }: Answered): void {
-  if (status === 409) expect(code).toBe('approval-decided')
-  else if (chunks.length > 0) expect(chunks.at(-1)?.type).toBe('finish')
-  else expect([status, JSON.parse(body)]).toMatchObject([200, { approval: {} }])
+  const isStream = chunks.at(-1)?.type === 'finish'
+  const isDecision = status === 200 && body.startsWith('{"approval":{')
+  const isRefusal = status === 409 && code === 'approval-decided'
+  expect([isStream || isDecision || isRefusal, body]).toEqual([true, body])
 }
 
 /** Whoever decided by the inbox has an answer before the call has run. */
@@ -105,12 +105,12 @@ async function expectToldOnce(person: Person, asked: Asked, state: string): Prom
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   const parts = messages.at(-1)?.parts ?? []
   expect(parts.filter(({ type }) => type === 'text')).toHaveLength(1)
-  expect(parts.filter(({ toolCallId }) => toolCallId !== undefined)).toMatchObject([
-    { toolCallId: asked.toolCallId, state: state === 'denied' ? DENIED : 'output-available' },
-  ])
+  const calls = parts.filter(({ toolCallId }) => toolCallId !== undefined)
+  expect(calls.map(({ toolCallId }) => toolCallId)).toEqual([asked.toolCallId])
+  expect(calls[0]?.state).toMatch(
+    state === 'denied' ? /^output-(?:denied|error)$/ : /^output-available$/,
+  )
 }
-
-const DENIED = expect.stringMatching(/^output-(?:denied|error)$/)
 
 function at<Item>(items: readonly Item[], index: number): Item {
   const item = items[index % items.length]
