@@ -145,7 +145,13 @@ function openDesks(
     exposeState,
     resume,
   })
-  const housekeeper = new Housekeeper({ backend, intervalMs: limits.sweepMs, follow, onError })
+  const housekeeper = new Housekeeper({
+    backend,
+    intervalMs: limits.sweepMs,
+    busy: () => turns.busy,
+    follow,
+    onError,
+  })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
     close: async () => {

@@ -4,6 +4,8 @@ import type { BackendOnDemand } from './backend.ts'
 export interface HousekeeperOptions {
   readonly backend: BackendOnDemand
   readonly intervalMs: number
+  /** Whether anything runs here that another process would take for dead. */
+  readonly busy: () => boolean
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
   readonly follow: (approval: Approval) => Promise<void>
   readonly onError: (error: unknown) => void
@@ -36,10 +38,11 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, follow, onError } = this.#options
+    const { backend, busy, follow, onError } = this.#options
     try {
       const { ledger } = await backend.get()
-      await ledger.beat()
+      // A sign is written to the disk, so only a process that has something to lose gives one.
+      if (busy()) await ledger.beat()
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       const given = await ledger.list({ states: ['approved'], limit: 100 })
       for (const approval of ended) void follow(approval)

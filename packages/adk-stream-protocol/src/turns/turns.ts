@@ -43,6 +43,11 @@ export class Turns {
     this.#options = options
   }
 
+  /** Whether any turn runs. */
+  get busy(): boolean {
+    return this.#running.size > 0
+  }
+
   running(chat: ChatKey): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))
     return turn?.log.ended ? undefined : turn
