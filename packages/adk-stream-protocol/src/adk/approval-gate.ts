@@ -7,7 +7,7 @@ import type {
   LlmResponse,
   Session,
 } from '@google/adk'
-import { BasePlugin, isBaseTool } from '@google/adk'
+import { BasePlugin, isBaseTool, ToolConfirmation } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
@@ -100,7 +100,12 @@ export class ApprovalGate extends BasePlugin {
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation) return this.#start(call, run)
     const terms = await this.#resolveTerms(call, () => isGated(call))
-    if (!terms) return undefined
+    if (!terms) {
+      // The policy of the host has the last word on what the tool was declared with; ADK would ask nevertheless.
+      if (await isGated(call))
+        toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+      return undefined
+    }
     // A nested runner, as AgentTool makes one, has a session that no client can answer in.
     if (!run || toolCallId === undefined) return UNASKABLE
     run.asking.set(toolCallId, terms)
