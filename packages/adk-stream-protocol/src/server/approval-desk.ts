@@ -8,7 +8,7 @@ import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Answers, DecisionAnswer } from '../protocol/read-answers.ts'
 import type { ChatKey } from '../turns/turns.ts'
-import { viewApproval } from './approval-view.ts'
+import { viewApproval, viewRecord } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { readJson } from './chat-desk.ts'
@@ -64,13 +64,7 @@ export class ApprovalDesk {
     if (first) return { messageId: first.messageId, seen: first.id }
     if (outputs.length > 0 && messageId !== undefined) return { messageId, seen: undefined }
     // The last one is the newest: a client may send all that it ever decided in this message.
-    const known = await backend.ledger.get(entries.at(-1)?.decision.approvalId ?? '')
-    if (!known) throw new ProtocolError('nothing-new')
-    // Its message may be gone: with the chat, or because the answer was made anew.
-    const last = entries.at(-1)?.result
-    const gone = last && isRefusal(last) && !(await backend.host.turn(known.chat, known.messageId))
-    if (gone) throw toError(last)
-    return { messageId: known.messageId, seen: known.id }
+    return catchUp(backend, entries.at(-1))
   }
 
   async #list({ principal }: Visit): Promise<Reply> {
@@ -88,8 +82,8 @@ export class ApprovalDesk {
     const approval = await ledger.get(id, toDecider(principal))
     if (!approval) throw new ProtocolError('unknown-approval')
     const history = []
-    for await (const { at, event } of ledger.audit({ approvalId: id }))
-      history.push({ at, ...event })
+    for await (const record of ledger.audit({ approvalId: id }))
+      history.push(viewRecord(record, approval, principal))
     return reply(200, { approval: viewApproval(approval, principal), history })
   }
 
@@ -144,6 +138,20 @@ async function decideOne(
     ...(reason !== undefined && { reason }),
     ...(editedArgs !== undefined && approved && { editedArgs }),
   })
+}
+
+/** The message in which a client finds what came of a decision that was taken before. */
+async function catchUp(
+  { ledger, host }: Backend,
+  entry: Entry | undefined,
+): Promise<{ readonly messageId: string; readonly seen: string }> {
+  const known = entry && (await ledger.get(entry.decision.approvalId))
+  if (!known) throw new ProtocolError('nothing-new')
+  const { id, chat, messageId } = known
+  // The message may be gone: with its chat, or because the answer was made anew.
+  const { result } = entry
+  if (isRefusal(result) && !(await host.turn(chat, messageId))) throw toError(result)
+  return { messageId, seen: id }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
+import type { AuditRecord } from '../approvals/audit-entry.ts'
 import { currentStep } from '../approvals/next-approval.ts'
 import type { Principal } from './authenticate.ts'
 
@@ -28,4 +29,17 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
     ...(own && { chatId: chat.chatId, messageId, toolCallId }),
     own,
   }
+}
+
+/** A line of an approval's history, as far as the approval itself may be seen. */
+export function viewRecord(
+  { at, event }: AuditRecord,
+  { toolName, chat }: Approval,
+  principal: Principal,
+): Record<string, unknown> {
+  // ER3: what a tool threw is for the log, here as in the chat.
+  if (event.type === 'failed') return { at, ...event, error: `The tool ${toolName} failed.` }
+  if (event.type !== 'requested' || chat.principalId === principal.id) return { at, ...event }
+  const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event
+  return { at, ...shown }
 }
