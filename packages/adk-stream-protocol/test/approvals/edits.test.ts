@@ -69,10 +69,9 @@ describe.each(approvingClients)('$name', (client) => {
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
-    expect(await page.decide(id, { approved: true, args })).toMatchObject({
-      status: 400,
-      body: { error: { code: 'bad-request', message: expect.stringMatching(why) } },
-    })
+    const { status, body } = await page.decide(id, { approved: true, args })
+    expect([status, body.error?.code]).toEqual([400, 'bad-request'])
+    expect(body.error?.message).toMatch(why)
     chat.edit(id, args)
     await chat.decide(true)
     expect(chat.status).toBe('error')

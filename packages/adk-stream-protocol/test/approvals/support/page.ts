@@ -67,7 +67,7 @@ export class Page {
   /** A chat as a page opens it: with the messages that the server has. */
   async open(
     client: ApprovingClient,
-    { id = 'chat-1', autoSend = 'approvals' as AutoSend } = {},
+    { id = 'chat-1', autoSend = 'approvals' }: { id?: string; autoSend?: AutoSend } = {},
   ): Promise<ApprovingChat> {
     const messages = await this.messages(id)
     const api = `${this.#address.url}/stream`

@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+
+import { tool } from '../support/agents.ts'
+import { partTypes, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment } from './support/payments.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
+    await using office = await Office.open({
+      approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({ approvers: 2 })
+    await chat.decide(true)
+    expect(chat.error?.message).toContain('not-allowed')
+    expect(page.sent).toHaveLength(2)
+    const [mari, mike, erin] = [office.page('mari'), office.page('mike'), office.page('erin')]
+    expect(await mari.inbox()).toMatchObject([{ id, own: false }])
+    expect(JSON.stringify(await mari.inbox())).not.toContain('chat-1')
+    expect(await erin.inbox()).toEqual([])
+    expect(await mari.decide(id, { approved: true })).toMatchObject({
+      status: 200,
+      body: { approval: { state: 'requested', approvals: { given: 1, needed: 2 } } },
+    })
+    expect(await mari.decide(id, { approved: true })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'approval-voted' } },
+    })
+    expect(await page.decide(id, { approved: true })).toMatchObject({
+      status: 403,
+      body: { error: { code: 'not-allowed' } },
+    })
+    expect(office.wallet.payments).toEqual([])
+    expect(await mike.decide(id, { approved: true, args: { amount: 1 } })).toMatchObject({
+      status: 400,
+    })
+    expect(
+      await mike.decide(id, { approved: true, args: { amount: 1, recipient: 'M' } }),
+    ).toMatchObject({ status: 409, body: { error: { code: 'not-editable' } } })
+    expect(await mike.decide(id, { approved: true })).toMatchObject({ status: 200 })
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect((await page.approval(id)).history).toMatchObject([
+      { type: 'requested' },
+      { type: 'voted', by: 'mari' },
+      { type: 'approved', by: 'mike' },
+      { type: 'started' },
+      { type: 'succeeded' },
+    ])
+    await expectRecord(page, await page.open(client))
+  })
+
+  test('[AP17] a vote of the owner in the chat is not enough, and the client does not loop', async () => {
+    await using office = await Office.open({
+      approvals: {
+        process_payment: ({ args }) => ({
+          deciders: { principals: ['hanako'], roles: ['manager'] },
+          approvers: args['recipient'] === 'Bob' ? 2 : 1,
+        }),
+      },
+    })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
+    const [alice = '', bob = ''] = chat.asked
+    await chat.decide(true)
+    expect(chat.error?.message).toContain('approval-voted')
+    expect(page.sent).toHaveLength(2)
+    // What needed no second person goes on.
+    await page.untilState(alice, 'succeeded')
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(await page.decide(bob, { approved: true })).toMatchObject({
+      body: { error: { code: 'approval-voted' } },
+    })
+    await office.page('mike').decide(bob, { approved: true })
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.wallet.payments).toHaveLength(2)
+    expect(await page.history(bob)).toEqual(['requested', 'voted', ...LIFE.slice(1)])
+    await expectRecord(page, await page.open(client))
+  })
+
+  test('[AP17] one denial of several people decides', async () => {
+    await using office = await Office.open({
+      approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await office.page('mari').decide(id, { approved: true })
+    const denied = await office.page('mike').decide(id, { approved: false, reason: 'no budget' })
+    expect(denied).toMatchObject({ status: 200, body: { approval: { state: 'denied' } } })
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.results).toMatchObject([{ status: 'denied', reason: 'no budget' }])
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.history(id)).toEqual(['requested', 'voted', 'denied'])
+    await expectRecord(page, await page.open(client))
+  })
+
+  test('[AP18] a chain is asked in its order', async () => {
+    await using office = await Office.open({
+      approvals: {
+        process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
+      },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    const [mari, erin] = [office.page('mari'), office.page('erin')]
+    expect(await erin.decide(id, { approved: true })).toMatchObject({
+      body: { error: { code: 'not-allowed' } },
+    })
+    expect(await mari.decide(id, { approved: true })).toMatchObject({
+      body: { approval: { state: 'requested', step: 1 } },
+    })
+    expect(office.wallet.payments).toEqual([])
+    expect(await erin.decide(id, { approved: true })).toMatchObject({ status: 200 })
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect((await page.approval(id)).history).toMatchObject([
+      { type: 'requested' },
+      { type: 'voted', by: 'mari', step: 0 },
+      { type: 'approved', by: 'erin', step: 1 },
+      { type: 'started' },
+      { type: 'succeeded' },
+    ])
+    await expectRecord(page, await page.open(client))
+  })
+
+  test('[AP19] a policy decides by the arguments, and says what people should know', async () => {
+    await using office = await Office.open({
+      approvals: {
+        process_payment: ({ args }) =>
+          Number(args['amount']) >= 10 && {
+            title: '送金',
+            hint: 'Over 10.',
+            severity: 'high',
+            icon: 'money',
+          },
+      },
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(9)}${callPayment(10)}[[then]][[say Paid.]]`)
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.asked).toHaveLength(1)
+    const [id = ''] = chat.asked
+    const shown = { title: '送金', hint: 'Over 10.', severity: 'high', icon: 'money' }
+    expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject(shown)
+    expect((await page.approval(id)).approval).toMatchObject(shown)
+    await chat.decide(true)
+    expect(office.wallet).toMatchObject({ balance: 981 })
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+    await chat.send(`${callPayment(1)}[[then]][[say Paid.]]`)
+    expect(office.wallet.payments).toHaveLength(3)
+    await expectRecord(page, chat)
+  })
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no database')
+      },
+    ],
+    ['says nonsense', () => 'maybe' as unknown as boolean],
+  ])('[AP19] a policy that %s is one that asks', async (_case, policy) => {
+    await using office = await Office.open({ approvals: { process_payment: policy } })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    expect(office.wallet.payments).toEqual([])
+    expect(office.errors).toHaveLength(1)
+    expect(chat.asked).toHaveLength(1)
+    await chat.decide(true)
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectRecord(page, chat)
+  })
+
+  test.each([true, false])(
+    '[AP20] a tool asks by itself, with its own hint and payload; the answer is %s',
+    async (approved) => {
+      let effects = 0
+      let asked = 0
+      await using office = await Office.open({
+        tools: () => [
+          tool('send_mail', (_args, context) => {
+            if (!context?.toolConfirmation?.confirmed) {
+              asked += 1
+              context?.requestConfirmation({ hint: '本当に?', payload: { to: 'a@example.com' } })
+              return { status: 'pending' }
+            }
+            effects += 1
+            return { sent: true }
+          }),
+        ],
+      })
+      const page = office.page()
+      const chat = await page.open(client, { autoSend: 'both' })
+      await chat.send('[[call send_mail {}]][[then]][[say Done.]]')
+      expect([asked, effects]).toEqual([1, 0])
+      const [id = ''] = chat.asked
+      expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({
+        hint: '本当に?',
+        payload: { to: 'a@example.com' },
+      })
+      await expectRecord(page, chat)
+      await chat.decide(approved)
+      expect([asked, effects]).toEqual([1, approved ? 1 : 0])
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: approved ? 'output-available' : 'output-denied' },
+      ])
+      expect(office.results).toMatchObject([approved ? { sent: true } : { status: 'denied' }])
+      expect(chat.text).toBe('Done.')
+      expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+      expect(page.sent).toHaveLength(2)
+      await expectRecord(page, chat)
+    },
+  )
+})

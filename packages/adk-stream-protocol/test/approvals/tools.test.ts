@@ -1,0 +1,131 @@
+import { LlmAgent } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+
+import { toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+describe.each(approvingClients)('$name', (client) => {
+  test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
+    const secret = 'connect ECONNREFUSED db.internal password=hunter2'
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            throw new Error(secret)
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
+    const [id = ''] = chat.asked
+    await chat.decide(true)
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: 'The tool process_payment failed.' },
+    ])
+    expect(chat.text).toBe('Sorry.')
+    const shown = [chat.messages, await page.messages(), await page.approval(id)]
+    expect(JSON.stringify(shown.slice(0, 2))).not.toContain('hunter2')
+    expect(office.errors.map(String).join()).toContain(secret)
+    expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'failed'])
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test('[AP21] the record of a failure tells a client no more than the chat does', async () => {
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            throw new Error('password=hunter2')
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
+    const [id = ''] = chat.asked
+    await chat.decide(true)
+    expect(JSON.stringify(await page.approval(id))).not.toContain('hunter2')
+  })
+
+  test('[AP21] one of two fails; the other has its effect', async () => {
+    let calls = 0
+    await using office = await Office.open({
+      tools: (wallet) => [
+        paymentTool(wallet, {
+          before: () => {
+            calls += 1
+            if (calls === 1) throw new Error('no')
+          },
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Half.]]`)
+    await chat.decide(true)
+    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual([
+      'output-error',
+      'output-available',
+    ])
+    expect(office.wallet.payments).toEqual([{ amount: 40, recipient: 'Bob' }])
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
+
+  test.each([true, false])(
+    '[AP22] a sub-agent asks and goes on by itself; the answer is %s',
+    async (approved) => {
+      await using office = await Office.open({
+        agent: (model, tools) => {
+          const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
+          return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
+        },
+      })
+      const page = office.page()
+      const chat = await page.open(client, { autoSend: 'both' })
+      const transfer = '[[call transfer_to_agent {"agentName":"teller"}]]'
+      await chat.send(`${transfer}[[then]]${callPayment(50)}[[then]][[say The teller is done.]]`)
+      expect(chat.asked).toHaveLength(1)
+      const [id = ''] = chat.asked
+      await expectRecord(page, chat)
+      await chat.decide(approved)
+      expect(chat.text).toBe('The teller is done.')
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: approved ? 'output-available' : 'output-denied' },
+      ])
+      expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+      expect(await page.history(id)).toEqual(
+        approved ? ['requested', 'approved', 'started', 'succeeded'] : ['requested', 'denied'],
+      )
+      expect(page.sent).toHaveLength(2)
+      await expectRecord(page, chat)
+    },
+  )
+
+  test('[AP22] what a sub-agent asked is approved after a restart', async () => {
+    await using office = await Office.open({
+      agent: (model, tools) => {
+        const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
+        return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
+      },
+    })
+    const page = office.page()
+    const before = await page.open(client)
+    const transfer = '[[call transfer_to_agent {"agentName":"teller"}]]'
+    await before.send(`${transfer}[[then]]${callPayment(50)}[[then]][[say The teller is done.]]`)
+    await office.restart()
+    const chat = await page.open(client)
+    await chat.decide(true)
+    expect(chat.text).toBe('The teller is done.')
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectRecord(page, chat)
+  })
+})
