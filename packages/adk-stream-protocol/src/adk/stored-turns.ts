@@ -26,20 +26,25 @@ export interface StoredTurn {
 /** The turns of a session, in the order they began. */
 export function splitTurns(events: readonly Event[]): StoredTurn[] {
   const turns = new Map<string, StoredTurn>()
+  // Events of two runs may be mixed: one process answers a message while another goes on with an earlier turn.
+  const ofInvocation = new Map<string, StoredTurn>()
   let current: StoredTurn | undefined
   for (const event of events) {
     const notes = readNotes(event)
     if (beginsTurn(event)) {
       current = beginTurn(event)
       turns.set(current.messageId, current)
+      ofInvocation.set(event.invocationId, current)
       continue
     }
     const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
     if (event.author === 'user') {
       current = named ?? current
+      if (!current) continue
+      ofInvocation.set(event.invocationId, current)
       // Results that came from outside are told like any other; a confirmation is told by what it led to.
-      current?.runs.push(isConfirmation(event) ? [] : [event])
-    } else (named ?? current)?.runs.at(-1)?.push(event)
+      current.runs.push(isConfirmation(event) ? [] : [event])
+    } else (named ?? ofInvocation.get(event.invocationId) ?? current)?.runs.at(-1)?.push(event)
   }
   return [...turns.values()]
 }
