@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
+import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Answered, type Asked, Person, readEffects } from './support/person.ts'
@@ -39,6 +40,41 @@ test(
       ends.add(await race(round, { urls, effects: folder.effects }))
     }
     expect(ends).toEqual(new Set(['succeeded', 'denied']))
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  '[AP41] one process goes on with a turn while another answers a new message: each has its own message',
+  async () => {
+    await using folder = await makeFolder()
+    await using children = await bundleChildren()
+    await using one = children.start(folder, 'one')
+    await using two = children.start(folder, 'two')
+    const [first, second] = await Promise.all([one.serve(), two.serve()])
+    for (let round = 0; round < 5; round += 1) {
+      const chatId = `both-${round}`
+      const writer = new Person(first, { chatId })
+      const decider = new Person(second, { chatId })
+      const asked = await writer.ask()
+      const saying = await writer.begin('[[say One.]][[pause 200]][[say Two.]]')
+      await (round % 2 === 0
+        ? decider.answer(asked, { approved: true })
+        : decider.decide(asked.approvalId, { approved: true }))
+      expect(await saying.text()).toContain('Two.')
+      await expect.poll(() => readEffects(folder.effects, chatId).length).toBe(1)
+      await expect
+        .poll(async () => (await decider.messages()).map(textOf), { timeout: 10_000 })
+        .toEqual([
+          '[[call pay {"to": "花子", "amount": 50}]]',
+          'pay -> {"paid":50,"to":"花子"}',
+          '[[say One.]][[pause 200]][[say Two.]]',
+          'One.Two.',
+        ])
+      expect((await writer.say('[[say Fine.]]')).body).toContain('Fine.')
+      expect((await decider.say('[[say Fine.]]')).body).toContain('Fine.')
+      expect(await writer.messages()).toHaveLength(8)
+    }
   },
   TIMEOUT_MS,
 )

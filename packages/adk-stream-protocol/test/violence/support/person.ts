@@ -42,9 +42,17 @@ export class Person {
     this.#headers = who.headers ?? { 'x-user': this.user }
   }
 
-  say(text: string, more: Record<string, unknown> = {}): Promise<Answered> {
-    const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
-    return this.post('/stream', { id: this.chatId, messages: [message], ...more })
+  say(text: string): Promise<Answered> {
+    return this.post('/stream', this.#message(text))
+  }
+
+  /** Says something, and does not wait for the end of the answer. */
+  begin(text: string): Promise<Response> {
+    return fetch(`${this.url}/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...this.#headers },
+      body: JSON.stringify(this.#message(text)),
+    })
   }
 
   /** Has a payment asked about, and gives its approval. */
@@ -125,6 +133,11 @@ export class Person {
       headers: { 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
+  }
+
+  #message(text: string): Record<string, unknown> {
+    const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+    return { id: this.chatId, messages: [message] }
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Answered> {
