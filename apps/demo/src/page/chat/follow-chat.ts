@@ -5,13 +5,15 @@ import { loadChat } from './chat-api.ts'
 import { type Conversation, isBusy } from './conversation.ts'
 import type { Message } from './message.ts'
 
-/** Shows the answer that is being written, from its first chunk on. */
-export async function resume(conversation: Conversation): Promise<void> {
+/** Shows the answer that is being written, from its first chunk on; tells whether there was one. */
+export async function resume(conversation: Conversation): Promise<boolean> {
   const { chat } = conversation
   const before = chat.messages.at(-1)
   await chat.resumeStream()
+  if (chat.status !== 'ready' || chat.messages.at(-1) !== before) return true
   // It ended after the server said that it was running: there was nothing to resume, and the server has it whole.
-  if (chat.status === 'ready' && chat.messages.at(-1) === before) await reread(conversation)
+  await reread(conversation)
+  return false
 }
 
 /** Catches up with what happened elsewhere: in another tab, in an inbox, by the server's own clock. */
@@ -32,7 +34,8 @@ export async function catchUp(conversation: Conversation): Promise<void> {
   if (unfinished && unfinished !== shown.at(-1)) return followEarlier(conversation)
   // The server leaves out what it is writing; the reader goes on seeing it as it was.
   chat.messages = unfinished ? [...saved.messages, unfinished] : saved.messages
-  return resume(conversation)
+  // What began while this was being read was not followed.
+  if (await resume(conversation)) await catchUp(conversation)
 }
 
 function isAnswering(last: Message | undefined): boolean {

@@ -21,7 +21,7 @@ export function ApprovalCard({ name, call, approval }: ApprovalCardProps) {
   const texts = useTexts()
   const [over, setOver] = useState(false)
   const statusRef = useRef<HTMLParagraphElement>(null)
-  const pending = call.state === 'approval-requested'
+  const pending = isPending(call, approval)
   const args = Arguments.safeParse(call.input).data ?? {}
   const deed = describeCall(name, approval.editedArgs ?? args, texts)
   return (
@@ -39,7 +39,7 @@ export function ApprovalCard({ name, call, approval }: ApprovalCardProps) {
       <ApprovalDecision
         approval={approval}
         args={args}
-        state={pendingState(call, over)}
+        state={decisionState(pending, over)}
         onDecided={() => statusRef.current?.focus()}
       />
       {/* To those who see, the buttons say that it waits. */}
@@ -66,7 +66,7 @@ interface CardHeaderProps extends ApprovalCardProps {
 function CardHeader({ name, call, approval, onOver }: CardHeaderProps) {
   const texts = useTexts()
   const { title = name, severity, deadline } = approval
-  const pending = call.state === 'approval-requested'
+  const pending = isPending(call, approval)
   return (
     <header className="tool-header">
       <span className="tool-dot" aria-hidden="true" />
@@ -81,8 +81,13 @@ function CardHeader({ name, call, approval, onOver }: CardHeaderProps) {
   )
 }
 
-function pendingState(call: Call, over: boolean): ApprovalDecisionProps['state'] {
-  if (call.state !== 'approval-requested') return 'decided'
+/** Whether the call waits for a decision; it may have been made where this message did not hear of it. */
+function isPending(call: Call, { state }: Approval): boolean {
+  return call.state === 'approval-requested' && state === 'requested'
+}
+
+function decisionState(pending: boolean, over: boolean): ApprovalDecisionProps['state'] {
+  if (!pending) return 'decided'
   return over ? 'over' : 'open'
 }
 

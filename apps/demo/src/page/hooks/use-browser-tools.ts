@@ -30,7 +30,10 @@ function findCallsToRun(message: Message, busy: boolean): Call[] {
     if (!isBrowserTool(call)) return false
     if (call.state === 'approval-responded') return call.approval.approved
     // Until the stream has ended, more may come: a question about this very call.
-    const open = approvals.get(call.toolCallId)?.state === 'requested'
-    return call.state === 'input-available' && !busy && !open
+    if (busy) return false
+    const decision = approvals.get(call.toolCallId)?.state
+    if (call.state === 'input-available') return decision !== 'requested'
+    // It was approved elsewhere.
+    return call.state === 'approval-requested' && decision === 'approved'
   })
 }

@@ -72,7 +72,8 @@ async function recover(conversation: Conversation): Promise<void> {
       return chat.sendMessage(recovery.message)
     case 'resume':
       chat.messages = recovery.messages
-      return resume(conversation)
+      await resume(conversation)
+      return
     case 'show':
       chat.messages = recovery.messages
       return chat.clearError()

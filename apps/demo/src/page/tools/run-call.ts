@@ -11,6 +11,10 @@ export async function runCall({ chat, answers }: Conversation, call: Call): Prom
   if (!run || !(await claim(call))) return
   const { toolCallId } = call
   const tool = getToolName(call)
+  // Approved elsewhere: the part has to say so too, or the AI SDK counts it as invalid once it has an output.
+  if (call.state === 'approval-requested') {
+    await chat.addToolApprovalResponse({ id: call.approval.id, approved: true })
+  }
   const result = await settle(run(call.input), tool)
   answers.addOutput(toolCallId)
   await chat.addToolOutput({ tool, toolCallId, ...result })
