@@ -10,7 +10,7 @@ import { callPayment, paymentTool } from './support/payments.ts'
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
 describe.each(approvingClients)('$name', (client) => {
-  test('[AP12] a page that is loaded again shows the question, and approving works', async () => {
+  test('[AP27] a page that is loaded again shows the question, and approving works', async () => {
     await using office = await Office.open()
     const page = office.page()
     const before = await page.open(client)
@@ -28,7 +28,7 @@ describe.each(approvingClients)('$name', (client) => {
   })
 
   test.each([true, false])(
-    '[AP12] an approval outlives the server; then the answer is %s',
+    '[AP27] an approval outlives the server; then the answer is %s',
     async (approved) => {
       await using office = await Office.open()
       const page = office.page()
@@ -48,7 +48,7 @@ describe.each(approvingClients)('$name', (client) => {
     },
   )
 
-  test('[AP12] a page that was open all along answers the restarted server', async () => {
+  test('[AP27] a page that was open all along answers the restarted server', async () => {
     await using office = await Office.open()
     const page = office.page()
     const chat = await page.open(client)

@@ -33,6 +33,21 @@ describe.each(approvingClients)('$name', (client) => {
     await expectRecord(page, chat)
   })
 
+  test('[AP2] a question can be decided as soon as it is seen', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    const sent = chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    await chat.until(() => chat.asked.length > 0)
+    const [id = ''] = chat.asked
+    expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })
+    await sent
+    await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    await expectRecord(page, await page.open(client))
+  })
+
   test('[AP3] what is approved runs once, and the answer goes on in the same message', async () => {
     await using office = await Office.open()
     const page = office.page()
