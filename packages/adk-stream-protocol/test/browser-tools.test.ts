@@ -135,8 +135,12 @@ test('[BT5] a client that does not answer in time is given up, and the model is 
   await using server = await serve(locate({ timeoutMs: 30 }))
   const browser = server.browser()
   await ask(browser)
-  await server.emulator.nextRequest((request) => JSON.stringify(request.body).includes('in time'))
+  const told = await server.emulator.nextRequest(({ body }) =>
+    JSON.stringify(body).includes('in time'),
+  )
+  await told.done
   await server.bridge.close()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })
 
 test('[BT6] a gated tool takes decision and output in one request', async () => {

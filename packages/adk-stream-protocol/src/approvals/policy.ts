@@ -67,7 +67,7 @@ export interface PolicyDefaults {
 
 export type ResolvedTerms = ApprovalTerms & { readonly deadlineMs: number }
 
-export const DEFAULT_DEADLINE_MS = 24 * 3_600_000
+const DEFAULT_DEADLINE_MS = 24 * 3_600_000
 
 /** Asks the policy about a call; nothing when the call needs no approval. A policy that fails is a policy that wants one. */
 export async function resolvePolicy(

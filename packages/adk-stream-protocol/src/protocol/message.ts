@@ -38,13 +38,7 @@ export interface MessageMetadata {
 }
 
 /** How far the approval of a call has come, as a client may see it. */
-export type ApprovalPhase =
-  | 'requested'
-  | 'approved'
-  | 'denied'
-  | 'expired'
-  | 'cancelled'
-  | 'unknown'
+type ApprovalPhase = 'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
 
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
