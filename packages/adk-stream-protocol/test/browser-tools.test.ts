@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { Chat as Chat6 } from '@ai-sdk/react'
 import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
@@ -139,7 +141,7 @@ test('[BT5] a client that does not answer in time is given up, and the model is 
     JSON.stringify(body).includes('in time'),
   )
   await told.done
-  await server.bridge.close()
+  while ((await browser.messages()).running) await setImmediate()
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
 })
 
