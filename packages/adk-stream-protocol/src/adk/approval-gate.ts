@@ -224,19 +224,22 @@ export class ApprovalGate extends BasePlugin {
     const toolCallId = call.toolContext.functionCallId ?? ''
     const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
     if (!question || run.asking.has(toolCallId)) return
-    const terms = await this.#resolveTerms(call, () => true, question)
+    const { hint, payload } = question
+    const asked = { hint, payload }
     // A policy that wants no approval does not answer for the tool: what it asks, it needs.
+    const terms =
+      (await this.#resolveTerms(call, () => true, asked)) ??
+      (await this.#resolveTerms(call, () => true, { ...asked, policy: {} }))
     if (terms) run.asking.set(toolCallId, terms)
   }
 
   async #resolveTerms(
     { tool, toolArgs, toolContext }: ToolCall,
     required: () => boolean | Promise<boolean>,
-    question: Question = {},
+    { hint, payload, policy = this.#options.policy }: Question = {},
   ) {
     const chat = chatOf(toolContext.invocationContext.session)
-    const { policy, deadlineMs, onError } = this.#options
-    const { hint, payload } = question
+    const { deadlineMs, onError } = this.#options
     return resolvePolicy(
       policy,
       { chat, toolName: tool.name, args: toolArgs },
@@ -303,6 +306,8 @@ export class ApprovalGate extends BasePlugin {
 interface Question {
   readonly hint?: string | undefined
   readonly payload?: unknown
+  /** Default: the host's. */
+  readonly policy?: ApprovalPolicy
 }
 
 async function isGated({ tool, toolArgs, toolContext }: ToolCall): Promise<boolean> {
