@@ -228,4 +228,30 @@ describe.each(approvingClients)('$name', (client) => {
       await expectRecord(page, chat)
     },
   )
+
+  test('[AP20] what a tool asks by itself is asked, whatever the policy thinks of the tool', async () => {
+    let effects = 0
+    await using office = await Office.open({
+      approvals: { send_mail: false },
+      tools: () => [
+        tool('send_mail', (_args, context) => {
+          if (!context?.toolConfirmation?.confirmed) {
+            context?.requestConfirmation({ hint: 'Really?' })
+            return { status: 'pending' }
+          }
+          effects += 1
+          return { sent: true }
+        }),
+      ],
+    })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send('[[call send_mail {}]][[then]][[say Done.]]')
+    expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({ hint: 'Really?' })
+    await chat.decide(true)
+    expect(effects).toBe(1)
+    expect(chat.text).toBe('Done.')
+    expect(page.sent).toHaveLength(2)
+    await expectRecord(page, chat)
+  })
 })
