@@ -4,7 +4,7 @@ import { bundleChildren, type Child, type Children } from './support/children.ts
 import { type Folder, makeFolder } from './support/folder.ts'
 import { type Asked, Person, readEffects } from './support/person.ts'
 
-const GENERATIONS = 5
+const GENERATIONS = 4
 const TIMEOUT_MS = 240_000
 const PATIENCE = { timeout: 30_000, interval: 50 }
 
