@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** What the server tells those who watch a chat. */
-export const ChatEvent = z.discriminatedUnion('type', [
+const ChatEvent = z.discriminatedUnion('type', [
   /** An answer begins or goes on. */
   z.object({ type: z.literal('turn'), messageId: z.string() }),
   z.object({ type: z.literal('approval'), approvalId: z.string(), state: z.string() }),

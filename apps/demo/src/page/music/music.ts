@@ -1,7 +1,7 @@
 import { LOOPS, type Track } from './loops.ts'
 import { renderLoop } from './render-loop.ts'
 
-export type MusicState =
+type MusicState =
   | { readonly state: 'silent' }
   | { readonly state: 'playing'; readonly track: Track; readonly muted: boolean }
 
