@@ -181,6 +181,8 @@ test('[BT6] a gated tool takes the decision first and the output later', async (
     { type: 'finish-step' },
     { type: 'finish', finishReason: 'tool-calls' },
   ])
+  // What was approved is no question any more: the page that reads it runs it.
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'input-available' }])
   await (
     await answer(browser, await lastMessage(browser), { state: 'output-available', output: TOKYO })
   ).text()

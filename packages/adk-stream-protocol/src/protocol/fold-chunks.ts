@@ -1,6 +1,6 @@
 import type { Chunk, DataChunk } from './chunk.ts'
 import type { ToolChunk } from './fold-tool-chunk.ts'
-import { foldToolChunk } from './fold-tool-chunk.ts'
+import { foldApproval, foldToolChunk } from './fold-tool-chunk.ts'
 import type { Message, MessageMetadata, MessagePart } from './message.ts'
 
 /** The message that a client has after these chunks: what the AI SDK's `readUIMessageStream` makes of them (CH6). */
@@ -11,8 +11,10 @@ export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
 }
 
 function foldChunk(message: Message, chunk: Chunk): void {
-  if (isData(chunk)) foldData(message, chunk)
-  else if ('toolCallId' in chunk) foldToolChunk(message.parts, chunk)
+  if (isData(chunk)) {
+    foldData(message, chunk)
+    if (chunk.type === 'data-approval') foldApproval(message.parts, chunk.data)
+  } else if ('toolCallId' in chunk) foldToolChunk(message.parts, chunk)
   else if ('messageMetadata' in chunk) mergeMetadata(message, chunk.messageMetadata)
   else foldPart(message, chunk)
 }

@@ -71,6 +71,18 @@ function advancePart(
   }
 }
 
+/** A question that was answered with yes is no longer one: the call goes on, here or in the client. */
+export function foldApproval(
+  parts: MessagePart[],
+  { toolCallId, state }: DataParts['approval'],
+): void {
+  const index = parts.findIndex((part) => isToolPart(part) && part.toolCallId === toolCallId)
+  const known = parts[index]
+  if (!known || !isToolPart(known) || known.state !== 'approval-requested') return
+  const { type, input } = known
+  if (state === 'approved') parts[index] = { type, toolCallId, state: 'input-available', input }
+}
+
 // The AI SDK keeps a decision where the person made it, on the client. The record of the server has it in the approval's own part.
 function findDecision(
   parts: readonly MessagePart[],
