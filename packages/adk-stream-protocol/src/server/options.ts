@@ -31,7 +31,8 @@ export interface BridgeOptions extends AgentServices {
   /** What happens to a message that comes while the chat's answer is being written and read. Default `refuse`, with 409. */
   readonly whileRunning?: 'refuse' | 'queue'
   /**
-   * Which tools need approval and on which terms, by tool or by function of the call, beside what the tools themselves require.
+   * Which calls need approval and on which terms, by tool or by function of the call. A policy has the last word over a tool's
+   * own `requireConfirmation`; where it says nothing, the tool decides.
    */
   readonly approvals?: ApprovalPolicy
   /** How long a person may take to decide where the policy does not say, in ms. Default 24 hours. */
