@@ -53,7 +53,7 @@ async function compareTurns(row: Row, sizes: Sizes): Promise<Spread> {
 }
 
 async function compareHistories({ server }: Row, sizes: Sizes): Promise<Spread> {
-  const { repeats, requests, history } = sizes
+  const { repeats, history, historyRequests } = sizes
   const client = new Client(server.port)
   const chat = randomUUID()
   // ADK stores two events per turn: what was asked and what was answered.
@@ -62,7 +62,7 @@ async function compareHistories({ server }: Row, sizes: Sizes): Promise<Spread> 
   for (let index = 0; index < repeats; index += 1) {
     const fresh: number[] = []
     const long: number[] = []
-    for (let asked = 0; asked < requests; asked += 1) {
+    for (let asked = 0; asked < historyRequests; asked += 1) {
       fresh.push((await client.ask({ tokens: 1 })).firstChunkMs)
       long.push((await client.ask({ tokens: 1 }, chat)).firstChunkMs)
     }

@@ -14,8 +14,9 @@ export interface Sizes {
   readonly repeats: number
   readonly longTurn: number
   readonly shortTurn: number
-  /** Events in a long chat. */
+  /** Events in a long chat, and requests that are timed there; each makes it two events longer. */
   readonly history: number
+  readonly historyRequests: number
   /** Clients that vanish, one after the other. */
   readonly vanishing: number
 }
@@ -31,6 +32,7 @@ export const FULL: Sizes = {
   longTurn: 20_000,
   shortTurn: 1_000,
   history: 1_000,
+  historyRequests: 15,
   vanishing: 100,
 }
 

@@ -77,12 +77,15 @@ interface DanglingCalls {
 
 function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
   const answered = new Set<string | undefined>()
+  // Every turn looks through the whole conversation, and few of its events hold a call.
+  const calling: Event[] = []
   for (const event of events) {
-    for (const part of event.content?.parts ?? []) {
-      if (part.functionResponse) answered.add(part.functionResponse.id)
+    for (const { functionCall, functionResponse } of event.content?.parts ?? []) {
+      if (functionResponse) answered.add(functionResponse.id)
+      if (functionCall && calling.at(-1) !== event) calling.push(event)
     }
   }
-  return events.flatMap((event) => {
+  return calling.flatMap((event) => {
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall && !isAdkRequest(functionCall) && !answered.has(functionCall.id)
         ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]

@@ -12,6 +12,8 @@ const MAX_CATCH_UP = 16_384
  * an object and a hundred bytes of framing per token.
  */
 export class DeltaRun {
+  readonly #type: DeltaChunk['type']
+  readonly #id: string
   readonly #head: string
   readonly #blocks: { readonly start: number; readonly text: string }[] = []
   #joined = 0
@@ -19,6 +21,8 @@ export class DeltaRun {
   #length = 0
 
   constructor(type: DeltaChunk['type'], id: string) {
+    this.#type = type
+    this.#id = id
     this.#head = deltaHead(type, id)
   }
 
@@ -34,8 +38,8 @@ export class DeltaRun {
     return this.#frame(delta)
   }
 
-  belongsTo(chunk: DeltaChunk): boolean {
-    return this.#head === deltaHead(chunk.type, chunk.id)
+  belongsTo({ type, id }: DeltaChunk): boolean {
+    return this.#type === type && this.#id === id
   }
 
   /** The JSON of one chunk with the text from `offset` on, and the offset behind it. */
