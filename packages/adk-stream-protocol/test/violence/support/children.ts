@@ -77,7 +77,8 @@ export class Child implements AsyncDisposable {
     for (;;) {
       const line = this.#lines.find(matches)
       if (line !== undefined) return line
-      if (this.#process.exitCode !== null) throw new Error('the child has ended')
+      const { exitCode, signalCode } = this.#process
+      if (exitCode !== null || signalCode !== null) throw new Error('the child has ended')
       await new Promise<void>((resolve) => {
         const wake = this.#wake
         this.#wake = () => {
