@@ -5,10 +5,11 @@ import type { Context } from '@google/adk'
  * pay once.
  */
 export function idempotencyKey({
+  userId,
   sessionId,
   functionCallId,
-}: Pick<Context, 'sessionId' | 'functionCallId'>): string {
+}: Pick<Context, 'userId' | 'sessionId' | 'functionCallId'>): string {
   if (functionCallId === undefined)
     throw new TypeError('idempotencyKey needs the context of a tool call.')
-  return `${sessionId}/${functionCallId}`
+  return JSON.stringify([userId, sessionId, functionCallId])
 }

@@ -16,6 +16,7 @@ export type ToolResult =
 export class Telling {
   readonly chunks: Chunk[] = []
   #state: Translation
+  #calls: Map<string, Call> | undefined
 
   constructor(state: Translation) {
     this.#state = state
@@ -176,8 +177,11 @@ export class Telling {
     this.note({ step: 'open', answered: false })
   }
 
+  // Copied once per event: a model may make a thousand calls in one.
   #noteCall(toolCallId: string, call: Call): void {
-    this.note({ calls: new Map(this.#state.calls).set(toolCallId, call) })
+    this.#calls ??= new Map(this.#state.calls)
+    this.#calls.set(toolCallId, call)
+    if (this.#state.calls !== this.#calls) this.note({ calls: this.#calls })
   }
 }
 

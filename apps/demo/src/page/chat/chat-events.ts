@@ -6,7 +6,7 @@ const ChatEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('turn'), messageId: z.string() }),
   z.object({ type: z.literal('approval'), approvalId: z.string(), state: z.string() }),
 ])
-export type ChatEvent = z.infer<typeof ChatEvent>
+type ChatEvent = z.infer<typeof ChatEvent>
 
 interface Listeners {
   readonly onEvent: (event: ChatEvent) => void

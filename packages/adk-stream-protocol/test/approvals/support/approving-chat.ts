@@ -9,7 +9,7 @@ import { ChatProbe } from '../../support/chat-probe.ts'
 /** Which of the AI SDK's own helpers says when the client sends by itself. */
 export type AutoSend = 'approvals' | 'tool-calls' | 'both'
 
-export interface ApprovingChatOptions {
+interface ApprovingChatOptions {
   readonly id: string
   readonly api: string
   readonly fetch: typeof globalThis.fetch
@@ -92,7 +92,7 @@ export class ApprovingChat extends ChatProbe {
 const QUIET_TURNS = 5
 
 /** The approvals that a message asks for. */
-export function approvalIds(message: ChatMessage | undefined): string[] {
+function approvalIds(message: ChatMessage | undefined): string[] {
   return (message?.parts ?? []).flatMap((part) =>
     part.state === 'approval-requested' ? [approvalOf(part)?.id ?? ''] : [],
   )
