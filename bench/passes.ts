@@ -1,7 +1,7 @@
 import type { Client } from './load.ts'
 import { openClients } from './load.ts'
-import type { RowName, ServerProcess } from './server-process.ts'
-import type { Sizes } from './sizes.ts'
+import { type RowName, ServerProcess } from './server-process.ts'
+import { MOST_STREAMS, type Sizes } from './sizes.ts'
 import { median } from './statistics.ts'
 
 /** One server under load, with the browsers that know it. */
@@ -27,8 +27,14 @@ export interface Sample {
 
 export type Pass = Readonly<Record<RowName, Sample>>
 
-export async function openRow(name: RowName, server: ServerProcess, sizes: Sizes): Promise<Row> {
-  return { name, server, clients: await openClients(server.port, sizes.crowd) }
+export async function openRow(name: RowName): Promise<Row> {
+  const server = await ServerProcess.start(name)
+  return { name, server, clients: await openClients(server.port, MOST_STREAMS) }
+}
+
+export async function closeRow({ server, clients }: Row): Promise<void> {
+  for (const client of clients) client.close()
+  await server.stop()
 }
 
 /**
