@@ -13,6 +13,8 @@ export default defineConfig({
     ],
     environment: 'node',
     testTimeout: 20_000,
+    // Of two cores, vitest would leave one idle.
+    maxWorkers: 2,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
   },
 })

@@ -126,7 +126,7 @@ function openDesks(
   })
   const follow = async ({ chat, messageId }: Approval): Promise<void> => {
     try {
-      const turn = await turnDesk.resume(chat, messageId, { outputs: [] })
+      const turn = await turnDesk.resume(chat, messageId, { outputs: [], background: true })
       await turn.settled
     } catch (error) {
       onError(error)

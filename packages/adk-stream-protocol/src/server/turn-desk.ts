@@ -38,6 +38,8 @@ export interface TurnDeskOptions extends TranslationOptions {
 export interface TurnAnswers {
   /** What ran on the client. Decisions are in the ledger. */
   readonly outputs: readonly OutputAnswer[]
+  /** Whether nobody reads the turn that goes on. Default false. */
+  readonly background?: boolean
   /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
   readonly seen?: string
 }
@@ -80,6 +82,7 @@ export class TurnDesk {
     const release = { now: async (): Promise<void> => undefined }
     return this.#turns.begin(chat, messageId, {
       patient: true,
+      background: answers.background === true,
       prepare: async (turn) => {
         release.now = await holdChat(backend.ledger, key)
         try {
@@ -166,7 +169,9 @@ export class TurnDesk {
       if (!browser) continue
       this.#waits.watch(toolCallId, browser.timeoutMs, (output) => {
         // Nobody waits for this promise. A client that answered in the meantime was first, and then there is nothing new.
-        this.resume(chat, messageId, { outputs: [output] }).catch(this.#options.onError)
+        this.resume(chat, messageId, { outputs: [output], background: true }).catch(
+          this.#options.onError,
+        )
       })
     }
   }

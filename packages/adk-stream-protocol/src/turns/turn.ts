@@ -4,6 +4,8 @@ import type { TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface TurnOptions extends TurnLogLimits {
+  /** Whether the turn goes on with nobody waiting for it, by a decision from elsewhere. Default false. */
+  readonly background?: boolean
   /** How long a turn goes on when nobody reads it any more. */
   readonly disconnectGraceMs: number
 }
@@ -11,6 +13,7 @@ export interface TurnOptions extends TurnLogLimits {
 /** The making of one assistant message. It outlives the connections that read it. */
 export class Turn {
   readonly messageId: string
+  readonly background: boolean
   readonly log: TurnLog
   readonly #abort = new AbortController()
   readonly #graceMs: number
@@ -21,6 +24,7 @@ export class Turn {
 
   constructor(messageId: string, options: TurnOptions) {
     this.messageId = messageId
+    this.background = options.background === true
     this.log = new TurnLog(options)
     this.log.onUnwatched = () => this.#waitForReader()
     this.#graceMs = options.disconnectGraceMs

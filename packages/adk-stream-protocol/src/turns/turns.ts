@@ -22,6 +22,8 @@ export interface ChatKey {
 export interface TurnJob {
   /** Waits for the turn before, whoever reads it: an answer to it is not a second message. */
   readonly patient?: boolean
+  /** Nobody waits for the turn: a message that comes meanwhile is answered after it. */
+  readonly background?: boolean
   /** Puts into the log what was told before; done before anybody reads. */
   readonly prepare?: (turn: Turn) => Promise<void>
   /** Does the work and must not throw; the chat is taken until it resolves. */
@@ -62,7 +64,7 @@ export class Turns {
     if (count >= this.#options.maxTurnsPerPrincipal) {
       throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     }
-    const turn = new Turn(messageId, this.#options)
+    const turn = new Turn(messageId, { ...this.#options, background: job.background === true })
     this.#running.set(key, turn)
     this.#perPrincipal.set(chat.principalId, count + 1)
     const release = (): void => {
@@ -99,7 +101,8 @@ export class Turns {
   async #waitFor(key: string, patient: boolean): Promise<void> {
     const turn = this.#running.get(key)
     if (!turn) return
-    if (patient || turn.log.ended || turn.signal.aborted) return turn.settled
+    if (patient || turn.background) return turn.settled
+    if (turn.log.ended || turn.signal.aborted) return turn.settled
     // TU6: nobody reads the running answer any more and the person has moved on.
     if (turn.log.watched)
       await Promise.race([turn.settled, delay(LEAVING_MS, undefined, { ref: false })])
