@@ -39,6 +39,8 @@ export async function measureEndurance(row: Row, sizes: Sizes): Promise<Enduranc
 
 async function compareTurns(row: Row, sizes: Sizes): Promise<Spread> {
   const { repeats, longTurn, shortTurn } = sizes
+  // A new process compiles as it goes, and the first turn would pay for all that follow.
+  await flood(row, 1, longTurn)
   const ratios: number[] = []
   for (let index = 0; index < repeats; index += 1) {
     const long = await flood(row, 1, longTurn)

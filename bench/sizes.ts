@@ -42,7 +42,7 @@ export const FULL: Sizes = {
 /** For a first look: more noise, and shorter turns, in which the beginning and the end of a turn weigh more. */
 export const QUICK: Sizes = {
   ...FULL,
-  passes: 3,
+  passes: 2,
   tokensAlone: 2_000,
   tokensCrowd: 150,
   requests: 20,

@@ -29,6 +29,8 @@ export async function serve(answer: Answer): Promise<void> {
     // An answer fails when its client has left; there is nobody to tell.
     answer(request, response).catch(() => response.destroy())
   }).listen(0, '127.0.0.1')
+  // Browsers wait while other rows are measured; a connection closed meanwhile would break their next request.
+  server.keepAliveTimeout = 0
   await once(server, 'listening')
   process.on('message', (question: Question) => {
     if (question.collect) collect()

@@ -1,0 +1,20 @@
+import { BaseLlm, type BaseLlmConnection, type LlmRequest, type LlmResponse } from '@google/adk'
+
+/** A model that pays when it is asked, and says so when it is done. */
+export class PayingModel extends BaseLlm {
+  constructor() {
+    super({ model: 'scripted' })
+  }
+
+  override async *generateContentAsync({
+    contents,
+  }: LlmRequest): AsyncGenerator<LlmResponse, void> {
+    const answered = contents.at(-1)?.parts?.some((part) => part.functionResponse !== undefined)
+    const part = answered ? { text: 'Done.' } : { functionCall: { name: 'pay', args: {} } }
+    yield { content: { role: 'model', parts: [part] } }
+  }
+
+  override connect(): Promise<BaseLlmConnection> {
+    throw new TypeError('The scripted model is not live.')
+  }
+}
