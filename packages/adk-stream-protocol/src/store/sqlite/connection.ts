@@ -4,6 +4,14 @@ import { StoreError } from '../store-error.ts'
 /** What may be bound. libsql 0.5.29 aborts the whole process when it is given a boolean, so nothing wider goes in. */
 export type SqlValue = string | number | Buffer | null
 
+/**
+ * What a commit outlives once it is acknowledged. `process-death` waits for no disk: a killed process loses nothing, a machine that
+ * loses its power may lose the last moments. A later commit that outlives power loss takes all before it along.
+ */
+type Outlives = 'process-death' | 'power-loss'
+
+const SYNCHRONOUS: Record<Outlives, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
+
 export interface Statement<Row> {
   /** Runs a statement that returns no rows, and tells how many rows it changed. */
   run(...values: SqlValue[]): number
@@ -14,6 +22,7 @@ export interface Statement<Row> {
 /** One libsql connection: statements prepared once, transactions, and errors in our own words. */
 export class Connection {
   #database: Database.Database | undefined
+  #outlives: Outlives | undefined
   readonly #release: (() => void)[] = []
 
   constructor(path: string, busyTimeoutMs: number) {
@@ -47,7 +56,11 @@ export class Connection {
   }
 
   /** Runs writes that happen together or not at all; no other process writes meanwhile. */
-  write<Result>(work: () => Result): Result {
+  write<Result>(work: () => Result, outlives: Outlives = 'power-loss'): Result {
+    if (outlives !== this.#outlives) {
+      this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[outlives]}`)
+      this.#outlives = outlives
+    }
     return this.#transaction('BEGIN IMMEDIATE', work)
   }
 

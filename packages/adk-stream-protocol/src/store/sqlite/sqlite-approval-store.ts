@@ -125,7 +125,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#connection.write(() => {
       this.#statements.beat.run(worker)
       this.#statements.forgetWorkers.run()
-    })
+    }, 'process-death')
   }
 
   async stale(leaseMs: number): Promise<Approval[]> {
@@ -134,11 +134,17 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
     const key = [...chatColumns(chat), checkName('worker', worker)]
-    return this.#statements.lockChat.run(...key, leaseMs) === 1
+    // A lock and a sign of life matter to processes that live; after a power loss there are none.
+    const locked = this.#connection.write(
+      () => this.#statements.lockChat.run(...key, leaseMs),
+      'process-death',
+    )
+    return locked === 1
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
-    this.#statements.unlockChat.run(...chatColumns(chat), checkName('worker', worker))
+    const key = [...chatColumns(chat), checkName('worker', worker)]
+    this.#connection.write(() => this.#statements.unlockChat.run(...key), 'process-death')
   }
 
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {

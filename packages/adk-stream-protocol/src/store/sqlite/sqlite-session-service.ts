@@ -41,7 +41,7 @@ import {
   type SessionStatements,
 } from './session-statements.ts'
 
-/** ADK sessions in SQLite: every append is one durable transaction, and a turn does not pay for the length of its history. */
+/** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
 export class SqliteSessionService extends BaseSessionService implements RewindableSessionService {
   readonly #connection: Connection
   readonly #statements: SessionStatements
@@ -141,7 +141,7 @@ export class SqliteSessionService extends BaseSessionService implements Rewindab
     return this.#connection.write(() => {
       const inserted = this.#statements.insertSession.run(...columns, Date.now(), initial)
       return inserted === 0 ? undefined : this.#view(key)
-    })
+    }, 'process-death')
   }
 
   #read(request: GetSessionRequest): Session | undefined {
@@ -192,7 +192,7 @@ export class SqliteSessionService extends BaseSessionService implements Rewindab
       const update = isNew ? statements.extendSession : statements.changeSession
       if (update.run(...key, timestamp, state) === 0) throw sessionGone(sessionId)
       this.#appendShared(session, delta)
-    })
+    }, 'process-death')
   }
 
   #appendShared({ appName, userId }: Session, { app, user }: ScopedDelta): void {

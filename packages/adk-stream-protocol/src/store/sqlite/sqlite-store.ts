@@ -44,7 +44,7 @@ class SqliteStore implements Store {
     const [known] = this.#readSecret.rows(name)
     if (known !== undefined) return Buffer.from(known.value)
     // Another process may create it first; the one that is kept is the one that counts.
-    this.#createSecret.run(name, randomBytes(32))
+    this.#connection.write(() => this.#createSecret.run(name, randomBytes(32)))
     const [created] = this.#readSecret.rows(name)
     if (created === undefined)
       throw new StoreError('unavailable', `The secret ${name} was removed while it was created.`)
