@@ -33,6 +33,10 @@ export class GateRun {
     this.#appended.push(event)
   }
 
+  get hasAppended(): boolean {
+    return this.#appended.length > 0
+  }
+
   /** The events appended since the last call. */
   takeAppended(): Event[] {
     const taken = this.#appended

@@ -44,6 +44,14 @@ export interface AgentHostOptions extends AgentServices {
   readonly gate: ApprovalGate
 }
 
+interface DriveOptions {
+  readonly notes: EventNotes & { readonly messageId: string }
+  readonly cause: RunCause
+  readonly signal: AbortSignal
+  /** Puts the session in order, and gives the events that come before those of the run. */
+  readonly prepare: () => Promise<Event[]>
+}
+
 /** The agent with its conversations: one ADK session per chat of a principal. */
 export class AgentHost {
   readonly #runner: Runner
@@ -68,7 +76,7 @@ export class AgentHost {
   }
 
   /** Runs the agent on a new message. */
-  async *run(
+  run(
     chat: ApprovalChat,
     { message, replaces }: MessageRequest,
     {
@@ -77,30 +85,25 @@ export class AgentHost {
       signal,
     }: { messageId: string; userMessageId: string; signal: AbortSignal },
   ): AsyncGenerator<Event> {
-    try {
+    const prepare = async (): Promise<Event[]> => {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
       if (replaces) await this.#rewind(session, userMessageId)
       await answerDanglingCalls(this.#sessions, session)
-      const notes = { messageId, userMessageId }
-      yield* this.#drive(chat, toUserContent(message), { notes, cause: 'message', signal })
-    } catch (thrown) {
-      throw readError(thrown)
+      return []
     }
+    const notes = { messageId, userMessageId }
+    return this.#drive(chat, toUserContent(message), { notes, cause: 'message', signal, prepare })
   }
 
   /** Goes on with a turn, on answers to what it waited for. */
-  async *resume(
+  resume(
     chat: ApprovalChat,
     messageId: string,
     { content, signal }: { content: Content; signal: AbortSignal },
   ): AsyncGenerator<Event> {
-    try {
-      // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
-      yield createEvent({ author: 'user', content })
-      yield* this.#drive(chat, content, { notes: { messageId }, cause: 'answers', signal })
-    } catch (thrown) {
-      throw readError(thrown)
-    }
+    // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
+    const prepare = async (): Promise<Event[]> => [createEvent({ author: 'user', content })]
+    return this.#drive(chat, content, { notes: { messageId }, cause: 'answers', signal, prepare })
   }
 
   /** Stores results of a turn that no run gave. */
@@ -152,17 +155,15 @@ export class AgentHost {
     await this.#sessions.deleteSession(keyOf(chat))
   }
 
+  // One generator for all of it: every one around ADK's costs each token another turn of the microtask queue.
   async *#drive(
     chat: ApprovalChat,
     newMessage: Content,
-    {
-      notes,
-      cause,
-      signal,
-    }: { notes: EventNotes & { messageId: string }; cause: RunCause; signal: AbortSignal },
+    { notes, cause, signal, prepare }: DriveOptions,
   ): AsyncGenerator<Event> {
     const run = this.#gate.open(chat, notes.messageId, cause)
     try {
+      yield* await prepare()
       const events = this.#runner.runAsync({
         userId: chat.principalId,
         sessionId: chat.chatId,
@@ -172,10 +173,12 @@ export class AgentHost {
         abortSignal: signal,
       })
       for await (const event of events) {
-        yield* run.takeAppended()
+        if (run.hasAppended) yield* run.takeAppended()
         yield event
       }
       yield* run.takeAppended()
+    } catch (thrown) {
+      throw readError(thrown)
     } finally {
       this.#gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
