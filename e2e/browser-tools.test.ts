@@ -112,7 +112,7 @@ test('[DM43] the music changes, and can be muted', async () => {
   expect(await mute.getAttribute('aria-pressed')).toBe('false')
 })
 
-test('[DM43] a second tab that looks on does not run the tool again', async () => {
+test('[DM43] of two tabs that look at the same call, one runs it', async () => {
   const page = await world.visit()
   const { say, idle, log } = readPage(page)
   await say('[[say Hello.]]')
@@ -126,8 +126,12 @@ test('[DM43] a second tab that looks on does not run the tool again', async () =
   await readPage(other).tool('change_bgm').getByText('Done').waitFor()
   await idle()
   await readPage(other).idle()
-  expect(sent.map((count) => count())).toEqual([2, 0])
-  expect(await other.getByRole('button', { name: /Mute/ }).count()).toBe(0)
+  // The message, and one output: from whichever tab took the call first.
+  expect(sent.reduce((sum, count) => sum + count(), 0)).toBe(2)
+  const playing = await Promise.all(
+    [page, other].map((tab) => tab.getByRole('button', { name: /Mute/ }).count()),
+  )
+  expect(playing.toSorted()).toEqual([0, 1])
 })
 
 interface Heard {
