@@ -148,7 +148,7 @@ test('[SS2] a lone surrogate of the person or the model does not break the strea
   expect(JSON.stringify(server.emulator.requests[0]?.body)).toContain('lone \uFFFD here')
 })
 
-const SECRET = 'CANARY-SECRET /work/app/db.ts:12 password=hunter2'
+const SECRET = 'CANARY-SECRET /srv/app/db.ts:12 password=hunter2'
 
 function fail(): never {
   throw new Error(SECRET)
