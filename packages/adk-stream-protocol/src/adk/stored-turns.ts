@@ -1,6 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../protocol/chunk.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { Message } from '../protocol/message.ts'
 import { readNotes } from './event-notes.ts'
 import { Telling } from './telling.ts'
@@ -9,9 +10,6 @@ import { translateEvent } from './translate-event.ts'
 import type { Translation } from './translation.ts'
 import { beginTranslation } from './translation.ts'
 import { readUserContent } from './user-content.ts'
-
-/** The name of ADK's request to a person, and of the answer. */
-export const CONFIRMATION_CALL = 'adk_request_confirmation'
 
 /** A turn as the ADK session holds it. */
 export interface StoredTurn {
@@ -100,7 +98,7 @@ export function findPause(
 
 function isConfirmation({ content }: Event): boolean {
   return (
-    content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_CALL) ===
+    content?.parts?.some(({ functionResponse }) => functionResponse?.name === CONFIRMATION_TOOL) ===
     true
   )
 }

@@ -2,12 +2,12 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../protocol/chunk.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { DecidedNote, EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import type { Telling, ToolResult } from './telling.ts'
 
 /** Names of ADK's own calls, which ask the client for something or move the conversation; none is a tool of the agent. */
-const CONFIRMATION_CALL = 'adk_request_confirmation'
 const CREDENTIAL_CALL = 'adk_request_credential'
 const TRANSFER_CALL = 'transfer_to_agent'
 
@@ -70,7 +70,7 @@ function tellCall(telling: Telling, call: FunctionCall, event: Event): void {
   const { id, name: toolName = '', args: input = {} } = call
   // ADK gives every call an id before it yields the event.
   if (id === undefined || toolName === TRANSFER_CALL) return
-  if (toolName === CONFIRMATION_CALL) {
+  if (toolName === CONFIRMATION_TOOL) {
     tellQuestion(telling, id, { input, notes: readNotes(event) })
     return
   }

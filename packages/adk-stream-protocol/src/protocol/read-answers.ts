@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
 import { ProtocolError } from './errors.ts'
 
 /** A person's decision about one call: all that a client may say about it. */
@@ -40,7 +41,6 @@ interface RawPart {
   readonly type: string
 }
 
-const CONFIRMATION_TOOL = 'adk_request_confirmation'
 const Id = z.string().min(1).max(256)
 const Reason = z.string().max(2_000)
 

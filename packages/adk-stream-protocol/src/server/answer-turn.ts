@@ -2,7 +2,7 @@ import type { Content, FunctionResponse } from '@google/genai'
 
 import type { BrowserTool } from '../adk/browser-tool.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
-import { CONFIRMATION_CALL } from '../adk/stored-turns.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { Translation } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
@@ -61,7 +61,7 @@ export async function onlyRuns(
 // The ledger decides whether the call runs; ADK only has to come by.
 function toConfirmation({ id, state }: Approval): FunctionResponse {
   const confirmed = state.name === 'approved'
-  return { id, name: CONFIRMATION_CALL, response: { confirmed } }
+  return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
 }
 
 function toResponse({ result }: OutputAnswer, browser: BrowserTool): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import { serialiseChunk } from '../protocol/chunk.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { DataParts } from '../protocol/message.ts'
 import type { Sink } from '../turns/attachment.ts'
 
@@ -24,8 +25,6 @@ export function toDialect(dialect: Dialect, sink: Sink): Sink {
 
 // Deltas, which come by the thousand, pass as they are.
 const CONCERNED = /^\{"type":"(?:tool-|data-approval)/
-
-const CONFIRMATION_TOOL = 'adk_request_confirmation'
 
 /** Shows the question as a call of a tool of its own, as clients of the earlier system expect it (DI1). */
 class ConfirmationDialect {

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatKey } from './turns.ts'
+import { keyOf } from './turns.ts'
 
 /** What a page that watches a chat is told of; what it then reads, it reads where it always does. */
 export type ChatEvent =
@@ -40,8 +41,4 @@ export class ChatEvents {
       else this.#perPrincipal.delete(principalId)
     }
   }
-}
-
-function keyOf({ principalId, chatId }: ChatKey): string {
-  return `${chatId}/${principalId}`
 }

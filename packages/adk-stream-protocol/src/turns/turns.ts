@@ -134,7 +134,7 @@ export class Turns {
   }
 }
 
-// A chat id holds no slash, so the key is unambiguous.
-function keyOf({ principalId, chatId }: ChatKey): string {
+/** A chat as one string. A chat id holds no slash, so the key is unambiguous. */
+export function keyOf({ principalId, chatId }: ChatKey): string {
   return `${chatId}/${principalId}`
 }
