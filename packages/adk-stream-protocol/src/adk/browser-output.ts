@@ -1,0 +1,14 @@
+import type { OutputAnswer } from '../protocol/read-answers.ts'
+import { toResponse } from './approval-answers.ts'
+import type { BrowserTool } from './browser-tool.ts'
+
+/** What a client gave as the output of a call, as the model is told it: checked by the tool's own schema. */
+export function toBrowserResponse(
+  result: OutputAnswer['result'],
+  { output }: BrowserTool,
+): Record<string, unknown> {
+  if ('errorText' in result) return { error: result.errorText }
+  const parsed = output.safeParse(result.output)
+  if (!parsed.success) return { error: 'The browser gave a result of the wrong shape.' }
+  return toResponse(parsed.data)
+}

@@ -1,0 +1,51 @@
+import type { Event, InvocationContext } from '@google/adk'
+import { createEvent } from '@google/adk'
+
+import type { Approval } from '../../approvals/approval.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
+import { PENDING } from '../approval-answers.ts'
+import { writeNotes } from '../event-notes.ts'
+import { toAskedNote } from '../gate-events.ts'
+
+/**
+ * The question about a call as ADK itself writes it over SSE, with a result that holds the call's place before it. So an approval that
+ * was asked in a live run can be answered in any mode, and after a restart.
+ */
+export function toQuestion(
+  approval: Approval,
+  { invocationId, agent, branch }: InvocationContext,
+): readonly [place: Event, question: Event] {
+  const { id: approvalId, messageId, toolCallId: id, toolName: name, args, terms } = approval
+  const toolConfirmation = { hint: terms.hint ?? `Approve ${name}?`, confirmed: false }
+  const base = {
+    invocationId,
+    ...(agent && { author: agent.name }),
+    ...(branch !== undefined && { branch }),
+  }
+  const actions = { requestedToolConfirmations: { [id]: toolConfirmation } }
+  const place = createEvent({
+    ...base,
+    content: { role: 'user', parts: [{ functionResponse: { id, name, response: PENDING } }] },
+    actions,
+    customMetadata: writeNotes({ pending: [id], messageId }),
+  })
+  const question = createEvent({
+    ...base,
+    content: {
+      role: 'user',
+      parts: [
+        {
+          functionCall: {
+            id: approvalId,
+            name: CONFIRMATION_TOOL,
+            args: { originalFunctionCall: { id, name, args }, toolConfirmation },
+          },
+        },
+      ],
+    },
+    longRunningToolIds: [approvalId],
+    actions: { ...actions, skipSummarization: true },
+    customMetadata: writeNotes({ asked: [toAskedNote(approval)], messageId }),
+  })
+  return [place, question]
+}

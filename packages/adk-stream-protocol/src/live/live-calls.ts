@@ -1,0 +1,314 @@
+import type { Context, Event, InvocationContext } from '@google/adk'
+import { createEvent, ToolConfirmation } from '@google/adk'
+
+import { describeEnding, TOO_MANY_PENDING, toResponse } from '../adk/approval-answers.ts'
+import { toBrowserResponse } from '../adk/browser-output.ts'
+import type { BrowserTool } from '../adk/browser-tool.ts'
+import { asBrowserTool } from '../adk/browser-tool.ts'
+import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
+import { writeNotes } from '../adk/event-notes.ts'
+import { toQuestion } from '../adk/live/ask-events.ts'
+import type { LiveCall } from '../adk/live/live-tool.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
+import { isRefusal } from '../approvals/refusal.ts'
+import type { OutputAnswer } from '../protocol/read-answers.ts'
+
+export interface LiveCallsOptions {
+  readonly chat: ApprovalChat
+  readonly ledger: Ledger
+  /** On which terms a call needs approval; nothing when it needs none. */
+  readonly resolveTerms: (call: LiveCall, own?: OwnQuestion) => Promise<ResolvedTerms | undefined>
+  /** Runs a tool with all that the host put around it; nothing for one that is answered from outside. */
+  readonly run: (call: LiveCall, editedArgs?: Record<string, unknown>) => Promise<unknown>
+  /** Stores an event of a call, and tells it. */
+  readonly write: (toolCallId: string, event: Event) => Promise<void>
+  /** Gives the model the result of a call. */
+  readonly answer: (toolCallId: string, name: string, response: Record<string, unknown>) => void
+  /** The message that a call belongs to. */
+  readonly messageOf: (toolCallId: string) => string
+  /** A call has begun to wait for somebody, or has ended. */
+  readonly onChange: (toolCallId: string, state: LiveCallState) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** What a tool asks by itself. */
+export interface OwnQuestion {
+  readonly hint?: string
+  readonly payload?: unknown
+}
+
+export type LiveCallState = 'running' | 'waiting' | 'ended'
+
+/** A call that has not ended. */
+interface OpenCall extends LiveCall {
+  readonly id: string
+  state: 'running' | 'asked' | 'waiting'
+  /** Its approval, if a person was asked. */
+  approvalId?: string
+  timer?: NodeJS.Timeout
+  browser?: BrowserTool
+  /** The model took the call back: whatever comes of it is not for the model. */
+  cancelled: boolean
+}
+
+const TOOK_BACK = 'the conversation went on without it'
+
+/**
+ * The calls of a live run. Each goes its own way: several may wait for approval at once and be decided in any order, while the
+ * conversation goes on.
+ */
+export class LiveCalls {
+  readonly #options: LiveCallsOptions
+  readonly #open = new Map<string, OpenCall>()
+  #closed = false
+
+  constructor(options: LiveCallsOptions) {
+    this.#options = options
+  }
+
+  /** Whether anything of this run waits for a decision or an output. */
+  get busy(): boolean {
+    return this.#open.size > 0
+  }
+
+  has(toolCallId: string): boolean {
+    return this.#open.has(toolCallId)
+  }
+
+  /** Takes a call over from ADK. */
+  begin(call: LiveCall): void {
+    const id = call.toolContext.functionCallId ?? ''
+    const open: OpenCall = { ...call, id, state: 'running', cancelled: false }
+    this.#open.set(id, open)
+    this.#guard(open, async () => {
+      const terms = await this.#options.resolveTerms(call)
+      await (terms ? this.#ask(open, terms) : this.#run(open))
+    })
+  }
+
+  /** An approval of the chat has changed, by whoever. */
+  approvalChanged(approval: Approval): void {
+    const call = this.#open.get(approval.toolCallId)
+    if (call?.state !== 'asked' || call.approvalId !== approval.id) return
+    if (approval.state.name === 'approved') {
+      call.state = 'running'
+      this.#guard(call, () => this.#start(call, approval))
+    } else if (isOver(approval)) {
+      call.state = 'running'
+      this.#guard(call, () => this.#conclude(call, approval))
+    }
+  }
+
+  /** Takes the output of a call that runs in the client. False for one that does not wait for it. */
+  takeOutput({ toolCallId, result }: OutputAnswer): boolean {
+    const call = this.#open.get(toolCallId)
+    if (call?.state !== 'waiting' || !call.browser) return false
+    const { browser } = call
+    clearTimeout(call.timer)
+    call.state = 'running'
+    this.#guard(call, () => this.#settle(call, toBrowserResponse(result, browser)))
+    return true
+  }
+
+  /** The model took calls back. What waits is withdrawn; what runs is let end, and recorded. */
+  cancel(toolCallIds: readonly string[]): void {
+    for (const id of toolCallIds) {
+      const call = this.#open.get(id)
+      if (!call) continue
+      call.cancelled = true
+      if (call.state === 'waiting') this.#guard(call, () => this.#settle(call, CANCELLED))
+      if (call.state === 'asked') {
+        this.#guard(call, async () => {
+          // Whoever decided a moment before was first; then the call runs, and only the model does not hear of it.
+          await this.#options.ledger.cancel(call.approvalId ?? '', TOOK_BACK)
+        })
+      }
+    }
+  }
+
+  /** The run ends. What waits stays in the ledger, to be decided in another way. */
+  close(): void {
+    this.#closed = true
+    for (const call of this.#open.values()) clearTimeout(call.timer)
+    this.#open.clear()
+  }
+
+  async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
+    const { chat, ledger, messageOf } = this.#options
+    const { id: toolCallId, tool, args } = call
+    const messageId = messageOf(toolCallId)
+    const entered = await ledger.request({
+      chat,
+      messageId,
+      toolCallId,
+      toolName: tool.name,
+      args,
+      terms,
+      deadlineMs,
+    })
+    if (isRefusal(entered)) {
+      await this.#settle(call, TOO_MANY_PENDING)
+      return
+    }
+    const [place, question] = toQuestion(entered, contextOf(call))
+    await this.#options.write(toolCallId, place)
+    await this.#options.write(toolCallId, question)
+    call.approvalId = entered.id
+    call.state = 'asked'
+    this.#options.onChange(toolCallId, 'waiting')
+    if (call.cancelled) this.cancel([toolCallId])
+    // It may have been decided before anybody here looked.
+    const now = await ledger.get(entered.id)
+    if (now) this.approvalChanged(now)
+  }
+
+  /** Starts a call that was approved, if the ledger lets it. */
+  async #start(call: OpenCall, { id: approvalId }: Approval): Promise<void> {
+    const { chat, ledger } = this.#options
+    const { id: toolCallId, tool, args, toolContext } = call
+    const claimed = await ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
+    if (isRefusal(claimed)) {
+      const now = await ledger.get(approvalId)
+      if (now && isOver(now)) await this.#conclude(call, now)
+      else this.#forget(call)
+      return
+    }
+    const edited = claimed.state.name === 'executing' ? claimed.state.editedArgs : undefined
+    const { payload } = claimed.terms
+    toolContext.toolConfirmation = new ToolConfirmation({
+      confirmed: true,
+      ...(payload !== undefined && { payload }),
+    })
+    toolContext.actions.requestedToolConfirmations = {}
+    const note: DecidedNote = {
+      toolCallId,
+      state: 'approved',
+      ...(edited !== undefined && { editedArgs: { ...edited } }),
+    }
+    await this.#run(call, { approvalId, note, ...(edited && { edited: { ...edited } }) })
+  }
+
+  async #run(call: OpenCall, approved?: Approved): Promise<void> {
+    const { ledger, run } = this.#options
+    let result: unknown
+    try {
+      result = await run(call, approved?.edited)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      this.#options.onError(error)
+      if (approved) await ledger.fail(approved.approvalId, message)
+      await this.#settle(call, { error: message }, approved?.note)
+      return
+    }
+    if (approved) await ledger.succeed(approved.approvalId, result ?? null)
+    const own = readOwnQuestion(call.toolContext)
+    const terms = own && !approved ? await this.#options.resolveTerms(call, own) : undefined
+    if (terms) await this.#ask(call, terms)
+    else if (result === undefined && call.tool.isLongRunning) await this.#handOver(call, approved)
+    else await this.#settle(call, toResponse(result), approved?.note)
+  }
+
+  /** The call is answered from outside. Without anybody who could, the model is told that it is under way. */
+  async #handOver(call: OpenCall, approved: Approved | undefined): Promise<void> {
+    const browser = asBrowserTool(call.tool)
+    if (!browser) {
+      await this.#settle(call, UNDER_WAY, approved?.note)
+      return
+    }
+    const { invocationId, agent } = contextOf(call)
+    if (approved) {
+      const notes = { handedOver: [call.id], messageId: this.#options.messageOf(call.id) }
+      const author = agent?.name
+      await this.#options.write(
+        call.id,
+        createEvent({
+          invocationId,
+          customMetadata: writeNotes(notes),
+          ...(author !== undefined && { author }),
+        }),
+      )
+    }
+    if (this.#closed) return
+    call.browser = browser
+    call.state = 'waiting'
+    call.timer = setTimeout(() => {
+      this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
+    }, browser.timeoutMs)
+    this.#options.onChange(call.id, 'waiting')
+    if (call.cancelled) this.cancel([call.id])
+  }
+
+  /** An approval ended without a run. */
+  async #conclude(call: OpenCall, approval: Approval): Promise<void> {
+    const ending = describeEnding(approval)
+    if (ending) await this.#settle(call, ending.response, ending.note)
+    else this.#forget(call)
+  }
+
+  async #settle(
+    call: OpenCall,
+    response: Record<string, unknown>,
+    note?: DecidedNote,
+  ): Promise<void> {
+    const { write, answer, messageOf } = this.#options
+    const { id, tool, toolContext } = call
+    const { invocationId, agent, branch } = contextOf(call)
+    const notes: EventNotes = { messageId: messageOf(id), ...(note && { decided: [note] }) }
+    const author = agent?.name
+    await write(
+      id,
+      createEvent({
+        invocationId,
+        content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
+        actions: toolContext.actions,
+        customMetadata: writeNotes(notes),
+        ...(author !== undefined && { author }),
+        ...(branch !== undefined && { branch }),
+      }),
+    )
+    if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
+    this.#forget(call)
+  }
+
+  #forget(call: OpenCall): void {
+    clearTimeout(call.timer)
+    this.#open.delete(call.id)
+    this.#options.onChange(call.id, 'ended')
+  }
+
+  /** Nobody waits for the work of a call; what goes wrong with it must not end the conversation. */
+  #guard(call: OpenCall, work: () => Promise<void>): void {
+    this.#options.onChange(call.id, 'running')
+    work().catch((error: unknown) => {
+      this.#options.onError(error)
+      this.#forget(call)
+      if (!this.#closed) this.#options.answer(call.id, call.tool.name, BROKEN)
+    })
+  }
+}
+
+interface Approved {
+  readonly approvalId: string
+  readonly note: DecidedNote
+  readonly edited?: Record<string, unknown>
+}
+
+const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
+const UNDER_WAY = { status: 'pending', note: 'Under way. The result does not come in this conversation.' } as const
+const BROKEN = { error: 'The call could not be carried out.' } as const
+const NO_ANSWER = 'The browser did not answer in time.'
+
+function isOver({ state }: Approval): boolean {
+  return !['requested', 'approved', 'executing'].includes(state.name)
+}
+
+function contextOf({ toolContext }: LiveCall): InvocationContext {
+  return toolContext.invocationContext
+}
+
+function readOwnQuestion({ actions, functionCallId = '' }: Context): OwnQuestion | undefined {
+  const asked = actions.requestedToolConfirmations[functionCallId]
+  return asked && { hint: asked.hint, payload: asked.payload }
+}

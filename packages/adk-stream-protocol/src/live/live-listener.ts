@@ -1,0 +1,19 @@
+import type { Blob } from '@google/genai'
+
+import type { LiveStatus } from '../adk/live/live-hooks.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { LiveMessage } from './live-message.ts'
+
+/** Who hears of a live conversation what is not part of its messages. */
+export interface LiveListener {
+  /** A turn began that nobody asked for. */
+  readonly onTurn: (turn: Turn) => void
+  /** What a person spoke is known, as a message of theirs. */
+  readonly onHeard: (message: LiveMessage, text: string) => void
+  /** A piece of what a person speaks. */
+  readonly onTranscript: (transcript: { readonly text: string; readonly final: boolean }) => void
+  readonly onSound: (message: LiveMessage, sound: Blob) => void
+  /** The model breaks off: what was heard of it and not played is not to be played. */
+  readonly onInterrupted: () => void
+  readonly onStatus: (status: LiveStatus) => void
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Event } from '@google/adk'
+
+import type { Turn } from '../turns/turn.ts'
+import type { LiveCallState } from './live-calls.ts'
+import { Segment } from './segment.ts'
+
+export interface LiveMessageOptions {
+  readonly messageId?: string
+  readonly userMessageId?: string
+}
+
+/** What a person said and the message that answers it, as it is made in a live run. */
+export class LiveMessage {
+  readonly messageId: string
+  readonly userMessageId: string
+  /** What was heard so far, of something that was spoken. */
+  heard = ''
+  /** Whether what the person said is in the session. */
+  written = false
+  /** The turn that tells the message now, or told it last. */
+  turn: Promise<Turn> | undefined
+  /** Whether the person wanted to hear no more of it. */
+  stopped = false
+  readonly #calls = new Map<string, Exclude<LiveCallState, 'ended'>>()
+  #segment: Segment | undefined
+
+  constructor({ messageId = randomUUID(), userMessageId = randomUUID() }: LiveMessageOptions = {}) {
+    this.messageId = messageId
+    this.userMessageId = userMessageId
+  }
+
+  /** Whether the message is being told. */
+  get open(): boolean {
+    return this.#segment?.open === true
+  }
+
+  /** Begins to tell, from the start or after a pause. */
+  begin(): Segment {
+    this.#segment = new Segment()
+    return this.#segment
+  }
+
+  tell(event: Event): void {
+    this.#segment?.push(event)
+  }
+
+  noteCall(toolCallId: string, state: LiveCallState): void {
+    if (state === 'ended') this.#calls.delete(toolCallId)
+    else this.#calls.set(toolCallId, state)
+  }
+
+  /** Whether a call of it does something that nobody outside has to wait for. */
+  get works(): boolean {
+    return [...this.#calls.values()].includes('running')
+  }
+
+  /** Whether a call of it waits for a person or a client. */
+  get waits(): boolean {
+    return [...this.#calls.values()].includes('waiting')
+  }
+
+  /** Nothing more comes for now: the message is whole, or it pauses. */
+  pause(): void {
+    this.#segment?.end()
+  }
+
+  fail(error: unknown): void {
+    this.#segment?.fail(error)
+  }
+}

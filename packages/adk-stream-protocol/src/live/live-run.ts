@@ -1,0 +1,397 @@
+import type {
+  BaseAgent,
+  BaseLlm,
+  Event,
+  InvocationContext,
+  LlmRequest,
+  RunConfig,
+  RunnerConfig,
+} from '@google/adk'
+import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
+import type { Blob, Content, FunctionResponse } from '@google/genai'
+import { FunctionResponseScheduling } from '@google/genai'
+
+import { toLiveAgent } from '../adk/live/live-agent.ts'
+import type { LiveHooks } from '../adk/live/live-hooks.ts'
+import { LiveModel } from '../adk/live/live-model.ts'
+import { LivePlugin } from '../adk/live/live-plugin.ts'
+import type { LiveCall } from '../adk/live/live-tool.ts'
+import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { Turn } from '../turns/turn.ts'
+import { Floor } from './floor.ts'
+import type { LiveCallsOptions, LiveCallState } from './live-calls.ts'
+import { LiveCalls } from './live-calls.ts'
+import { LiveMessage } from './live-message.ts'
+import type { LiveListener } from './live-listener.ts'
+import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
+import type { Segment } from './segment.ts'
+import { toUserEvent } from './user-event.ts'
+
+export interface LiveRunOptions extends Pick<
+  LiveCallsOptions,
+  'ledger' | 'resolveTerms' | 'onError'
+> {
+  readonly chat: ApprovalChat
+  readonly agent: BaseAgent
+  readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
+  /** The model of this run, which tells the hooks what its connection tells beside its messages. */
+  readonly openModel: (hooks: LiveHooks) => BaseLlm
+  readonly runConfig: Partial<RunConfig>
+  /** Whether the model goes on talking while its calls wait. */
+  readonly free: boolean
+  /** Whether the model is taken to complete a turn at once that ends in calls, until it shows. */
+  readonly completesCalls: boolean
+  readonly run: (call: LiveCall, hosted: PluginManager, edited?: Record<string, unknown>) => Promise<unknown>
+  readonly openTurn: OpenTurn
+  readonly listener: LiveListener
+}
+
+/** Tells a message in a turn of its chat, when the turn before has ended. */
+export type OpenTurn = (
+  messageId: string,
+  options: {
+    readonly events: Segment
+    /** Whether the message was told before, up to a pause. */
+    readonly resumes: boolean
+    /** Whether nobody asked for the turn. */
+    readonly background: boolean
+  },
+) => Promise<Turn>
+
+/** How long a model that waits for calls is quiet before the message pauses: it may make further ones. */
+const QUIET_MS = 100
+
+/** One live conversation with the model, through ADK: what is said goes in, messages come out, each in a turn of its own. */
+export class LiveRun {
+  readonly #options: LiveRunOptions
+  readonly #queue = new LiveRequestQueue()
+  readonly #floor: Floor<LiveMessage>
+  readonly #calls: LiveCalls
+  readonly #messages = new Map<string, LiveMessage>()
+  readonly #ofCall = new Map<string, LiveMessage>()
+  readonly #hosted: PluginManager
+  readonly #loop: Promise<void>
+  #context: InvocationContext | undefined
+  #request: LlmRequest | undefined
+  /** The message that the event is for that ADK yields next. */
+  #target: LiveMessage | undefined
+  /** The message whose question is being heard. */
+  #hearing: LiveMessage | undefined
+  /** Whether the model has been asked for its attention: what is said from then on is not part of the history it is given. */
+  readonly #ready: Promise<void>
+  #connected: () => void = () => undefined
+  #failed: (error: unknown) => void = () => undefined
+  #quiet: NodeJS.Timeout | undefined
+  #state: 'open' | 'closing' | 'closed' = 'open'
+
+  constructor(options: LiveRunOptions) {
+    this.#options = options
+    this.#ready = new Promise((resolve, reject) => {
+      this.#connected = resolve
+      this.#failed = reject
+    })
+    this.#ready.catch(() => undefined)
+    this.#floor = new Floor(options)
+    this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
+    this.#calls = new LiveCalls({
+      ...options,
+      run: (call, edited) => options.run(call, this.#hosted, edited),
+      write: (toolCallId, event) => this.#write(toolCallId, event),
+      answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
+      messageOf: (toolCallId) => this.#messageOf(toolCallId).messageId,
+      onChange: (toolCallId, state) => this.#noteCall(toolCallId, state),
+    })
+    this.#loop = this.#follow()
+  }
+
+  /** Resolves when the run is over, for whatever reason. Never rejects. */
+  get over(): Promise<void> {
+    return this.#loop
+  }
+
+  /** Whether it waits for a call, or tells something. */
+  get busy(): boolean {
+    return this.#calls.busy || [...this.#messages.values()].some(({ open }) => open)
+  }
+
+  /** Says something in writing. What the model is saying, it breaks off. */
+  async say(content: Content, { userMessageId }: { readonly userMessageId: string }): Promise<Turn> {
+    await this.#ready
+    const message = new LiveMessage({ userMessageId })
+    await this.#store(toUserEvent(message, content))
+    message.written = true
+    this.#floor.said(message)
+    this.#queue.sendContent(content)
+    return this.#open(message, { background: false })
+  }
+
+  /** Takes a piece of sound, or a picture. */
+  async show(blob: Blob): Promise<void> {
+    await this.#ready
+    this.#queue.sendRealtime(blob)
+  }
+
+  /** Marks where the person begins and ends to speak, for a model that does not find out by itself. */
+  async mark(activity: 'start' | 'end'): Promise<void> {
+    await this.#ready
+    if (activity === 'start') this.#queue.sendActivityStart()
+    else this.#queue.sendActivityEnd()
+  }
+
+  /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
+  async turnOf(messageId: string): Promise<Turn | undefined> {
+    const message = this.#messages.get(messageId)
+    if (!message) return undefined
+    return message.open ? message.turn : this.#open(message, { background: false, resumes: true })
+  }
+
+  hasCall(toolCallId: string): boolean {
+    return this.#calls.has(toolCallId)
+  }
+
+  approvalChanged(approval: Approval): void {
+    this.#calls.approvalChanged(approval)
+  }
+
+  takeOutput(output: OutputAnswer): boolean {
+    return this.#calls.takeOutput(output)
+  }
+
+  /** Ends the conversation with the model. What waits for approval stays in the ledger. */
+  async close(): Promise<void> {
+    if (this.#state === 'open') {
+      this.#state = 'closing'
+      this.#calls.close()
+      this.#queue.close()
+    }
+    await this.#loop
+  }
+
+  async #follow(): Promise<void> {
+    const { agent, services, chat, runConfig } = this.#options
+    const inner = this.#options.openModel({
+      onCancelled: (ids) => this.#cancel(ids),
+      onInterrupted: () => this.#options.listener.onInterrupted(),
+      onStatus: (status) => this.#options.listener.onStatus(status),
+      onError: this.#options.onError,
+    })
+    const model = new LiveModel(inner, (request) => this.#connect(request))
+    const plugin = new LivePlugin({
+      hosted: this.#hosted,
+      onRun: (context) => {
+        this.#context = context
+      },
+      prepare: (event) => this.#prepare(event),
+    })
+    const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins: [plugin] })
+    let failure: unknown
+    try {
+      const events = runner.runLive({
+        userId: chat.principalId,
+        sessionId: chat.chatId,
+        liveRequestQueue: this.#queue,
+        runConfig,
+      })
+      for await (const event of events) this.#tell(event)
+    } catch (error) {
+      failure = error
+      this.#options.onError(error)
+    }
+    this.#end(failure)
+  }
+
+  #connect(request: LlmRequest): void {
+    wrapTools(request, (call) => this.#calls.begin(call))
+    if (this.#options.free) declareFree(request)
+    this.#request = request
+    this.#connected()
+  }
+
+  #end(failure: unknown): void {
+    this.#state = 'closed'
+    clearTimeout(this.#quiet)
+    this.#calls.close()
+    this.#failed(failure ?? new ProtocolError('unavailable'))
+    for (const message of this.#messages.values()) {
+      if (failure === undefined) message.pause()
+      else message.fail(failure)
+    }
+    this.#options.listener.onStatus('closed')
+  }
+
+  /** Finds out whom an event is for, and makes it ready to be stored. */
+  async #prepare(event: Event): Promise<Event> {
+    const kind = kindOf(event)
+    this.#target = undefined
+    if (kind === 'heard') return unstored(event)
+    if (kind === 'end') return unstored(event)
+    const message = kind === 'report' ? this.#floor.spoke() : this.#speaker()
+    this.#target = message
+    if (!message || message.stopped) return unstored(event)
+    if (kind === 'sound' || event.partial) return event
+    await this.#writeHeard(message)
+    return prepareEvent(event, message.messageId, (name) => this.#findTool(name))
+  }
+
+  #tell(event: Event): void {
+    clearTimeout(this.#quiet)
+    const message = this.#target
+    switch (kindOf(event)) {
+      case 'heard':
+        return this.#hear(event)
+      case 'end': {
+        const done = this.#floor.completed()
+        if (done) this.#review(done)
+        return
+      }
+      case 'sound':
+        if (message && !message.stopped) this.#sound(message, event)
+        return
+      default:
+        if (message && !message.stopped) this.#show(message, event)
+    }
+  }
+
+  #show(message: LiveMessage, event: Event): void {
+    const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
+      functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '') ? functionCall.id : [],
+    )
+    for (const id of calls) this.#ofCall.set(id, message)
+    if (!this.#options.free) this.#floor.called(calls)
+    this.#ensureOpen(message)
+    message.tell(event)
+  }
+
+  #sound(message: LiveMessage, event: Event): void {
+    this.#ensureOpen(message)
+    for (const { inlineData } of event.content?.parts ?? []) {
+      if (inlineData) this.#options.listener.onSound(message, inlineData)
+    }
+  }
+
+  #hear({ inputTranscription }: Event): void {
+    const { text = '', finished = false } = inputTranscription ?? {}
+    this.#options.listener.onTranscript({ text, final: finished })
+    if (finished) return
+    if (!this.#hearing || this.#hearing.written) {
+      const { holder } = this.#floor
+      const isUnasked = holder && !holder.written && holder !== this.#hearing
+      this.#hearing = isUnasked ? holder : new LiveMessage()
+      if (!isUnasked) this.#floor.said(this.#hearing)
+    }
+    this.#hearing.heard += text
+  }
+
+  /** For whom the model speaks; a message of its own when nobody asked, or when what they said is not known yet. */
+  #speaker(): LiveMessage {
+    const known = this.#floor.spoke()
+    if (known) return known
+    const message = new LiveMessage()
+    this.#floor.take(message)
+    return message
+  }
+
+  /** Puts what was spoken into the session, before what answers it. */
+  async #writeHeard(message: LiveMessage): Promise<void> {
+    if (message.written) return
+    message.written = true
+    const text = message.heard.trim() === '' ? UNHEARD : message.heard.trim()
+    await this.#store(toUserEvent(message, { role: 'user', parts: [{ text }] }))
+    this.#options.listener.onHeard(message, text)
+  }
+
+  /** Stores an event of a call, and tells it in its message. */
+  async #write(toolCallId: string, event: Event): Promise<void> {
+    const message = this.#messageOf(toolCallId)
+    await this.#store(event)
+    if (this.#state !== 'open') return
+    this.#ensureOpen(message)
+    message.tell(event)
+  }
+
+  #answer(id: string, name: string, response: Record<string, unknown>): void {
+    const functionResponse: FunctionResponse = { id, name, response }
+    if (this.#options.free) functionResponse.scheduling = FunctionResponseScheduling.WHEN_IDLE
+    this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
+    this.#floor.answered(id, this.#messageOf(id))
+  }
+
+  #cancel(ids: readonly string[]): void {
+    for (const id of ids) this.#floor.dropped(id)
+    this.#calls.cancel(ids)
+  }
+
+  #noteCall(toolCallId: string, state: LiveCallState): void {
+    const message = this.#messageOf(toolCallId)
+    message.noteCall(toolCallId, state)
+    if (state !== 'running') this.#review(message)
+  }
+
+  /** Ends the telling of a message that nothing more comes for. */
+  #review(message: LiveMessage): void {
+    clearTimeout(this.#quiet)
+    if (!message.open || message.works) return
+    if (!this.#floor.owes(message)) message.pause()
+    else if (message.waits && this.#floor.holder === message && this.#floor.standsStill) {
+      this.#quiet = setTimeout(() => message.pause(), QUIET_MS)
+    }
+    if (!message.open && !message.waits) this.#forget(message)
+  }
+
+  #forget(message: LiveMessage): void {
+    this.#messages.delete(message.messageId)
+    for (const [id, other] of this.#ofCall) if (other === message) this.#ofCall.delete(id)
+  }
+
+  #ensureOpen(message: LiveMessage): void {
+    if (message.open || message.stopped) return
+    const resumes = message.turn !== undefined
+    this.#open(message, { background: true, resumes }).then(
+      (turn) => this.#options.listener.onTurn(turn),
+      (error: unknown) => {
+        message.pause()
+        this.#options.onError(error)
+      },
+    )
+  }
+
+  #open(
+    message: LiveMessage,
+    { background, resumes = false }: { background: boolean; resumes?: boolean },
+  ): Promise<Turn> {
+    this.#messages.set(message.messageId, message)
+    const events = message.begin()
+    message.turn = this.#options.openTurn(message.messageId, { events, background, resumes })
+    message.turn.then(
+      ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),
+      () => undefined,
+    )
+    return message.turn
+  }
+
+  #stop(message: LiveMessage): void {
+    message.stopped = true
+    message.pause()
+  }
+
+  async #store(event: Event): Promise<void> {
+    const { sessionService, session } = this.#context ?? {}
+    if (session) await sessionService?.appendEvent({ session, event })
+  }
+
+  #messageOf(toolCallId: string): LiveMessage {
+    const message = this.#ofCall.get(toolCallId)
+    if (!message) throw new Error(`The call ${toolCallId} belongs to no message.`)
+    return message
+  }
+
+  #findTool(name: string) {
+    return this.#request && findLiveTool(this.#request, name)
+  }
+}
+
+/** What stands for something that was spoken and not understood. */
+const UNHEARD = '(spoken)'

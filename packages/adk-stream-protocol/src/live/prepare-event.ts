@@ -1,0 +1,46 @@
+import type { BaseTool, Event } from '@google/adk'
+
+import { asBrowserTool } from '../adk/browser-tool.ts'
+import { writeNotes } from '../adk/event-notes.ts'
+
+/** What an event of a live run is, for the conversation. */
+export type LiveEventKind = 'heard' | 'sound' | 'speech' | 'call' | 'end' | 'report'
+
+/** Tells what an ADK event of a live run means. */
+export function kindOf(event: Event): LiveEventKind {
+  if (event.inputTranscription) return 'heard'
+  if (event.turnComplete) return 'end'
+  const parts = event.content?.parts ?? []
+  if (parts.some(({ inlineData }) => inlineData?.mimeType?.startsWith('audio/'))) return 'sound'
+  if (parts.some(({ functionCall }) => functionCall)) return 'call'
+  if (parts.length > 0 || event.outputTranscription || event.errorCode) return 'speech'
+  return 'report'
+}
+
+/**
+ * An event as it is stored and told. ADK stores transcripts where no model reads them, and notes nothing of the message that an event
+ * belongs to; it takes every call of a live run for one that is answered from outside.
+ */
+export function prepareEvent(
+  event: Event,
+  messageId: string,
+  findTool: (name: string) => BaseTool | undefined,
+): Event {
+  if (event.partial) return event
+  const customMetadata = writeNotes({ messageId }, event.customMetadata)
+  if (event.outputTranscription) {
+    const { outputTranscription, ...rest } = event
+    const content = { role: 'model', parts: [{ text: outputTranscription.text ?? '' }] }
+    return { ...rest, content, customMetadata }
+  }
+  const waiting = (event.content?.parts ?? []).flatMap(({ functionCall }) => {
+    const tool = functionCall && findTool(functionCall.name ?? '')
+    return tool && asBrowserTool(tool) ? (functionCall.id ?? []) : []
+  })
+  return { ...event, customMetadata, longRunningToolIds: waiting }
+}
+
+/** An event that is told and not stored. */
+export function unstored(event: Event): Event {
+  return { ...event, partial: true }
+}
