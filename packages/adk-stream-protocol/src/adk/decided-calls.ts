@@ -47,7 +47,10 @@ export class DecidedCalls {
   }
 
   /** Claims a call and starts it, without waiting for its end; false when the ledger does not let it. */
-  async begin(approvalId: string, call: ToolCall): Promise<boolean> {
+  async begin(call: ToolCall): Promise<boolean> {
+    const approval = await this.#find(call)
+    if (approval?.state.name !== 'approved') return false
+    const approvalId = approval.id
     const claimed = await this.#claim(approvalId, call)
     if (isRefusal(claimed)) return false
     const response = this.#run(claimed, call)
@@ -69,8 +72,7 @@ export class DecidedCalls {
   async start(call: ToolCall, run: GateRun): Promise<Record<string, unknown> | undefined> {
     const { toolContext } = call
     const toolCallId = toolContext.functionCallId ?? ''
-    const chat = chatOf(toolContext.invocationContext.session)
-    const approval = await this.#ledger.findByCall(chat, toolCallId)
+    const approval = await this.#find(call)
     if (!approval) return UNASKABLE
     const begun = this.#begun.get(approval.id)
     if (begun) {
@@ -86,6 +88,11 @@ export class DecidedCalls {
     if (editOf(claimed)) return this.#run(claimed, call)
     run.executing.set(toolCallId, approval.id)
     return undefined
+  }
+
+  async #find({ toolContext }: ToolCall): Promise<Approval | undefined> {
+    const chat = chatOf(toolContext.invocationContext.session)
+    return this.#ledger.findByCall(chat, toolContext.functionCallId ?? '')
   }
 
   async #claim(approvalId: string, call: ToolCall): Promise<Approval | Refusal> {

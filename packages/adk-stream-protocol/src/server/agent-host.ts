@@ -109,7 +109,7 @@ export class AgentHost {
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     const around = { runner, session, artifacts, runConfig: RUN_CONFIG, signal }
     const call = prepareCall(approval, around)
-    return call !== undefined && this.#gate.decided.begin(approval.id, call)
+    return call !== undefined && this.#gate.decided.begin(call)
   }
 
   /** Whether a call was started so, and no run has taken its result. */

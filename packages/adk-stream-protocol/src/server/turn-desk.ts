@@ -96,6 +96,7 @@ export class TurnDesk {
           await prefill(turn, told, { backend, key, seen: answers.seen })
         } catch (thrown) {
           await release.now()
+          if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
           throw thrown
         }
       },
