@@ -1,5 +1,4 @@
 import type {
-  BaseTool,
   Context,
   Event,
   InvocationContext,
@@ -16,13 +15,8 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import {
-  describeEnding,
-  PENDING,
-  TOO_MANY_PENDING,
-  toResponse,
-  UNASKABLE,
-} from './approval-answers.ts'
+import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
+import { DecidedCalls } from './decided-calls.ts'
 import type { AskedNote } from './event-notes.ts'
 import { writeNotes } from './event-notes.ts'
 import {
@@ -33,11 +27,12 @@ import {
   readOriginalCall,
   toAskedNote,
 } from './gate-events.ts'
+import { chatOf } from './gate-chat.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { routeAnswers } from './route-answers.ts'
-import { runEdited } from './run-edited.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
+import type { ToolCall } from './tool-call.ts'
 import { isWaiting } from './translation.ts'
 
 export interface ApprovalGateOptions {
@@ -50,18 +45,13 @@ export interface ApprovalGateOptions {
   readonly onError: (error: unknown) => void
 }
 
-interface ToolCall {
-  readonly tool: BaseTool
-  readonly toolArgs: Record<string, unknown>
-  readonly toolContext: Context
-}
-
 /**
  * The one place through which every tool call and every model call of a run passes. A call that needs approval is asked about by
  * ADK's own confirmation request and starts only by a claim in the ledger. It must be the first plugin: one that returns a value
  * keeps the later ones from being asked.
  */
 export class ApprovalGate extends BasePlugin {
+  readonly decided: DecidedCalls
   readonly #options: ApprovalGateOptions
   readonly #runs = new Map<string, GateRun>()
   /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
@@ -70,6 +60,7 @@ export class ApprovalGate extends BasePlugin {
   constructor(options: ApprovalGateOptions) {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
+    this.decided = new DecidedCalls(options.ledger)
   }
 
   /** Opens the gate for a run of a chat. Whoever opens it closes it. */
@@ -96,9 +87,10 @@ export class ApprovalGate extends BasePlugin {
     const { tool, toolContext } = call
     // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
+    if (this.decided.owns(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
-    if (toolContext.toolConfirmation) return this.#start(call, run)
+    if (toolContext.toolConfirmation) return run ? this.decided.start(call, run) : UNASKABLE
     const terms = await this.#resolveTerms(call, () => isGated(call))
     if (!terms) {
       // The policy of the host has the last word on what the tool was declared with; ADK would ask nevertheless.
@@ -137,6 +129,7 @@ export class ApprovalGate extends BasePlugin {
   ): Promise<undefined> {
     const { tool, toolContext, error } = call
     this.#options.onError(error)
+    if (this.decided.owns(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (!run || toolCallId === undefined) return
@@ -179,44 +172,6 @@ export class ApprovalGate extends BasePlugin {
     // A turn that was stopped breaks off its request; that is no fault.
     if (params.callbackContext.abortSignal?.aborted) return
     this.#options.onError(params.error)
-  }
-
-  /** Starts a call that was decided, if the ledger lets it. */
-  async #start(
-    call: ToolCall,
-    run: GateRun | undefined,
-  ): Promise<Record<string, unknown> | undefined> {
-    const { tool, toolArgs: args, toolContext } = call
-    const { ledger } = this.#options
-    const toolCallId = toolContext.functionCallId ?? ''
-    const chat = chatOf(toolContext.invocationContext.session)
-    const approval = await ledger.findByCall(chat, toolCallId)
-    if (!run || !approval) return UNASKABLE
-    const claimed = await ledger.claim(approval.id, { chat, toolCallId, toolName: tool.name, args })
-    if (isRefusal(claimed)) return this.#refuse(run, approval.id)
-    const editedArgs = claimed.state.name === 'executing' ? claimed.state.editedArgs : undefined
-    run.executing.set(toolCallId, approval.id)
-    run.decided.set(toolCallId, {
-      toolCallId,
-      state: 'approved',
-      ...(editedArgs !== undefined && { editedArgs: { ...editedArgs } }),
-    })
-    if (editedArgs === undefined) return undefined
-    try {
-      return await runEdited({ ...call, toolArgs: { ...editedArgs } })
-    } catch (error) {
-      const failure = error instanceof Error ? error : new Error(String(error))
-      await this.onToolErrorCallback({ ...call, error: failure })
-      return { error: failure.message }
-    }
-  }
-
-  async #refuse(run: GateRun, approvalId: string): Promise<Record<string, unknown>> {
-    const approval = await this.#options.ledger.get(approvalId)
-    const ending = approval && describeEnding(approval)
-    if (!ending) return UNASKABLE
-    run.decided.set(ending.note.toolCallId, ending.note)
-    return ending.response
   }
 
   /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */
@@ -317,10 +272,6 @@ async function isGated({ tool, toolArgs, toolContext }: ToolCall): Promise<boole
     // The arguments do not fit the tool's schema. The tool checks them again before it does anything, and says what is wrong.
     return false
   }
-}
-
-function chatOf({ appName, userId, id }: Session): ApprovalChat {
-  return { appName, principalId: userId, chatId: id }
 }
 
 function keyOf({ appName, principalId, chatId }: ApprovalChat): string {

@@ -2,26 +2,28 @@ import type {
   BaseArtifactService,
   BaseCredentialService,
   BaseMemoryService,
-  BasePlugin,
   BaseSessionService,
   Event,
+  RunConfig,
   RunnerConfig,
   Session,
 } from '@google/adk'
-import { createEvent, Runner, StreamingMode } from '@google/adk'
+import { BasePlugin, createEvent, Runner, StreamingMode } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import type { ApprovalGate } from '../adk/approval-gate.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { GateRun, RunCause } from '../adk/gate-run.ts'
+import { prepareCall } from '../adk/prepare-call.ts'
 import { readConversation } from '../adk/read-conversation.ts'
 import { answerDanglingCalls, keepPartialAnswer } from '../adk/repair-session.ts'
+import { scopeArtifacts } from '../adk/scope-artifacts.ts'
 import type { StoredTurn } from '../adk/stored-turns.ts'
 import { splitTurns } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import { toUserContent } from '../adk/user-content.ts'
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
@@ -57,10 +59,13 @@ export class AgentHost {
   readonly #runner: Runner
   readonly #sessions: BaseSessionService
   readonly #gate: ApprovalGate
+  /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
+  readonly #predictable: boolean
 
   constructor({ agent, appName, sessions, gate, plugins = [], ...services }: AgentHostOptions) {
     this.#sessions = sessions
     this.#gate = gate
+    this.#predictable = !plugins.some(actsBeforeAgents)
     this.#runner = new Runner({
       agent,
       appName,
@@ -93,6 +98,28 @@ export class AgentHost {
     }
     const notes = { messageId, userMessageId }
     return this.#drive(chat, toUserContent(message), { notes, cause: 'message', signal, prepare })
+  }
+
+  /** Starts an approved call now; false where it must wait for ADK to come by with it. */
+  async begin(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
+    if (!this.#predictable) return false
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (!session) return false
+    const runner = this.#runner
+    const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
+    const around = { runner, session, artifacts, runConfig: RUN_CONFIG, signal }
+    const call = prepareCall(approval, around)
+    return call !== undefined && this.#gate.decided.begin(call)
+  }
+
+  /** Whether a call was started so, and no run has taken its result. */
+  hasBegun({ id }: Approval): boolean {
+    return this.#gate.decided.hasBegun(id)
+  }
+
+  /** Resolves when a call that was started so has ended. */
+  async ended({ id }: Approval): Promise<void> {
+    await this.#gate.decided.ended(id)
   }
 
   /** Goes on with a turn, on answers to what it waited for. */
@@ -169,7 +196,7 @@ export class AgentHost {
         sessionId: chat.chatId,
         newMessage,
         customMetadata: writeNotes(notes),
-        runConfig: { streamingMode: StreamingMode.SSE },
+        runConfig: RUN_CONFIG,
         abortSignal: signal,
       })
       for await (const event of events) {
@@ -211,6 +238,24 @@ export class AgentHost {
   #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {
     return splitTurns(events).find((turn) => turn.messageId === messageId)
   }
+}
+
+/** ADK's defaults, but streaming: they are written out because a tool that is started without a run of ADK's sees them too. */
+const RUN_CONFIG: RunConfig = {
+  streamingMode: StreamingMode.SSE,
+  maxLlmCalls: 500,
+  pauseOnToolCalls: false,
+  saveInputBlobsAsArtifacts: false,
+  supportCfc: false,
+  enableAffectiveDialog: false,
+}
+
+function actsBeforeAgents(plugin: BasePlugin): boolean {
+  const { onUserMessageCallback, beforeRunCallback } = BasePlugin.prototype
+  return (
+    plugin.onUserMessageCallback !== onUserMessageCallback ||
+    plugin.beforeRunCallback !== beforeRunCallback
+  )
 }
 
 function keyOf({ appName, principalId, chatId }: ApprovalChat) {

@@ -6,6 +6,7 @@ import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { Translation } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
 
 /**
@@ -14,15 +15,17 @@ import type { Backend } from './backend.ts'
  */
 export async function collectAnswers(
   { calls }: Translation,
-  { ledger, findTool }: Pick<Backend, 'ledger' | 'findTool'>,
+  { ledger, host, findTool }: Backend,
   { chat, outputs }: { chat: ApprovalChat; outputs: readonly OutputAnswer[] },
 ): Promise<Content | undefined> {
+  const begun: FunctionResponse[] = []
   const confirmations: FunctionResponse[] = []
   const results: FunctionResponse[] = []
   for (const [id, { toolName: name, state }] of calls) {
     if (state === 'asked') {
       const approval = await ledger.findByCall(chat, id)
-      if (approval && isDecided(approval)) confirmations.push(toConfirmation(approval))
+      if (approval && host.hasBegun(approval)) begun.push(toConfirmation(approval, true))
+      else if (approval && isDecided(approval)) confirmations.push(toConfirmation(approval))
     }
     const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
     const tool = given ? await findTool(name) : undefined
@@ -31,7 +34,8 @@ export async function collectAnswers(
     if (given && browser) results.push({ id, name, response: toResponse(given, browser) })
   }
   // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
-  const responses = results.length > 0 ? results : confirmations
+  // What has begun comes before what has not: the tools of a chat run one after the other, on the state that the last one left.
+  const [responses = []] = [results, begun, confirmations].filter(({ length }) => length > 0)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
 }
@@ -41,13 +45,18 @@ export function isDecided({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
 
+/** Whether its turn may go on by it here: this process may also have started the call at its decision. */
+export function mayGoOn(approval: Approval, host: Pick<AgentHost, 'hasBegun'>): boolean {
+  return isDecided(approval) || host.hasBegun(approval)
+}
+
 /**
  * Whether a paused turn only waits for calls that run somewhere: in a run that was stopped, or in a process that died. A client
  * that goes on with it would hear nothing, and ask again at once (AP11).
  */
 export async function onlyRuns(
   { calls }: Translation,
-  { ledger }: Pick<Backend, 'ledger'>,
+  { ledger, host }: Pick<Backend, 'ledger' | 'host'>,
   chat: ApprovalChat,
 ): Promise<boolean> {
   const approvals: Approval[] = []
@@ -55,12 +64,15 @@ export async function onlyRuns(
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
     if (approval) approvals.push(approval)
   }
-  return approvals.some(({ state }) => state.name === 'executing') && !approvals.some(isDecided)
+  const isRunning = approvals.some(({ state }) => state.name === 'executing')
+  return isRunning && !approvals.some((approval) => mayGoOn(approval, host))
 }
 
 // The ledger decides whether the call runs; ADK only has to come by.
-function toConfirmation({ id, state }: Approval): FunctionResponse {
-  const confirmed = state.name === 'approved'
+function toConfirmation(
+  { id, state }: Approval,
+  confirmed = state.name === 'approved',
+): FunctionResponse {
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
 }
 

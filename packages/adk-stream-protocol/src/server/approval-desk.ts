@@ -21,7 +21,7 @@ import type { Route, Visit } from './routes.ts'
 export interface ApprovalDeskOptions {
   readonly backend: BackendOnDemand
   readonly limits: BridgeLimits
-  /** Goes on with the turn of an approval, with nobody reading. */
+  /** Goes on with the turn of an approval that was just decided, with nobody reading. */
   readonly resume: (approval: Approval) => void
 }
 
@@ -47,7 +47,7 @@ export class ApprovalDesk {
     principal: Principal,
     chat: ChatKey,
     { decisions, outputs, messageId }: Answers,
-  ): Promise<{ readonly messageId: string; readonly seen: string | undefined }> {
+  ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
     const entries: Entry[] = []
     for (const decision of decisions) {
@@ -61,7 +61,9 @@ export class ApprovalDesk {
       throw isRefusal(fallen.result) ? toError(fallen.result) : new ProtocolError('approval-voted')
     }
     const [first] = taken
-    if (first) return { messageId: first.messageId, seen: first.id }
+    // Several run one after the other, in the order of ADK.
+    const given = taken.length === 1 ? { given: first } : {}
+    if (first) return { messageId: first.messageId, seen: first.id, ...given }
     if (outputs.length > 0 && messageId !== undefined) return { messageId, seen: undefined }
     // The last one is the newest: a client may send all that it ever decided in this message.
     return catchUp(backend, entries.at(-1))
@@ -103,6 +105,15 @@ export class ApprovalDesk {
     if (decided.state.name !== 'requested') this.#options.resume(decided)
     return reply(200, { approval: viewApproval(decided, principal) })
   }
+}
+
+/** Which message goes on by the decisions in a chat. */
+interface Continuation {
+  readonly messageId: string
+  /** The approval that its client has seen asked. */
+  readonly seen: string | undefined
+  /** The approval that was decided, where it was one. */
+  readonly given?: Approval | undefined
 }
 
 /** A decision and what the ledger made of it. */

@@ -64,11 +64,13 @@ export class ChatDesk {
     request: AnswersRequest & Pick<StreamRequest, 'dialect'>,
   ): Promise<Reply> {
     const { approvalDesk, turnDesk } = this.#options
-    const { messageId, seen } = await approvalDesk.decideAll(visit.principal, chat, request)
+    const decided = await approvalDesk.decideAll(visit.principal, chat, request)
+    const { messageId, seen, given } = decided
     const { outputs } = request
     const turn = await turnDesk.resume(chat, messageId, {
       outputs,
       ...(seen !== undefined && { seen }),
+      ...(given && { given }),
     })
     return {
       type: 'turn',

@@ -23,6 +23,7 @@ import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
+import type { TurnAnswers } from './turn-desk.ts'
 import { TurnDesk } from './turn-desk.ts'
 
 /** The bridge between an ADK agent and its clients, to be mounted on any HTTP host. */
@@ -124,17 +125,23 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const follow = async ({ chat, messageId }: Approval): Promise<void> => {
+  const goOn = async (
+    { chat, messageId }: Approval,
+    answers: Pick<TurnAnswers, 'given'> = {},
+  ): Promise<void> => {
     try {
-      const turn = await turnDesk.resume(chat, messageId, { outputs: [], background: true })
+      const given = { outputs: [], background: true, ...answers }
+      const turn = await turnDesk.resume(chat, messageId, given)
       await turn.settled
     } catch (error) {
       onError(error)
     }
   }
-  // Nobody waits for it; what goes wrong is tried again by the next sweep.
+  const follow = async (approval: Approval): Promise<void> => goOn(approval)
+  // Nobody waits for these; what goes wrong is tried again by the next sweep.
   const resume = (approval: Approval): void => void follow(approval)
-  const approvalDesk = new ApprovalDesk({ backend, limits, resume })
+  const begin = (given: Approval): void => void goOn(given, { given })
+  const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
   const chatDesk = new ChatDesk({
     backend,
     turns,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
@@ -8,7 +9,7 @@ import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, tellStoredTurn } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
@@ -18,7 +19,7 @@ import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { withdrawLost } from './after-crash.ts'
-import { collectAnswers, isDecided, onlyRuns } from './answer-turn.ts'
+import { collectAnswers, mayGoOn, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { BrowserWaits } from './browser-waits.ts'
@@ -42,6 +43,8 @@ export interface TurnAnswers {
   readonly background?: boolean
   /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
   readonly seen?: string
+  /** An approval that was just given, and whose call may start before the turn goes on. */
+  readonly given?: Approval
 }
 
 /** Begins turns, and goes on with those that were answered. */
@@ -86,12 +89,14 @@ export class TurnDesk {
       prepare: async (turn) => {
         release.now = await holdChat(backend.ledger, key)
         try {
+          if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
           if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
           await prefill(turn, told, { backend, key, seen: answers.seen })
         } catch (thrown) {
           await release.now()
+          if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
           throw thrown
         }
       },
@@ -99,8 +104,34 @@ export class TurnDesk {
         const events = this.#follow(backend, turn, { key, outputs: answers.outputs })
         await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
         await release.now()
+        if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
       },
     })
+  }
+
+  /** AP61: starts a call that was approved, now that the chat is taken for it and before its turn is even read. */
+  async #begin(
+    { host }: Backend,
+    { signal }: Turn,
+    { key, given }: { key: ApprovalChat; given: Approval },
+  ): Promise<void> {
+    if (given.state.name !== 'approved') return
+    // The work of reading the turn would otherwise be done before the tool's first line.
+    if (await host.begin(key, given, signal)) await setImmediate()
+  }
+
+  /** Goes on, when it has ended, with a call that was begun by a turn which was stopped before ADK came by for its result. */
+  #collectLater(
+    { host }: Backend,
+    { chat, given }: { chat: ChatKey; given: Approval },
+  ): void {
+    if (!host.hasBegun(given)) return
+    const again = { outputs: [], background: true }
+    // Nobody waits for this promise. What cannot be told now is on record, and told to whoever reads the chat.
+    host
+      .ended(given)
+      .then(async () => this.resume(chat, given.messageId, again))
+      .catch(this.#options.onError)
   }
 
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
@@ -204,7 +235,7 @@ async function prefill(
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
-    if (approval && isDecided(approval)) decided.add(toolCallId)
+    if (approval && mayGoOn(approval, backend.host)) decided.add(toolCallId)
   }
   const pause = findPause({ chunks, pauses }, seen)
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))

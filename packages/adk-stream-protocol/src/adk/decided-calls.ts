@@ -1,0 +1,157 @@
+import type { Context } from '@google/adk'
+
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import type { Refusal } from '../approvals/refusal.ts'
+import { isRefusal } from '../approvals/refusal.ts'
+import { adoptCall } from './adopt-call.ts'
+import { describeEnding, toResponse, UNASKABLE } from './approval-answers.ts'
+import type { DecidedNote } from './event-notes.ts'
+import { chatOf } from './gate-chat.ts'
+import type { GateRun } from './gate-run.ts'
+import { runCall } from './run-call.ts'
+import type { ToolCall } from './tool-call.ts'
+
+/** A call that was started at its decision. */
+interface BegunCall {
+  readonly toolContext: Context
+  readonly note: DecidedNote
+  /** What ADK is to take for its result; rejects when a callback of the host threw, which ends a run. */
+  readonly response: Promise<Record<string, unknown>>
+}
+
+/** Runs what was decided, each call by one claim in the ledger: at its decision, or when ADK comes by with it. */
+export class DecidedCalls {
+  readonly #ledger: Ledger
+  /** By approval, until ADK comes by for the result. */
+  readonly #begun = new Map<string, BegunCall>()
+  readonly #claimed = new WeakSet<Context>()
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger
+  }
+
+  /** Whether the call of a context was claimed here, and its outcome is recorded here. */
+  owns(toolContext: Context): boolean {
+    return this.#claimed.has(toolContext)
+  }
+
+  /** Whether this process has started a call whose result ADK has not asked for. */
+  hasBegun(approvalId: string): boolean {
+    return this.#begun.has(approvalId)
+  }
+
+  /** Resolves when such a call has ended. */
+  async ended(approvalId: string): Promise<void> {
+    await this.#begun.get(approvalId)?.response.catch(ignore)
+  }
+
+  /** Claims a call and starts it, without waiting for its end; false when the ledger does not let it. */
+  async begin(call: ToolCall): Promise<boolean> {
+    const approval = await this.#find(call)
+    if (approval?.state.name !== 'approved') return false
+    const approvalId = approval.id
+    const claimed = await this.#claim(approvalId, call)
+    if (isRefusal(claimed)) return false
+    const response = this.#run(claimed, call)
+    // Whoever adopts the call hears of it.
+    response.catch(ignore)
+    this.#begun.set(approvalId, {
+      toolContext: call.toolContext,
+      note: toNote(claimed),
+      response,
+    })
+    this.#forgetOldest()
+    return true
+  }
+
+  /**
+   * Gives ADK the result of a call that has begun; else claims it, and lets ADK run it as it is, or runs it as it was edited. What
+   * the ledger does not let start has the ending that is on record.
+   */
+  async start(call: ToolCall, run: GateRun): Promise<Record<string, unknown> | undefined> {
+    const { toolContext } = call
+    const toolCallId = toolContext.functionCallId ?? ''
+    const approval = await this.#find(call)
+    if (!approval) return UNASKABLE
+    const begun = this.#begun.get(approval.id)
+    if (begun) {
+      this.#begun.delete(approval.id)
+      run.decided.set(toolCallId, begun.note)
+      const response = await begun.response
+      adoptCall(toolContext, begun.toolContext)
+      return response
+    }
+    const claimed = await this.#claim(approval.id, call)
+    if (isRefusal(claimed)) return this.#refuse(run, approval.id)
+    run.decided.set(toolCallId, toNote(claimed))
+    if (editOf(claimed)) return this.#run(claimed, call)
+    run.executing.set(toolCallId, approval.id)
+    return undefined
+  }
+
+  async #find({ toolContext }: ToolCall): Promise<Approval | undefined> {
+    const chat = chatOf(toolContext.invocationContext.session)
+    return this.#ledger.findByCall(chat, toolContext.functionCallId ?? '')
+  }
+
+  async #claim(approvalId: string, call: ToolCall): Promise<Approval | Refusal> {
+    const { tool, toolArgs: args, toolContext } = call
+    const chat = chatOf(toolContext.invocationContext.session)
+    const toolCallId = toolContext.functionCallId ?? ''
+    return this.#ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
+  }
+
+  /** Runs a claimed call and records its outcome. */
+  async #run(claimed: Approval, call: ToolCall): Promise<Record<string, unknown>> {
+    this.#claimed.add(call.toolContext)
+    const edited = editOf(claimed)
+    const outcome = await runCall({ ...call, ...(edited && { toolArgs: { ...edited } }) }).catch(
+      async (thrown: unknown) => {
+        // A callback of the host threw. ADK ends its run then; the call has not had its say, or has failed already.
+        await this.#ledger.fail(claimed.id, String(thrown))
+        throw thrown
+      },
+    )
+    const { by } = outcome
+    const result =
+      edited && by === 'tool'
+        ? { ...toResponse(outcome.result), edited_arguments: edited }
+        : outcome.result
+    if (by === 'failure') await this.#ledger.fail(claimed.id, outcome.error.message)
+    else await this.#ledger.succeed(claimed.id, result ?? null)
+    // As ADK has it, for a tool that returned nothing.
+    return result === undefined ? { result } : toResponse(result)
+  }
+
+  async #refuse(run: GateRun, approvalId: string): Promise<Record<string, unknown>> {
+    const approval = await this.#ledger.get(approvalId)
+    const ending = approval && describeEnding(approval)
+    if (!ending) return UNASKABLE
+    run.decided.set(ending.note.toolCallId, ending.note)
+    return ending.response
+  }
+
+  /** What nobody comes by for, as in a chat that was deleted, is on record and need not be kept. */
+  #forgetOldest(): void {
+    const [oldest] = this.#begun.keys()
+    if (this.#begun.size > MAX_BEGUN && oldest !== undefined) this.#begun.delete(oldest)
+  }
+}
+
+const MAX_BEGUN = 1_000
+
+function toNote(claimed: Approval): DecidedNote {
+  const editedArgs = editOf(claimed)
+  return {
+    toolCallId: claimed.toolCallId,
+    state: 'approved',
+    ...(editedArgs && { editedArgs: { ...editedArgs } }),
+  }
+}
+
+function editOf({ state }: Approval): Readonly<Record<string, unknown>> | undefined {
+  return state.name === 'executing' ? state.editedArgs : undefined
+}
+
+function ignore(): void {}
