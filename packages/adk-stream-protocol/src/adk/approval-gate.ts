@@ -11,11 +11,11 @@ import type { Content, Part } from '@google/genai'
 
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
-import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { resolvePolicy } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
+import type { TermsOptions } from './call-terms.ts'
+import { isGated, termsOfCall, termsOfQuestion } from './call-terms.ts'
 import { DecidedCalls } from './decided-calls.ts'
 import type { AskedNote } from './event-notes.ts'
 import { writeNotes } from './event-notes.ts'
@@ -35,13 +35,9 @@ import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import type { ToolCall } from './tool-call.ts'
 import { isWaiting } from './translation.ts'
 
-export interface ApprovalGateOptions {
+export interface ApprovalGateOptions extends TermsOptions {
   readonly ledger: Ledger
-  /** Which calls need approval, and on which terms, beside what the tools themselves require. */
-  readonly policy: ApprovalPolicy
-  /** How long a person may take where the policy does not say. */
-  readonly deadlineMs: number | undefined
-  /** Hears of errors that ADK turns into events or tool results. */
+  /** Hears of errors that ADK turns into events or tool results, and of policies that fail. */
   readonly onError: (error: unknown) => void
 }
 
@@ -91,7 +87,7 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation) return run ? this.decided.start(call, run) : UNASKABLE
-    const terms = await this.#resolveTerms(call, () => isGated(call))
+    const terms = await termsOfCall(call, this.#options)
     if (!terms) {
       // The policy of the host has the last word on what the tool was declared with; ADK would ask nevertheless.
       if (await isGated(call))
@@ -179,33 +175,8 @@ export class ApprovalGate extends BasePlugin {
     const toolCallId = call.toolContext.functionCallId ?? ''
     const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
     if (!question || run.asking.has(toolCallId)) return
-    const { hint, payload } = question
-    const asked = { hint, payload }
-    // A policy that wants no approval does not answer for the tool: what it asks, it needs.
-    const terms =
-      (await this.#resolveTerms(call, () => true, asked)) ??
-      (await this.#resolveTerms(call, () => true, { ...asked, policy: {} }))
+    const terms = await termsOfQuestion(call, question, this.#options)
     if (terms) run.asking.set(toolCallId, terms)
-  }
-
-  async #resolveTerms(
-    { tool, toolArgs, toolContext }: ToolCall,
-    required: () => boolean | Promise<boolean>,
-    { hint, payload, policy = this.#options.policy }: Question = {},
-  ) {
-    const chat = chatOf(toolContext.invocationContext.session)
-    const { deadlineMs, onError } = this.#options
-    return resolvePolicy(
-      policy,
-      { chat, toolName: tool.name, args: toolArgs },
-      {
-        required,
-        ...(deadlineMs !== undefined && { deadlineMs }),
-        onError,
-        ...(hint !== undefined && { hint }),
-        ...(payload !== undefined && { payload }),
-      },
-    )
   }
 
   /** Enters the questions of an event into the ledger before anybody sees them (AP2). */
@@ -255,22 +226,6 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#invocations.get(invocationId) ?? this.#runs.get(keyOf(chatOf(session)))
     if (run) this.#invocations.set(invocationId, run)
     return run
-  }
-}
-
-interface Question {
-  readonly hint?: string | undefined
-  readonly payload?: unknown
-  /** Default: the host's. */
-  readonly policy?: ApprovalPolicy
-}
-
-async function isGated({ tool, toolArgs, toolContext }: ToolCall): Promise<boolean> {
-  try {
-    return await tool.checkRequireConfirmation(toolArgs, toolContext)
-  } catch {
-    // The arguments do not fit the tool's schema. The tool checks them again before it does anything, and says what is wrong.
-    return false
   }
 }
 

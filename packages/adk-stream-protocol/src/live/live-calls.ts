@@ -7,8 +7,11 @@ import type { BrowserTool } from '../adk/browser-tool.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
+import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
+import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
-import type { LiveCall } from '../adk/live/live-tool.ts'
+import type { CallOutcome } from '../adk/run-call.ts'
+import type { ToolCall } from '../adk/tool-call.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
@@ -18,10 +21,9 @@ import type { OutputAnswer } from '../protocol/read-answers.ts'
 export interface LiveCallsOptions {
   readonly chat: ApprovalChat
   readonly ledger: Ledger
-  /** On which terms a call needs approval; nothing when it needs none. */
-  readonly resolveTerms: (call: LiveCall, own?: OwnQuestion) => Promise<ResolvedTerms | undefined>
-  /** Runs a tool with all that the host put around it; nothing for one that is answered from outside. */
-  readonly run: (call: LiveCall, editedArgs?: Record<string, unknown>) => Promise<unknown>
+  readonly terms: TermsOptions
+  /** Runs a tool with all that the host put around it. */
+  readonly run: (call: ToolCall) => Promise<CallOutcome>
   /** Stores an event of a call, and tells it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
   /** Gives the model the result of a call. */
@@ -33,16 +35,10 @@ export interface LiveCallsOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** What a tool asks by itself. */
-export interface OwnQuestion {
-  readonly hint?: string
-  readonly payload?: unknown
-}
-
 export type LiveCallState = 'running' | 'waiting' | 'ended'
 
 /** A call that has not ended. */
-interface OpenCall extends LiveCall {
+interface OpenCall extends ToolCall {
   readonly id: string
   state: 'running' | 'asked' | 'waiting'
   /** Its approval, if a person was asked. */
@@ -78,13 +74,16 @@ export class LiveCalls {
   }
 
   /** Takes a call over from ADK. */
-  begin(call: LiveCall): void {
+  begin(call: ToolCall): void {
     const id = call.toolContext.functionCallId ?? ''
     const open: OpenCall = { ...call, id, state: 'running', cancelled: false }
     this.#open.set(id, open)
     this.#guard(open, async () => {
-      const terms = await this.#options.resolveTerms(call)
-      await (terms ? this.#ask(open, terms) : this.#run(open))
+      const terms = await termsOfCall(call, this.#options.terms)
+      if (terms) return this.#ask(open, terms)
+      // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
+      if (await isGated(call)) confirm(call)
+      return this.#run(open)
     })
   }
 
@@ -137,7 +136,7 @@ export class LiveCalls {
 
   async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
     const { chat, ledger, messageOf } = this.#options
-    const { id: toolCallId, tool, args } = call
+    const { id: toolCallId, tool, toolArgs: args } = call
     const messageId = messageOf(toolCallId)
     const entered = await ledger.request({
       chat,
@@ -167,7 +166,7 @@ export class LiveCalls {
   /** Starts a call that was approved, if the ledger lets it. */
   async #start(call: OpenCall, { id: approvalId }: Approval): Promise<void> {
     const { chat, ledger } = this.#options
-    const { id: toolCallId, tool, args, toolContext } = call
+    const { id: toolCallId, tool, toolArgs: args } = call
     const claimed = await ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
     if (isRefusal(claimed)) {
       const now = await ledger.get(approvalId)
@@ -175,50 +174,38 @@ export class LiveCalls {
       else this.#forget(call)
       return
     }
-    const edited = claimed.state.name === 'executing' ? claimed.state.editedArgs : undefined
-    const { payload } = claimed.terms
-    toolContext.toolConfirmation = new ToolConfirmation({
-      confirmed: true,
-      ...(payload !== undefined && { payload }),
-    })
-    toolContext.actions.requestedToolConfirmations = {}
-    const note: DecidedNote = {
-      toolCallId,
-      state: 'approved',
-      ...(edited !== undefined && { editedArgs: { ...edited } }),
-    }
-    await this.#run(call, { approvalId, note, ...(edited && { edited: { ...edited } }) })
+    confirm(call, claimed.terms.payload)
+    await this.#run(call, claimed)
   }
 
-  async #run(call: OpenCall, approved?: Approved): Promise<void> {
-    const { ledger, run } = this.#options
-    let result: unknown
-    try {
-      result = await run(call, approved?.edited)
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      this.#options.onError(error)
-      if (approved) await ledger.fail(approved.approvalId, message)
-      await this.#settle(call, { error: message }, approved?.note)
-      return
-    }
-    if (approved) await ledger.succeed(approved.approvalId, result ?? null)
-    const own = readOwnQuestion(call.toolContext)
-    const terms = own && !approved ? await this.#options.resolveTerms(call, own) : undefined
-    if (terms) await this.#ask(call, terms)
-    else if (result === undefined && call.tool.isLongRunning) await this.#handOver(call, approved)
-    else await this.#settle(call, toResponse(result), approved?.note)
+  async #run(call: OpenCall, approval?: Approval): Promise<void> {
+    const { ledger, run, terms } = this.#options
+    const edited = approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
+    const outcome = await run({ ...call, ...(edited && { toolArgs: { ...edited } }) })
+    const result =
+      edited && outcome.by === 'tool'
+        ? { ...toResponse(outcome.result), edited_arguments: edited }
+        : outcome.result
+    if (outcome.by === 'failure') this.#options.onError(outcome.error)
+    if (approval && outcome.by === 'failure') await ledger.fail(approval.id, outcome.error.message)
+    else if (approval) await ledger.succeed(approval.id, result ?? null)
+    const note = approval && toApprovedNote(call, edited)
+    const question = approval ? undefined : readOwnQuestion(call.toolContext)
+    const asked = question && (await termsOfQuestion(call, question, terms))
+    if (asked) await this.#ask(call, asked)
+    else if (result === undefined && call.tool.isLongRunning) await this.#handOver(call, note)
+    else await this.#settle(call, toResponse(result), note)
   }
 
   /** The call is answered from outside. Without anybody who could, the model is told that it is under way. */
-  async #handOver(call: OpenCall, approved: Approved | undefined): Promise<void> {
+  async #handOver(call: OpenCall, note: DecidedNote | undefined): Promise<void> {
     const browser = asBrowserTool(call.tool)
     if (!browser) {
-      await this.#settle(call, UNDER_WAY, approved?.note)
+      await this.#settle(call, UNDER_WAY, note)
       return
     }
     const { invocationId, agent } = contextOf(call)
-    if (approved) {
+    if (note) {
       const notes = { handedOver: [call.id], messageId: this.#options.messageOf(call.id) }
       const author = agent?.name
       await this.#options.write(
@@ -289,12 +276,6 @@ export class LiveCalls {
   }
 }
 
-interface Approved {
-  readonly approvalId: string
-  readonly note: DecidedNote
-  readonly edited?: Record<string, unknown>
-}
-
 const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
 const UNDER_WAY = { status: 'pending', note: 'Under way. The result does not come in this conversation.' } as const
 const BROKEN = { error: 'The call could not be carried out.' } as const
@@ -304,11 +285,30 @@ function isOver({ state }: Approval): boolean {
   return !['requested', 'approved', 'executing'].includes(state.name)
 }
 
-function contextOf({ toolContext }: LiveCall): InvocationContext {
+function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
 }
 
+/** Lets a tool run that would ask, or refuse, without a confirmation. */
+function confirm({ toolContext }: ToolCall, payload?: unknown): void {
+  toolContext.toolConfirmation = new ToolConfirmation({
+    confirmed: true,
+    ...(payload !== undefined && { payload }),
+  })
+  toolContext.actions.requestedToolConfirmations = {}
+}
+
+function toApprovedNote(
+  { id: toolCallId }: OpenCall,
+  editedArgs: Readonly<Record<string, unknown>> | undefined,
+): DecidedNote {
+  return {
+    toolCallId,
+    state: 'approved',
+    ...(editedArgs && { editedArgs: { ...editedArgs } }),
+  }
+}
+
 function readOwnQuestion({ actions, functionCallId = '' }: Context): OwnQuestion | undefined {
-  const asked = actions.requestedToolConfirmations[functionCallId]
-  return asked && { hint: asked.hint, payload: asked.payload }
+  return actions.requestedToolConfirmations[functionCallId]
 }

@@ -11,11 +11,11 @@ import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
+import { executeCall } from '../adk/live/execute-call.ts'
 import { toLiveAgent } from '../adk/live/live-agent.ts'
 import type { LiveHooks } from '../adk/live/live-hooks.ts'
 import { LiveModel } from '../adk/live/live-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
-import type { LiveCall } from '../adk/live/live-tool.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -32,7 +32,7 @@ import { toUserEvent } from './user-event.ts'
 
 export interface LiveRunOptions extends Pick<
   LiveCallsOptions,
-  'ledger' | 'resolveTerms' | 'onError'
+  'ledger' | 'terms' | 'onError'
 > {
   readonly chat: ApprovalChat
   readonly agent: BaseAgent
@@ -44,7 +44,6 @@ export interface LiveRunOptions extends Pick<
   readonly free: boolean
   /** Whether the model is taken to complete a turn at once that ends in calls, until it shows. */
   readonly completesCalls: boolean
-  readonly run: (call: LiveCall, hosted: PluginManager, edited?: Record<string, unknown>) => Promise<unknown>
   readonly openTurn: OpenTurn
   readonly listener: LiveListener
 }
@@ -98,7 +97,7 @@ export class LiveRun {
     this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = new LiveCalls({
       ...options,
-      run: (call, edited) => options.run(call, this.#hosted, edited),
+      run: (call) => executeCall(call, { agent: options.agent, hosted: this.#hosted }),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messageOf(toolCallId).messageId,

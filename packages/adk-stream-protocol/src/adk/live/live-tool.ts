@@ -1,13 +1,8 @@
-import type { BaseTool, Context, LlmRequest, RunAsyncToolRequest } from '@google/adk'
+import type { BaseTool, LlmRequest, RunAsyncToolRequest } from '@google/adk'
 import { BaseTool as Tool } from '@google/adk'
 import { Behavior } from '@google/genai'
 
-/** A call as ADK hands it over. */
-export interface LiveCall {
-  readonly tool: BaseTool
-  readonly args: Record<string, unknown>
-  readonly toolContext: Context
-}
+import type { ToolCall } from '../tool-call.ts'
 
 /** ADK's own way to another agent, which it must take itself. */
 const TRANSFER = 'transfer_to_agent'
@@ -18,16 +13,16 @@ const TRANSFER = 'transfer_to_agent'
  */
 class LiveTool extends Tool {
   readonly inner: BaseTool
-  readonly #begin: (call: LiveCall) => void
+  readonly #begin: (call: ToolCall) => void
 
-  constructor(inner: BaseTool, begin: (call: LiveCall) => void) {
+  constructor(inner: BaseTool, begin: (call: ToolCall) => void) {
     super({ name: inner.name, description: inner.description, isLongRunning: true })
     this.inner = inner
     this.#begin = begin
   }
 
   override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<undefined> {
-    this.#begin({ tool: this.inner, args, toolContext })
+    this.#begin({ tool: this.inner, toolArgs: args, toolContext })
   }
 }
 
@@ -37,7 +32,7 @@ export function isHandover(tool: BaseTool): boolean {
 }
 
 /** Puts every tool of a live request behind the one that takes its calls. */
-export function wrapTools(request: LlmRequest, begin: (call: LiveCall) => void): void {
+export function wrapTools(request: LlmRequest, begin: (call: ToolCall) => void): void {
   for (const [name, tool] of Object.entries(request.toolsDict)) {
     if (name === TRANSFER || tool instanceof LiveTool) continue
     request.toolsDict[name] = new LiveTool(tool, begin)

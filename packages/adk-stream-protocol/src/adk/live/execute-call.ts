@@ -1,0 +1,55 @@
+import type { BaseAgent, PluginManager } from '@google/adk'
+import { Context, InvocationContext, isLlmAgent } from '@google/adk'
+
+import { toResponse } from '../approval-answers.ts'
+import type { CallOutcome } from '../run-call.ts'
+import { runCall } from '../run-call.ts'
+import type { ToolCall } from '../tool-call.ts'
+
+/** What the host put around its tools. */
+export interface CallHost {
+  /** The agent as the host made it; a live run has a copy without the callbacks. */
+  readonly agent: BaseAgent
+  readonly hosted: PluginManager
+}
+
+/** Runs a call of a live run with the callbacks of the host around it, as ADK has them in a run that is not live. */
+export async function executeCall(
+  { tool, toolArgs, toolContext }: ToolCall,
+  { agent: root, hosted }: CallHost,
+): Promise<CallOutcome> {
+  const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
+  const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
+  const context = new Context({
+    invocationContext: new InvocationContext({ ...invocationContext, agent, pluginManager: hosted }),
+    eventActions: actions,
+    ...(functionCallId !== undefined && { functionCallId }),
+    ...(toolConfirmation && { toolConfirmation }),
+  })
+  const call = { tool, toolArgs, toolContext: context }
+  const outcome = await runCall(call)
+  const changed = await askAfter(call, outcome, agent)
+  return changed === undefined ? outcome : { ...outcome, result: changed }
+}
+
+async function askAfter(
+  { tool, toolArgs, toolContext }: ToolCall,
+  { result }: CallOutcome,
+  agent: BaseAgent,
+): Promise<unknown> {
+  // ADK hands over what a tool returned as an object, and nothing for nothing.
+  const response = result === undefined ? undefined : toResponse(result)
+  const params = { tool, toolArgs, toolContext, result: response as Record<string, unknown> }
+  const changed = await toolContext.invocationContext.pluginManager.runAfterToolCallback(params)
+  if (changed) return changed
+  for (const callback of isLlmAgent(agent) ? agent.canonicalAfterToolCallbacks : []) {
+    const answer = await callback({
+      tool,
+      args: toolArgs,
+      context: toolContext,
+      response: params.result,
+    })
+    if (answer) return answer
+  }
+  return undefined
+}
