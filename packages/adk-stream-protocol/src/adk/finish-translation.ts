@@ -67,11 +67,12 @@ function tellError(state: Translation, error: TurnError): Chunk[] {
   ]
 }
 
-function readMetadata({ usage, modelVersion, citations }: Translation): MessageMetadata {
+function readMetadata({ usage, modelVersion, citations, audio }: Translation): MessageMetadata {
   const total = totalUsage(usage)
   return {
     ...(total && { usage: total }),
     ...(modelVersion !== undefined && { modelVersion }),
     ...(citations.length > 0 && { citations }),
+    ...(audio && { audio }),
   }
 }

@@ -2,6 +2,7 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../protocol/chunk.ts'
+import type { AudioCount, DataParts } from '../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { DecidedNote, EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
@@ -152,6 +153,23 @@ function readToolResult(toolName: string, response: Record<string, unknown>): To
 const PCM = /^audio\/(?:pcm|l16)\b/i
 const PCM_RATE = /rate=(\d+)/i
 
+function countAudio(
+  { chunks, bytes }: Pick<AudioCount, 'chunks' | 'bytes'> = { chunks: 0, bytes: 0 },
+  { content, sampleRate }: DataParts['pcm'],
+): AudioCount {
+  const total = bytes + base64Length(content)
+  const seconds = total / (sampleRate * BYTES_PER_SAMPLE)
+  return { chunks: chunks + 1, bytes: total, seconds, sampleRate }
+}
+
+const BYTES_PER_SAMPLE = 2
+
+/** How many bytes a base64 text stands for. */
+function base64Length(text: string): number {
+  const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='))
+  return (text.length / 4) * 3 - padding
+}
+
 function tellBlob(
   telling: Telling,
   { mimeType = 'application/octet-stream', data = '' }: Blob,
@@ -160,6 +178,7 @@ function tellBlob(
     const sampleRate = Number(PCM_RATE.exec(mimeType)?.[1] ?? 24_000)
     const pcm = { content: data, sampleRate, channels: 1, bitDepth: 16 } as const
     telling.chunks.push({ type: 'data-pcm', data: pcm, transient: true })
+    telling.note({ audio: countAudio(telling.state.audio, pcm) })
     return
   }
   telling.addPart({ type: 'file', url: `data:${mimeType};base64,${data}`, mediaType: mimeType })

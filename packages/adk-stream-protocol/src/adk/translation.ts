@@ -1,5 +1,5 @@
 import type { FinishReason, TextKind } from '../protocol/chunk.ts'
-import type { Citation, DataParts, TurnError } from '../protocol/message.ts'
+import type { AudioCount, Citation, DataParts, TurnError } from '../protocol/message.ts'
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
 
@@ -24,6 +24,7 @@ export interface Translation {
   readonly citations: readonly Citation[]
   readonly usage: UsageCount
   readonly modelVersion: string | undefined
+  readonly audio: AudioCount | undefined
   /** Why the model ended, as far as it has said so. */
   readonly finishReason: FinishReason | undefined
   /** The first failure; nothing is told after it. */
@@ -77,6 +78,7 @@ export function beginTranslation(): Translation {
     citations: [],
     usage: NO_USAGE,
     modelVersion: undefined,
+    audio: undefined,
     finishReason: undefined,
     error: undefined,
   }

@@ -1,5 +1,3 @@
-import type { Blob } from '@google/genai'
-
 import type { LiveStatus } from '../adk/live/live-hooks.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveMessage } from './live-message.ts'
@@ -12,7 +10,6 @@ export interface LiveListener {
   readonly onHeard: (message: LiveMessage, text: string) => void
   /** A piece of what a person speaks. */
   readonly onTranscript: (transcript: { readonly text: string; readonly final: boolean }) => void
-  readonly onSound: (message: LiveMessage, sound: Blob) => void
   /** The model breaks off: what was heard of it and not played is not to be played. */
   readonly onInterrupted: () => void
   readonly onStatus: (status: LiveStatus) => void

@@ -9,12 +9,15 @@ import { Segment } from './segment.ts'
 export interface LiveMessageOptions {
   readonly messageId?: string
   readonly userMessageId?: string
+  /** Whether its stream stays open while it waits for a person. Default false: it ends, and goes on in another. */
+  readonly held?: boolean
 }
 
 /** What a person said and the message that answers it, as it is made in a live run. */
 export class LiveMessage {
   readonly messageId: string
   readonly userMessageId: string
+  readonly held: boolean
   /** What was heard so far, of something that was spoken. */
   heard = ''
   /** Whether what the person said is in the session. */
@@ -26,9 +29,11 @@ export class LiveMessage {
   readonly #calls = new Map<string, Exclude<LiveCallState, 'ended'>>()
   #segment: Segment | undefined
 
-  constructor({ messageId = randomUUID(), userMessageId = randomUUID() }: LiveMessageOptions = {}) {
+  constructor(options: LiveMessageOptions = {}) {
+    const { messageId = randomUUID(), userMessageId = randomUUID(), held = false } = options
     this.messageId = messageId
     this.userMessageId = userMessageId
+    this.held = held
   }
 
   /** Whether the message is being told. */

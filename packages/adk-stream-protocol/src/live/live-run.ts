@@ -24,6 +24,7 @@ import type { Turn } from '../turns/turn.ts'
 import { Floor } from './floor.ts'
 import type { LiveCallsOptions, LiveCallState } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
+import type { LiveMessageOptions } from './live-message.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveListener } from './live-listener.ts'
 import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
@@ -117,9 +118,10 @@ export class LiveRun {
   }
 
   /** Says something in writing. What the model is saying, it breaks off. */
-  async say(content: Content, { userMessageId }: { readonly userMessageId: string }): Promise<Turn> {
+  async say(content: Content, options: LiveMessageOptions): Promise<Turn> {
     await this.#ready
-    const message = new LiveMessage({ userMessageId })
+    for (const open of this.#messages.values()) if (!this.#floor.owes(open) && !open.works) open.pause()
+    const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
     message.written = true
     this.#floor.said(message)
@@ -246,9 +248,6 @@ export class LiveRun {
         if (done) this.#review(done)
         return
       }
-      case 'sound':
-        if (message && !message.stopped) this.#sound(message, event)
-        return
       default:
         if (message && !message.stopped) this.#show(message, event)
     }
@@ -262,13 +261,6 @@ export class LiveRun {
     if (!this.#options.free) this.#floor.called(calls)
     this.#ensureOpen(message)
     message.tell(event)
-  }
-
-  #sound(message: LiveMessage, event: Event): void {
-    this.#ensureOpen(message)
-    for (const { inlineData } of event.content?.parts ?? []) {
-      if (inlineData) this.#options.listener.onSound(message, inlineData)
-    }
   }
 
   #hear({ inputTranscription }: Event): void {
@@ -332,7 +324,7 @@ export class LiveRun {
   /** Ends the telling of a message that nothing more comes for. */
   #review(message: LiveMessage): void {
     clearTimeout(this.#quiet)
-    if (!message.open || message.works) return
+    if (!message.open || message.works || (message.held && message.waits)) return
     if (!this.#floor.owes(message)) message.pause()
     else if (message.waits && this.#floor.holder === message && this.#floor.standsStill) {
       this.#quiet = setTimeout(() => message.pause(), QUIET_MS)

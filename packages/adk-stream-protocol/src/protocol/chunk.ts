@@ -80,6 +80,13 @@ export type Chunk =
   | { readonly type: 'abort' }
   | { readonly type: 'error'; readonly errorText: string }
 
+/** A piece of speech. */
+export type SoundChunk = Extract<DataChunk, { type: 'data-pcm' }>
+
+export function isSound(chunk: Chunk): chunk is SoundChunk {
+  return chunk.type === 'data-pcm'
+}
+
 /** Tells the chunks that come by the thousand from the rest. */
 export function isDelta(chunk: Chunk): chunk is DeltaChunk {
   return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta'

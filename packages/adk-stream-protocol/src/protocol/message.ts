@@ -33,8 +33,18 @@ export interface MessageMetadata {
   readonly modelVersion?: string
   readonly citations?: readonly Citation[]
   readonly error?: TurnError
+  /** What was spoken of it. */
+  readonly audio?: AudioCount
   /** The person stopped the turn; what is there is all there will be. */
   readonly stopped?: true
+}
+
+/** How much of a message was spoken. */
+export interface AudioCount {
+  readonly chunks: number
+  readonly bytes: number
+  readonly seconds: number
+  readonly sampleRate: number
 }
 
 /** How far the approval of a call has come, as a client may see it. */

@@ -1,9 +1,12 @@
+import type { SoundChunk } from '../protocol/chunk.ts'
 import type { Position, TurnLog } from './turn-log.ts'
 
 /** Where an attached client reads from: an SSE response, a socket. */
 export interface Sink {
   /** Takes the JSON of one chunk. False when it wants no more until it has drained. */
   write(json: string): boolean
+  /** Takes a piece of sound, or drops it: there is no other moment for it than now. */
+  pass?(sound: SoundChunk): void
   /** The turn is over and everything was written. */
   end(): void
   /** The client was let go before the end; it may resume. */
@@ -50,6 +53,11 @@ export class Attachment {
     if (this.#state.name === 'lagging') this.#lag += json.length
     else if (this.#state.name === 'live' && !this.#sink.write(json))
       this.#fallBehind(this.#context.log.tip)
+  }
+
+  /** Gives sound to a reader that keeps up; for another one it would come too late. */
+  pass(sound: SoundChunk): void {
+    if (this.#state.name === 'live') this.#sink.pass?.(sound)
   }
 
   /** Reads from a place on. */

@@ -7,12 +7,15 @@ import type { Translation } from '../adk/translation.ts'
 import { beginTranslation } from '../adk/translation.ts'
 import type { PartialAnswer } from '../adk/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
+import { isSound } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
 export interface RunTurnOptions extends TranslationOptions {
   /** Where a turn goes on that was told before. Default: it begins. */
   readonly from?: Translation
+  /** Whether sound is only for those who listen now. Default false: it is told like everything else. */
+  readonly passSound?: boolean
   /** Sees every chunk as it is told. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
@@ -77,7 +80,8 @@ class TurnTelling {
   }
 
   append(chunk: Chunk): void {
-    this.#turn.log.append(chunk)
+    if (this.#options.passSound === true && isSound(chunk)) this.#turn.log.pass(chunk)
+    else this.#turn.log.append(chunk)
     this.#options.onChunk?.(chunk)
   }
 

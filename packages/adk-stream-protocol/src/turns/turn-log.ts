@@ -1,4 +1,4 @@
-import type { Chunk, DeltaChunk, TextKind } from '../protocol/chunk.ts'
+import type { Chunk, DeltaChunk, SoundChunk, TextKind } from '../protocol/chunk.ts'
 import { isDelta, serialiseChunk } from '../protocol/chunk.ts'
 import type { Sink } from './attachment.ts'
 import { Attachment } from './attachment.ts'
@@ -87,6 +87,11 @@ export class TurnLog {
       if (crowded && attachment.lag > this.#limits.maxLag) attachment.detach('slow')
     }
     if (!this.#replayable) this.#dropRead()
+  }
+
+  /** Gives sound to those who read now. It is not kept: nobody listens to it later. */
+  pass(sound: SoundChunk): void {
+    for (const attachment of this.#attachments) attachment.pass(sound)
   }
 
   /** No chunk follows; readers end when they have read all. */

@@ -67,7 +67,7 @@ async function lab(model: string, free: boolean) {
         run: async (turn) => { await runTurn(turn, events, { exposeState, onError: (e) => errors.push(e), onChunk: undefined, ...(told && { from: told.state }) }) },
       })
     },
-    listener: { onTurn: (t) => started.push(t), onHeard: (_m, t) => log.push(`heard ${t}`), onTranscript: () => undefined, onSound: () => undefined, onInterrupted: () => log.push('interrupted'), onStatus: (s) => log.push(s) },
+    listener: { onTurn: (t) => started.push(t), onHeard: (_m, t) => log.push(`heard ${t}`), onTranscript: () => undefined, onInterrupted: () => log.push('interrupted'), onStatus: (s) => log.push(s) },
   })
   ledger.onChange((a) => run.approvalChanged(a))
   const read = async (turn: Turn) => {
