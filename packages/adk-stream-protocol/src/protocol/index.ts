@@ -1,5 +1,8 @@
 export type { Chunk, DataChunk, FinishReason } from './chunk.ts'
 export { serialiseChunk } from './chunk.ts'
+export type { ClientFrame, ClientFrameOf, FrameFault } from './client-frame.ts'
+export type { CloseReason, Retry } from './close-codes.ts'
+export { closeCode, mayRetry } from './close-codes.ts'
 export type { ErrorCode } from './errors.ts'
 export { ProtocolError } from './errors.ts'
 export { foldChunks } from './fold-chunks.ts'
@@ -14,3 +17,5 @@ export type {
   Usage,
 } from './message.ts'
 export type { MessageLimits, StreamRequest, UserMessage, UserPart } from './stream-request.ts'
+export type { AnswerFrame, ExtensionFrame, ServerFrame, SocketLimitsTold } from './server-frame.ts'
+export { NO_REQUEST, SUBPROTOCOL } from './server-frame.ts'

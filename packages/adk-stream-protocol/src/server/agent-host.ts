@@ -169,6 +169,12 @@ export class AgentHost {
     return session && this.#findTurn(session, messageId)
   }
 
+  /** All turns of a chat as they are stored, in the order they began. */
+  async turns(chat: ApprovalChat): Promise<StoredTurn[]> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session ? splitTurns(session.events) : []
+  }
+
   /** The conversation, without the message that is still being streamed; nothing for a chat that does not exist. */
   async messages(
     chat: ApprovalChat,

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
+
 import { z } from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Decider } from '../approvals/next-approval.ts'
+import { argsToRun } from '../approvals/next-approval.ts'
 import type { Refusal, RefusalCode } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
@@ -67,6 +70,22 @@ export class ApprovalDesk {
     if (outputs.length > 0 && messageId !== undefined) return { messageId, seen: undefined }
     // The last one is the newest: a client may send all that it ever decided in this message.
     return catchUp(backend, entries.at(-1))
+  }
+
+  /**
+   * Decides from the chat, and goes on with the turn with nobody reading. A decision that was taken before, with the same outcome,
+   * is taken again as it stands: a client that lost its connection cannot know whether it was heard (WS8).
+   */
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<Approval> {
+    const backend = await this.#options.backend.get()
+    const result = await decideOne(backend, principal, { decision, chat })
+    if (!isRefusal(result)) {
+      if (isSettled(result)) this.#options.resume(result)
+      return result
+    }
+    const standing = await backend.ledger.get(decision.approvalId, toDecider(principal))
+    if (standing && isRepeat(standing, decision, result)) return standing
+    throw toError(result)
   }
 
   async #list({ principal }: Visit): Promise<Reply> {
@@ -174,6 +193,21 @@ function stands({ decision: { approved }, result }: Entry): boolean {
   if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
   // What ended without a decision is told as an error, which fits an approval that came too late.
   return approved && (result.refused === 'expired' || result.refused === 'cancelled')
+}
+
+/** Whether a decision that was refused is one that had been taken: the same answer, to run with the same arguments. */
+function isRepeat(
+  approval: Approval,
+  { approved, editedArgs = approval.args }: DecisionAnswer,
+  { refused }: Refusal,
+): boolean {
+  // Only approvals are counted as votes; a denial decides at once.
+  if (refused === 'already-voted') return approved
+  if (refused !== 'already-decided') return false
+  const wasApproved = approval.state.name !== 'denied'
+  return approved
+    ? wasApproved && isDeepStrictEqual(editedArgs, argsToRun(approval))
+    : approved === wasApproved
 }
 
 /** Whether a decision was the last one needed. */

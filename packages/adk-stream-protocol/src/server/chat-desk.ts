@@ -2,14 +2,12 @@ import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { Message } from '../protocol/message.ts'
-import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
 import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
 import type { Feed } from '../transport/feed.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
-import type { ApprovalDesk } from './approval-desk.ts'
 import { findUntold } from './after-crash.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -17,14 +15,13 @@ import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
 import type { BridgeLimits } from './options.ts'
 import type { Route, Visit } from './routes.ts'
-import type { TurnDesk } from './turn-desk.ts'
+import type { TurnSource } from './turn-source.ts'
 
 export interface ChatDeskOptions {
   readonly backend: BackendOnDemand
   readonly turns: Turns
   readonly events: ChatEvents
-  readonly turnDesk: TurnDesk
-  readonly approvalDesk: ApprovalDesk
+  readonly source: TurnSource
   readonly limits: BridgeLimits
   readonly exposeState: (key: string) => boolean
   /** Goes on with the turn of an approval, with nobody reading. */
@@ -49,42 +46,17 @@ export class ChatDesk {
   ]
 
   async #stream(visit: Visit): Promise<Reply> {
-    const { limits, turnDesk } = this.#options
+    const { limits, source } = this.#options
     const request = readStreamRequest(await readJson(visit.exchange, limits), limits)
-    const chat = { principalId: visit.principal.id, chatId: request.chatId }
-    if (request.type === 'answers') return this.#answer(visit, chat, request)
-    const dialect = readDialect(visit, request.dialect)
-    const turn = await turnDesk.begin(chat, request)
-    return { type: 'turn', turn, from: 'start', dialect, headers: {} }
-  }
-
-  async #answer(
-    visit: Visit,
-    chat: ChatKey,
-    request: AnswersRequest & Pick<StreamRequest, 'dialect'>,
-  ): Promise<Reply> {
-    const { approvalDesk, turnDesk } = this.#options
-    const decided = await approvalDesk.decideAll(visit.principal, chat, request)
-    const { messageId, seen, given } = decided
-    const { outputs } = request
-    const turn = await turnDesk.resume(chat, messageId, {
-      outputs,
-      ...(seen !== undefined && { seen }),
-      ...(given && { given }),
-    })
-    return {
-      type: 'turn',
-      turn,
-      from: 'pause',
-      dialect: readDialect(visit, request.dialect),
-      headers: {},
-    }
+    const dialect = readDialect(visit.exchange, request.dialect)
+    const opened = await source.answer(visit.principal, request)
+    return { type: 'turn', ...opened, dialect, headers: {} }
   }
 
   async #resume(visit: Visit): Promise<Reply> {
-    const turn = this.#options.turns.running(chatOf(visit))
-    if (!turn?.log.replayable) return reply(204)
-    return { type: 'turn', turn, from: 'start', dialect: readDialect(visit), headers: {} }
+    const turn = this.#options.source.running(chatOf(visit))
+    if (!turn) return reply(204)
+    return { type: 'turn', turn, from: 'start', dialect: readDialect(visit.exchange), headers: {} }
   }
 
   async #messages(visit: Visit): Promise<Reply> {
@@ -140,8 +112,7 @@ export class ChatDesk {
 }
 
 /** The kind of client, by `?dialect=`, the header `x-adk-dialect` or the body's `dialect`. */
-function readDialect({ exchange }: Visit, inBody?: string): Dialect {
-  const { url, headers } = exchange
+export function readDialect({ url, headers }: Exchange, inBody?: string): Dialect {
   const asked = url.searchParams.get('dialect') ?? headers.get('x-adk-dialect') ?? inBody ?? 'ui'
   const dialect = DIALECTS.find((known) => known === asked)
   if (!dialect) {

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 
 import { ApprovalGate } from '../adk/approval-gate.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
@@ -14,17 +16,21 @@ import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
-import { reply } from './exchange.ts'
-import { FrontDoor } from './front-door.ts'
+import { reply, withHeaders } from './exchange.ts'
+import type { OpenHandlers } from './frame-handlers.ts'
+import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { Housekeeper } from './housekeeper.ts'
+import { LiveDoor } from './live-door.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
 import type { TurnAnswers } from './turn-desk.ts'
 import { TurnDesk } from './turn-desk.ts'
+import { openTurnHandlers } from './turn-handlers.ts'
+import { TurnByTurn } from './turn-source.ts'
 
 /** The bridge between an ADK agent and its clients, to be mounted on any HTTP host. */
 export interface Bridge extends AsyncDisposable {
@@ -32,6 +38,8 @@ export interface Bridge extends AsyncDisposable {
   readonly fetch: (request: Request) => Promise<Response>
   /** Answers a node:http request: node:http itself, Express, and others that hand out its objects. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /** Answers a node:http upgrade request: the door of sockets. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
   /** Whether the bridge answers at this path, for hosts that serve other things beside it. */
   readonly handles: (pathname: string) => boolean
   /** Stops all turns and takes no new ones. A store that was passed in stays open. */
@@ -44,6 +52,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   // OB2: ADK writes prompts into its spans unless this is set. A host that wants them there sets it first.
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
   const events = new ChatEvents(limits.maxTurnsPerPrincipal)
   const backend = new BackendOnDemand(async () => {
@@ -61,15 +70,19 @@ export function createBridge(options: BridgeOptions): Bridge {
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: options.allowedOrigins ?? [],
     basePath: options.basePath ?? '',
-    onError: toObservers(options).onError,
+    onError,
   })
+  const liveDoor = new LiveDoor({ door, limits, onError, openHandlers: desks.openHandlers })
   const close = async (): Promise<void> => {
+    // Sockets after the turns: their clients hear how the answers ended.
     await desks.close()
+    await liveDoor.close()
     await store.close()
   }
   return {
     fetch: (request) => answerFetch(request, door, limits),
     node: (request, response) => answerNode(request, response, { door, ...limits }),
+    upgrade: (request, socket, head) => liveDoor.upgrade(request, socket, head),
     handles: (pathname) => door.handles(pathname),
     close,
     [Symbol.asyncDispose]: close,
@@ -84,6 +97,15 @@ const PUBLIC_ROUTES: readonly Route[] = [
     handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
   },
   { method: 'GET', path: '/health', public: true, handle: () => reply(200, { status: 'healthy' }) },
+  {
+    method: 'GET',
+    path: LIVE_PATH,
+    public: true,
+    handle: () => {
+      const error = new ProtocolError('upgrade-required')
+      return withHeaders(reply(error.status, error), { upgrade: 'websocket' })
+    },
+  },
 ]
 
 function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
@@ -100,6 +122,7 @@ function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
 
 interface Desks {
   readonly routes: readonly Route[]
+  readonly openHandlers: OpenHandlers
   readonly close: () => Promise<void>
 }
 
@@ -142,16 +165,8 @@ function openDesks(
   const resume = (approval: Approval): void => void follow(approval)
   const begin = (given: Approval): void => void goOn(given, { given })
   const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
-  const chatDesk = new ChatDesk({
-    backend,
-    turns,
-    events,
-    turnDesk,
-    approvalDesk,
-    limits,
-    exposeState,
-    resume,
-  })
+  const source = new TurnByTurn({ turns, turnDesk, approvalDesk })
+  const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState, resume })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
@@ -161,6 +176,7 @@ function openDesks(
   })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
+    openHandlers: (connection) => openTurnHandlers(connection, { source, limits }),
     close: async () => {
       turnDesk.close()
       await housekeeper.close()

@@ -11,15 +11,17 @@ export interface Exchange {
   readonly readBody: (maxBytes: number) => Promise<Uint8Array>
 }
 
+export interface JsonReply {
+  readonly type: 'json'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Nothing for a status without a body. */
+  readonly body: unknown
+}
+
 /** The answer to an exchange; the host writes it. */
 export type Reply =
-  | {
-      readonly type: 'json'
-      readonly status: number
-      readonly headers: Readonly<Record<string, string>>
-      /** Nothing for a status without a body. */
-      readonly body: unknown
-    }
+  | JsonReply
   | {
       readonly type: 'turn'
       readonly turn: Turn
@@ -35,7 +37,7 @@ export type Reply =
     }
 
 /** A reply without content, or with JSON. */
-export function reply(status: number, body?: unknown): Reply {
+export function reply(status: number, body?: unknown): JsonReply {
   return { type: 'json', status, headers: {}, body }
 }
 

@@ -1,7 +1,7 @@
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import { StoreError } from '../store/store-error.ts'
-import type { Authenticate, Principal } from './authenticate.ts'
-import type { Exchange, Reply } from './exchange.ts'
+import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
+import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { reply, withHeaders } from './exchange.ts'
 import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
 import type { Route } from './routes.ts'
@@ -14,6 +14,14 @@ export interface FrontDoorOptions {
   readonly basePath: string
   readonly onError: (error: unknown) => void
 }
+
+/** Where sockets are opened. */
+export const LIVE_PATH = '/live'
+
+/** Who was let in, and what the handshake carries for them; or the answer to who was not. */
+export type Admission =
+  | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
+  | { readonly refusal: JsonReply }
 
 /** Lets requests in: origin, address, principal, in that order; and turns what goes wrong behind it into an answer. */
 export class FrontDoor {
@@ -38,7 +46,7 @@ export class FrontDoor {
       const pathname = this.#strip(exchange.url.pathname)
       const { route, id } = findRoute(this.#options.routes, exchange.method, pathname)
       if (route.public) return withHeaders(route.handle(), headers)
-      const principal = checkPrincipal(await this.#options.authenticate(exchange))
+      const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       return withHeaders(await route.handle({ principal, id, exchange }), headers)
     } catch (thrown) {
@@ -46,7 +54,24 @@ export class FrontDoor {
     }
   }
 
-  #refuse(thrown: unknown): Reply {
+  /** Lets a socket in at the one address that has them. Never throws. */
+  async admit(exchange: Exchange): Promise<Admission> {
+    try {
+      checkOrigin(exchange.headers, this.#options.allowedOrigins)
+      if (this.#strip(exchange.url.pathname) !== LIVE_PATH) throw new ProtocolError('not-found')
+      const principal = await this.identify(exchange)
+      return { principal, headers: principal.responseHeaders ?? {} }
+    } catch (thrown) {
+      return { refusal: this.#refuse(thrown) }
+    }
+  }
+
+  /** Who is asking. */
+  async identify(request: AuthenticateRequest): Promise<Principal> {
+    return checkPrincipal(await this.#options.authenticate(request))
+  }
+
+  #refuse(thrown: unknown): JsonReply {
     const error = readError(thrown)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     const { retryAfterSeconds } = error

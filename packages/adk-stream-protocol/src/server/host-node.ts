@@ -19,7 +19,8 @@ export async function answerNode(
   else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
 }
 
-function readExchange(request: IncomingMessage): Exchange {
+/** A node:http request as an exchange. */
+export function readExchange(request: IncomingMessage): Exchange {
   return {
     method: request.method ?? 'GET',
     url: readUrl(request),

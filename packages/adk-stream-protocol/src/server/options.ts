@@ -4,6 +4,7 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import type { MessageLimits } from '../protocol/stream-request.ts'
 import type { Store } from '../store/store.ts'
+import type { SocketLimits } from '../transport/socket-peer.ts'
 import type { AgentServices } from './agent-host.ts'
 import type { Authenticate } from './authenticate.ts'
 
@@ -54,8 +55,8 @@ export interface TurnInfo {
   readonly messageId: string
 }
 
-export interface BridgeLimits extends MessageLimits {
-  /** Bytes of a request body. Default 8 MiB. */
+export interface BridgeLimits extends MessageLimits, SocketLimits {
+  /** Bytes of a request body, and of a socket's frame. Default 8 MiB. */
   readonly maxBodyBytes: number
   /** Answers being written at once for one principal. Default 16. */
   readonly maxTurnsPerPrincipal: number
@@ -75,7 +76,13 @@ export interface BridgeLimits extends MessageLimits {
   readonly leaseMs: number
   /** How often deadlines and leases are looked at, in ms. Default 1,000. */
   readonly sweepMs: number
-  /** Silence after which a comment keeps a stream alive, in ms. Default 15,000. */
+  /** Sockets that one principal may have open. Default 16. */
+  readonly maxSocketsPerPrincipal: number
+  /** Answers that are read at once over one socket. Default 32. */
+  readonly maxRequestsPerSocket: number
+  /** How often an open socket's credentials are looked at again, in ms. Default 300,000. */
+  readonly reauthenticateMs: number
+  /** Silence after which a comment keeps a stream alive, and a socket's client is asked whether it is there, in ms. Default 15,000. */
   readonly keepAliveMs: number
 }
 
@@ -108,6 +115,12 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   maxPendingPerPrincipal: 100,
   leaseMs: 15_000,
   sweepMs: 1_000,
+  maxSocketsPerPrincipal: 16,
+  maxRequestsPerSocket: 32,
+  maxFramesPerSecond: 100,
+  maxAudioFrameBytes: 65_536,
+  maxAudioBytesPerSecond: 128_000,
+  reauthenticateMs: 300_000,
 }
 
 /** A key of the session alone: not of the application, not of the user across chats, not of one run. */

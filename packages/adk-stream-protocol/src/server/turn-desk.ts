@@ -134,6 +134,22 @@ export class TurnDesk {
       .catch(this.#options.onError)
   }
 
+  /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */
+  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+    const backend = await this.#backend.get()
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    for (const turn of turns.toReversed()) {
+      const call = tellStoredTurn(turn, this.#options).state.calls.get(output.toolCallId)
+      if (!call) continue
+      const tool = call.state === 'waiting' ? await backend.findTool(call.toolName) : undefined
+      // BT3: what another long-running tool waits for is not the client's to give.
+      if (!tool || !asBrowserTool(tool)) break
+      await this.resume(chat, turn.messageId, { outputs: [output], background: true })
+      return
+    }
+    throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
+  }
+
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
   async *#follow(
     backend: Backend,

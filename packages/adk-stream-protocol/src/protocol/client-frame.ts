@@ -1,0 +1,116 @@
+import { z } from 'zod'
+
+import type { ErrorCode } from './errors.ts'
+import { ProtocolError } from './errors.ts'
+import { parseJson } from './json.ts'
+import { Edits } from './read-answers.ts'
+import { ChatId } from './stream-request.ts'
+
+const Id = z.string().min(1).max(256)
+const Base64 = z.base64().min(1)
+const MimeType = z.string().min(1).max(128)
+
+/** What a client may say on a socket. The first three are those of the AI SDK's `WebSocketChatTransport`, word for word. */
+const FRAMES = [
+  z.object({
+    type: z.literal('send'),
+    requestId: Id,
+    id: ChatId,
+    trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
+    messageId: z.string().max(128).nullish(),
+    // Read like the body of `POST /stream`, with the same limits.
+    messages: z.array(z.unknown()),
+    // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
+    // when the socket was opened.
+    body: z.object({ edits: Edits.optional(), dialect: z.string().max(64).optional() }).optional(),
+  }),
+  z.object({
+    type: z.literal('resume'),
+    requestId: Id,
+    id: ChatId,
+    body: z.object({ dialect: z.string().max(64).optional() }).optional(),
+  }),
+  z.object({ type: z.literal('abort'), requestId: Id }),
+
+  z.object({
+    type: z.literal('decide'),
+    decisionId: Id,
+    id: ChatId,
+    approvalId: Id,
+    approved: z.boolean(),
+    reason: z.string().max(2_000).optional(),
+    args: z.record(z.string(), z.unknown()).optional(),
+  }),
+  z
+    .object({
+      type: z.literal('tool-output'),
+      outputId: Id,
+      id: ChatId,
+      toolCallId: Id,
+      output: z.unknown().optional(),
+      errorText: z.string().max(10_000).optional(),
+    })
+    .refine((frame) => 'output' in frame !== 'errorText' in frame, {
+      message: 'Send either `output` or `errorText`.',
+    }),
+  z.object({
+    type: z.literal('text'),
+    id: ChatId,
+    messageId: z.string().max(128).optional(),
+    text: z.string().min(1),
+  }),
+  z.object({ type: z.literal('audio'), id: ChatId, data: Base64, mimeType: MimeType }),
+  z.object({ type: z.literal('audio-end'), id: ChatId }),
+  z.object({ type: z.literal('image'), id: ChatId, data: Base64, mimeType: MimeType }),
+  z.object({ type: z.literal('activity'), id: ChatId, state: z.enum(['start', 'end']) }),
+  z.object({ type: z.literal('interrupt'), id: ChatId }),
+  z.object({
+    type: z.literal('watch'),
+    id: ChatId,
+    audio: z.enum(['binary', 'base64', 'none']).optional(),
+  }),
+  z.object({ type: z.literal('ping'), nonce: z.string().max(128).optional() }),
+] as const
+
+export const ClientFrame = z.discriminatedUnion('type', FRAMES)
+export type ClientFrame = z.infer<typeof ClientFrame>
+
+/** The frame of one type. */
+export type ClientFrameOf<Type extends ClientFrame['type']> = Extract<ClientFrame, { type: Type }>
+
+/** What is wrong with a frame, and enough of the frame to say which one it was. */
+export interface FrameFault {
+  /** Its type, as far as one can be read. */
+  readonly frame: string
+  readonly requestId: string | undefined
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/** Reads the bytes of a text frame, each once; a frame that cannot be used comes back as what is wrong with it (WS12). */
+export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fault: FrameFault } {
+  let value: unknown
+  try {
+    value = parseJson(bytes)
+  } catch (thrown) {
+    if (!(thrown instanceof ProtocolError)) throw thrown
+    const { code, message } = thrown
+    return { fault: { frame: 'unknown', requestId: undefined, code, message } }
+  }
+  const parsed = ClientFrame.safeParse(value)
+  if (parsed.success) return parsed.data
+  const { type, requestId } = Named.parse(value)
+  const [issue] = parsed.error.issues
+  const place = issue?.path.join('.') ?? ''
+  const where = place === '' ? 'The frame' : place
+  const message = `${where}: ${issue?.message ?? 'unexpected shape'}`
+  return { fault: { frame: type ?? 'unknown', requestId, code: 'bad-request', message } }
+}
+
+/** Of a frame of any shape: what it calls itself, and what it wants to be called by. */
+const Named = z
+  .object({
+    type: z.string().max(64).optional().catch(undefined),
+    requestId: Id.optional().catch(undefined),
+  })
+  .catch({ type: undefined, requestId: undefined })

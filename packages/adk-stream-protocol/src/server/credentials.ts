@@ -1,0 +1,42 @@
+import { ProtocolError } from '../protocol/errors.ts'
+import type { AuthenticateRequest, Principal } from './authenticate.ts'
+
+/**
+ * Who opened a socket, to be asked again while it is open: a session may end, a key may be withdrawn, and a socket lives for hours
+ * (WS16).
+ */
+export class Credentials {
+  readonly #request: AuthenticateRequest
+  readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
+  readonly #id: string
+
+  constructor(
+    { method, url, headers }: AuthenticateRequest,
+    principal: Principal,
+    identify: (request: AuthenticateRequest) => Promise<Principal>,
+  ) {
+    this.#request = { method, url, headers: withGivenCookie(headers, principal) }
+    this.#identify = identify
+    this.#id = principal.id
+  }
+
+  /** The principal as it is now; refused when the credentials do not stand for it any more. */
+  async check(): Promise<Principal> {
+    const principal = await this.#identify(this.#request)
+    if (principal.id !== this.#id) throw new ProtocolError('unauthenticated')
+    return principal
+  }
+}
+
+/** The headers of the client's next request: it keeps the cookie that the handshake gave it. */
+function withGivenCookie(headers: Headers, { responseHeaders = {} }: Principal): Headers {
+  const given = new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
+  if (given === undefined) return headers
+  const next = new Headers(headers)
+  const [name] = given.split('=', 1)
+  const kept = (headers.get('cookie') ?? '')
+    .split(';')
+    .filter((pair) => pair.trim() !== '' && pair.trim().split('=', 1)[0] !== name)
+  next.set('cookie', [...kept, given].join('; '))
+  return next
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage } from 'node:http'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+
+import { ProtocolError } from '../protocol/errors.ts'
+import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import { Credentials } from './credentials.ts'
+import type { Exchange, JsonReply } from './exchange.ts'
+import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
+import type { OpenHandlers } from './frame-handlers.ts'
+import type { Admission, FrontDoor } from './front-door.ts'
+import { readExchange } from './host-node.ts'
+import { LiveSocket } from './live-socket.ts'
+import type { BridgeLimits } from './options.ts'
+
+export interface LiveDoorOptions {
+  readonly door: FrontDoor
+  readonly limits: BridgeLimits
+  readonly openHandlers: OpenHandlers
+  readonly onError: (error: unknown) => void
+}
+
+/** How long a client may take to answer a close before the connection is cut. */
+const CLOSE_TIMEOUT_MS = 1_000
+
+type Admitted = Exclude<Admission, { refusal: JsonReply }>
+
+/** Lets sockets in: everything that can be refused is refused before the upgrade, with a status and a reason (WS3). */
+export class LiveDoor {
+  readonly #options: LiveDoorOptions
+  readonly #server: WebSocketServer
+  readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
+  readonly #open = new Set<LiveSocket>()
+  readonly #perPrincipal = new Map<string, number>()
+  #closed = false
+
+  constructor(options: LiveDoorOptions) {
+    this.#options = options
+    // `ws` takes options that its types do not know yet.
+    const closing = { closeTimeout: CLOSE_TIMEOUT_MS }
+    this.#server = new WebSocketServer({
+      ...closing,
+      noServer: true,
+      clientTracking: false,
+      maxPayload: options.limits.maxBodyBytes,
+      // A few bytes can be made to inflate into megabytes; and tokens hardly compress.
+      perMessageDeflate: false,
+      handleProtocols: (asked) => (asked.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+    })
+    this.#server.on('headers', (lines, request) => {
+      const headers = Object.entries(this.#handshakeHeaders.get(request) ?? {})
+      for (const [name, value] of headers) lines.push(`${name}: ${value}`)
+    })
+  }
+
+  /** Answers an upgrade request. Never throws. */
+  async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> {
+    // Without a listener, a client that resets the connection would end the process.
+    stream.on('error', () => stream.destroy())
+    const exchange = readExchange(request)
+    const admission = await this.#options.door.admit(exchange)
+    const refusal =
+      'refusal' in admission ? admission.refusal : this.#findRefusal(exchange, admission)
+    if (refusal) return refuse(stream, refusal)
+    // `#findRefusal` has seen to it.
+    const admitted = admission as Admitted
+    this.#count(admitted.principal.id, stream)
+    this.#handshakeHeaders.set(request, admitted.headers)
+    this.#server.handleUpgrade(request, stream, head, (socket) => {
+      const { principal } = admitted
+      const { door, limits, openHandlers, onError } = this.#options
+      const credentials = new Credentials(exchange, principal, (again) => door.identify(again))
+      const live = new LiveSocket({
+        ...{ socket, stream, principal, exchange, credentials },
+        ...{ limits, openHandlers, onError },
+      })
+      this.#open.add(live)
+      socket.once('close', () => this.#open.delete(live))
+    })
+  }
+
+  /** Closes all sockets and lets none in. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#open].map((live) => live.close('going-away')))
+  }
+
+  #findRefusal({ headers }: Exchange, { principal, headers: given }: Admitted) {
+    const error = this.#findError(headers, principal.id)
+    return error && withHeaders(reply(error.status, error), given)
+  }
+
+  #findError(headers: Headers, principalId: string): ProtocolError | undefined {
+    if (this.#closed) return new ProtocolError('unavailable')
+    const asked = headers.get('sec-websocket-protocol')?.split(',') ?? []
+    if (asked.length > 0 && !asked.some((name) => name.trim() === SUBPROTOCOL)) {
+      const message = `The subprotocol here is ${SUBPROTOCOL}. Ask for it, or for none.`
+      return new ProtocolError('bad-request', { message })
+    }
+    const count = this.#perPrincipal.get(principalId) ?? 0
+    if (count >= this.#options.limits.maxSocketsPerPrincipal)
+      return new ProtocolError('too-many-sockets')
+    return undefined
+  }
+
+  #count(principalId: string, stream: Duplex): void {
+    this.#perPrincipal.set(principalId, (this.#perPrincipal.get(principalId) ?? 0) + 1)
+    stream.once('close', () => {
+      const left = (this.#perPrincipal.get(principalId) ?? 1) - 1
+      if (left > 0) this.#perPrincipal.set(principalId, left)
+      else this.#perPrincipal.delete(principalId)
+    })
+  }
+}
+
+/** Answers in plain HTTP: browsers hide it, but logs, tools and people see it. */
+function refuse(stream: Duplex, { status, headers, body }: JsonReply): void {
+  const json = JSON.stringify(body)
+  const all = {
+    ...SECURITY_HEADERS,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(json)),
+    connection: 'close',
+    ...headers,
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+}

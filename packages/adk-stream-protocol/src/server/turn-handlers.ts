@@ -1,0 +1,138 @@
+import type { ClientFrameOf } from '../protocol/client-frame.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import { readStreamRequest } from '../protocol/stream-request.ts'
+import type { ChatKey } from '../turns/turns.ts'
+import { readDialect } from './chat-desk.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
+import type { BridgeLimits } from './options.ts'
+import type { TurnSource } from './turn-source.ts'
+
+export interface TurnHandlersOptions {
+  readonly source: TurnSource
+  readonly limits: BridgeLimits
+}
+
+/** Answers a socket turn by turn, as `POST /stream` does. */
+export function openTurnHandlers(
+  connection: Connection,
+  options: TurnHandlersOptions,
+): FrameHandlers {
+  const requests = new SocketRequests(connection, options)
+  const { source } = options
+  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  return {
+    send: (frame) => requests.send(frame),
+    resume: (frame) => requests.resume(frame),
+    abort: (frame) => requests.abort(frame),
+    decide: async ({ id, decisionId, approvalId, approved, reason, args }) => {
+      const principal = await connection.checkPrincipal()
+      const state = await source.decide(principal, chatOf(id), {
+        approvalId,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(args !== undefined && { editedArgs: args }),
+      })
+      connection.tell({ type: 'decided', decisionId, ok: true, state })
+    },
+    'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+      const result = errorText === undefined ? { output } : { errorText }
+      await source.giveOutput(chatOf(id), { toolCallId, result })
+      connection.tell({ type: 'tool-output-taken', outputId, ok: true })
+    },
+    ping: ({ nonce }) => connection.tell({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
+    text: refuseLive,
+    audio: refuseLive,
+    'audio-end': refuseLive,
+    image: refuseLive,
+    activity: refuseLive,
+    interrupt: refuseLive,
+    watch: refuseLive,
+    binary: refuseLive,
+    close: () => requests.close(),
+  }
+}
+
+function refuseLive(): never {
+  throw new ProtocolError('not-live')
+}
+
+/** The requests of the AI SDK's transport. */
+class SocketRequests {
+  readonly #connection: Connection
+  readonly #options: TurnHandlersOptions
+  /** Requests whose turn has not begun yet. */
+  readonly #opening = new Set<string>()
+  /** Requests that began or went on with their turn, and did not only join it. */
+  readonly #own = new Set<string>()
+  #closed = false
+
+  constructor(connection: Connection, options: TurnHandlersOptions) {
+    this.#connection = connection
+    this.#options = options
+  }
+
+  async send(frame: ClientFrameOf<'send'>): Promise<void> {
+    const { requestId, id, messages, trigger, messageId, body } = frame
+    if (!this.#admit(frame)) return
+    const { source, limits } = this.#options
+    const { principal, exchange, tell, read, leave } = this.#connection
+    const request = readStreamRequest({ id, messages, trigger, messageId, ...body }, limits)
+    const dialect = readDialect(exchange, request.dialect)
+    this.#opening.add(requestId)
+    try {
+      const { turn, from } = await source.answer(principal, request)
+      const aborted = !this.#opening.has(requestId) && !this.#closed
+      if (aborted) return turn.stop()
+      tell({ type: 'start', requestId })
+      this.#own.add(requestId)
+      read(requestId, turn, { from, dialect })
+      // Read and left: a turn waits for its first reader, and only then for the next one.
+      if (this.#closed) leave(requestId)
+    } finally {
+      this.#opening.delete(requestId)
+    }
+  }
+
+  resume(frame: ClientFrameOf<'resume'>): void {
+    const { requestId, id, body } = frame
+    if (!this.#admit(frame)) return
+    const { principal, exchange, tell, read } = this.#connection
+    const dialect = readDialect(exchange, body?.dialect)
+    const turn = this.#options.source.running({ principalId: principal.id, chatId: id })
+    if (!turn) return tell({ type: 'no-active', requestId })
+    tell({ type: 'start', requestId })
+    read(requestId, turn, { from: 'start', dialect })
+  }
+
+  /**
+   * A person pressed stop. Unlike a connection that is lost, this is meant, so no grace is given; but who has only joined an answer
+   * does not stop it for those who still read it.
+   */
+  abort({ requestId }: ClientFrameOf<'abort'>): void {
+    this.#opening.delete(requestId)
+    const turn = this.#connection.leave(requestId)
+    const own = this.#own.delete(requestId)
+    if (turn && (own || !turn.log.watched)) turn.stop()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#opening.clear()
+    this.#own.clear()
+  }
+
+  #admit({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
+    const { reads, tell, reading } = this.#connection
+    for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
+    if (this.#opening.has(requestId) || reads(requestId)) {
+      // Not as an error of the request: that is the name of another one, which goes on.
+      const message = 'This requestId is in use. Take another one for every request.'
+      tell({ type: 'refused', frame: type, code: 'bad-request', message })
+      return false
+    }
+    if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {
+      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    }
+    return true
+  }
+}

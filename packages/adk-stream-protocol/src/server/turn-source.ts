@@ -1,0 +1,71 @@
+import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
+import type { StreamRequest } from '../protocol/stream-request.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ApprovalDesk } from './approval-desk.ts'
+import type { Principal } from './authenticate.ts'
+import type { TurnDesk } from './turn-desk.ts'
+
+/** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
+export interface OpenedTurn {
+  readonly turn: Turn
+  readonly from: 'start' | 'pause'
+}
+
+/** Where the answers of chats come from, whichever way clients ask. */
+export interface TurnSource {
+  /** Begins a turn on a new message, or goes on with one that was answered. */
+  answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn>
+  /** The running turn of a chat, if it can be read from its start. */
+  running(chat: ChatKey): Turn | undefined
+  /** Enters a decision; gives the state that the approval is in then. */
+  decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string>
+  /** Takes what a tool gave that ran in the client. */
+  giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void>
+}
+
+interface Parts {
+  readonly turns: Turns
+  readonly turnDesk: TurnDesk
+  readonly approvalDesk: ApprovalDesk
+}
+
+/** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
+export class TurnByTurn implements TurnSource {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
+    const { approvalDesk, turnDesk } = this.#parts
+    const chat = { principalId: principal.id, chatId: request.chatId }
+    if (request.type === 'message') {
+      return { turn: await turnDesk.begin(chat, request), from: 'start' }
+    }
+    const { outputs } = request
+    const decided = await approvalDesk.decideAll(principal, chat, request)
+    const { messageId, seen, given } = decided
+    const turn = await turnDesk.resume(chat, messageId, {
+      outputs,
+      ...(seen !== undefined && { seen }),
+      ...(given && { given }),
+    })
+    return { turn, from: 'pause' }
+  }
+
+  running(chat: ChatKey): Turn | undefined {
+    const turn = this.#parts.turns.running(chat)
+    return turn?.log.replayable === true ? turn : undefined
+  }
+
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string> {
+    const { state } = await this.#parts.approvalDesk.decide(principal, chat, decision)
+    return state.name
+  }
+
+  giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+    return this.#parts.turnDesk.giveOutput(chat, output)
+  }
+}

@@ -1,0 +1,186 @@
+import type { Duplex } from 'node:stream'
+import type { RawData, WebSocket } from 'ws'
+
+import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
+import { readClientFrame } from '../protocol/client-frame.ts'
+import type { CloseReason } from '../protocol/close-codes.ts'
+import { closeCode } from '../protocol/close-codes.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { ServerFrame } from '../protocol/server-frame.ts'
+import { serialiseFrame } from '../protocol/server-frame.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { TokenBucket } from './token-bucket.ts'
+import { errorFrame } from './turn-frames.ts'
+
+export interface SocketLimits {
+  /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
+  readonly maxFramesPerSecond: number
+  /** Bytes of one piece of audio. Default 64 KiB. */
+  readonly maxAudioFrameBytes: number
+  /** Bytes of audio per second. Default 128,000: four times the 16 kHz that a microphone gives. */
+  readonly maxAudioBytesPerSecond: number
+  /** Silence after which a client is asked whether it is there, in ms. Default 15,000. */
+  readonly keepAliveMs: number
+}
+
+/** What a peer's messages go to. None of these may throw. */
+export interface SocketEvents {
+  readonly onFrame: (frame: ClientFrame) => void
+  /** Audio of a client that sends it as bytes. */
+  readonly onAudio: (bytes: Uint8Array) => void
+  /** The socket takes again what is written. */
+  readonly onDrain: () => void
+  readonly onClose: () => void
+}
+
+/** What a frame costs that cannot be used: a few are a mistake, many are a flood. */
+const FAULT_COST = 10
+
+/** How much may wait for a client that asks and does not read, beside its answers, in characters. */
+const MAX_UNREAD = 262_144
+
+/** How much may wait before audio is dropped, in bytes: two seconds of 24 kHz. */
+const MAX_AUDIO_WAITING = 96_000
+
+/** The other end of one socket: what it says, parsed and within limits, and what it is told, no faster than it reads. */
+export class SocketPeer {
+  readonly #socket: WebSocket
+  readonly #stream: Duplex
+  readonly #limits: SocketLimits
+  readonly #events: SocketEvents
+  readonly #heartbeat: Heartbeat
+  readonly #frames: TokenBucket
+  readonly #audio: TokenBucket
+  #unread = 0
+  #droppedAudio = 0
+  #state: 'open' | 'closing' = 'open'
+  /** Resolves when the connection is gone. */
+  readonly closed: Promise<void>
+
+  constructor(
+    { socket, stream }: { socket: WebSocket; stream: Duplex },
+    limits: SocketLimits,
+    events: SocketEvents,
+  ) {
+    this.#socket = socket
+    this.#stream = stream
+    this.#limits = limits
+    this.#events = events
+    this.#frames = new TokenBucket(limits.maxFramesPerSecond)
+    this.#audio = new TokenBucket(limits.maxAudioBytesPerSecond)
+    this.#heartbeat = new Heartbeat({
+      intervalMs: limits.keepAliveMs,
+      ping: () => socket.ping(),
+      onDead: () => this.close('dead-peer'),
+    })
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
+    this.#listen()
+  }
+
+  /** Pieces of audio that this client was too slow for. */
+  get droppedAudio(): number {
+    return this.#droppedAudio
+  }
+
+  /** Writes a frame of an answer, whose reader waits for the drain after a false. */
+  readonly write = (frame: string): boolean => {
+    if (this.#state === 'open') this.#socket.send(frame)
+    return !this.#stream.writableNeedDrain
+  }
+
+  /** Tells something beside the answers. A client that asks for more and more of it without reading is let go. */
+  tell(frame: ServerFrame): void {
+    const text = serialiseFrame(frame)
+    if (this.write(text)) return
+    this.#unread += text.length
+    if (this.#unread > MAX_UNREAD) this.close('too-slow')
+  }
+
+  /** Sends a piece of audio, or drops it: late audio is of no use. */
+  sendAudio(bytes: Uint8Array): boolean {
+    if (this.#state !== 'open' || this.#stream.writableLength > MAX_AUDIO_WAITING) {
+      this.#droppedAudio += 1
+      return false
+    }
+    this.#socket.send(bytes, { binary: true })
+    return true
+  }
+
+  /** Says that a frame cannot be used, by its name (WS12). */
+  refuse({ frame, requestId, code, message }: FrameFault): void {
+    if (requestId === undefined) this.tell({ type: 'refused', frame, code, message })
+    else this.write(errorFrame(requestId, new ProtocolError(code, { message })))
+  }
+
+  close(reason: CloseReason): void {
+    if (this.#state === 'closing') return
+    this.#state = 'closing'
+    this.#heartbeat.stop()
+    this.#socket.close(closeCode(reason), reason)
+    // A flood is not read to its end; what still waits in the kernel goes with the connection.
+    if (reason === 'too-fast') this.#socket.pause()
+    // Nothing gets through to these, not even the close.
+    if (reason === 'dead-peer' || reason === 'too-slow') this.#socket.terminate()
+  }
+
+  #listen(): void {
+    const { onDrain, onClose } = this.#events
+    this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
+    this.#socket.on('pong', () => this.#heartbeat.beat())
+    this.#socket.on('ping', () => this.#admit(1))
+    // What is wrong with the connection or its bytes is answered by a close code; the close follows.
+    this.#socket.on('error', () => undefined)
+    this.#socket.on('close', () => {
+      this.#state = 'closing'
+      this.#heartbeat.stop()
+      onClose()
+    })
+    this.#stream.on('drain', () => {
+      // What waited was taken, so somebody is there: pings wait in the same line.
+      this.#heartbeat.beat()
+      this.#unread = 0
+      onDrain()
+    })
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    this.#heartbeat.beat()
+    if (!this.#admit(1)) return
+    // One buffer, and not its fragments: `ws` joins them unless told otherwise.
+    const bytes = data as Buffer
+    if (isBinary) {
+      if (this.#admitAudio('binary', bytes.byteLength)) this.#events.onAudio(bytes)
+      return
+    }
+    const frame = readClientFrame(bytes)
+    if ('fault' in frame) this.#refuseDearly(frame.fault)
+    else if (frame.type !== 'audio' || this.#admitAudio('audio', (frame.data.length * 3) / 4))
+      this.#events.onFrame(frame)
+  }
+
+  /** WS15: a client that sends faster than anybody could use it is let go. */
+  #admit(cost: number): boolean {
+    if (this.#state !== 'open') return false
+    const admitted = this.#frames.take(cost)
+    if (!admitted) this.close('too-fast')
+    return admitted
+  }
+
+  #admitAudio(frame: string, size: number): boolean {
+    const { maxAudioFrameBytes } = this.#limits
+    const fault = { frame, requestId: undefined }
+    if (size > maxAudioFrameBytes) {
+      const message = `A piece of audio is larger than ${maxAudioFrameBytes} bytes. Send smaller ones.`
+      this.#refuseDearly({ ...fault, code: 'too-large', message })
+      return false
+    }
+    if (this.#audio.take(size)) return true
+    const { code, message } = new ProtocolError('too-fast')
+    this.#refuseDearly({ ...fault, code, message })
+    return false
+  }
+
+  #refuseDearly(fault: FrameFault): void {
+    if (this.#admit(FAULT_COST)) this.refuse(fault)
+  }
+}

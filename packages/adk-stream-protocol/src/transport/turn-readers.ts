@@ -1,0 +1,63 @@
+import type { Attachment } from '../turns/attachment.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { Dialect } from './dialects.ts'
+import { toDialect } from './dialects.ts'
+import type { WriteFrame } from './turn-frames.ts'
+import { toFrames } from './turn-frames.ts'
+
+export interface ReadOptions {
+  /** Where the client reads from. */
+  readonly from: 'start' | 'pause'
+  readonly dialect: Dialect
+}
+
+/** The answers that one socket reads, each under the request that asked for it. */
+export class TurnReaders {
+  readonly #write: WriteFrame
+  readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
+
+  constructor(write: WriteFrame) {
+    this.#write = write
+  }
+
+  get size(): number {
+    return this.#readers.size
+  }
+
+  has(requestId: string): boolean {
+    return this.#readers.has(requestId)
+  }
+
+  /** Sends a turn. False when it is too long to be replayed. */
+  read(requestId: string, turn: Turn, { from, dialect }: ReadOptions): boolean {
+    const reader: { turn: Turn; attachment?: Attachment } = { turn }
+    this.#readers.set(requestId, reader)
+    const sink = toFrames(requestId, this.#write, () => this.#readers.delete(requestId))
+    const attachment = turn.attach(toDialect(dialect, sink), from)
+    if (attachment) reader.attachment = attachment
+    else this.#readers.delete(requestId)
+    return attachment !== undefined
+  }
+
+  /** Reads a turn no further; tells which one it was. */
+  leave(requestId: string): Turn | undefined {
+    const reader = this.#readers.get(requestId)
+    this.#readers.delete(requestId)
+    reader?.attachment?.detach('closed')
+    return reader?.turn
+  }
+
+  leaveAll(): void {
+    for (const requestId of this.#readers.keys()) this.leave(requestId)
+  }
+
+  /** The socket takes more. */
+  drained(): void {
+    for (const { attachment } of [...this.#readers.values()]) attachment?.drained()
+    // The first one takes most of the room, so it is the last one next time.
+    const [first] = this.#readers
+    if (!first) return
+    this.#readers.delete(first[0])
+    this.#readers.set(...first)
+  }
+}
