@@ -117,6 +117,21 @@ test('[EL53] the test can send anything', async () => {
   expect((await client.until(toolCall)).at(-1)?.toolCall?.functionCalls?.[0]?.name).toBe('stray')
 })
 
+test('[EL53] and what is no message', async () => {
+  await using lab = await startLab()
+  const { send, socket } = await connectRaw(lab)
+  send(TEXT_SETUP)
+  const session = await lab.desk.nextSession()
+  const frame = new Promise<string>((resolve) => {
+    socket.on('message', (data: Buffer) => {
+      if (data.toString() !== '{"setupComplete":{}}') resolve(data.toString())
+    })
+  })
+  session.sendText('{"half":')
+  expect(await frame).toBe('{"half":')
+  socket.close()
+})
+
 test('[EL53] an emulator has its desk at `live`, and passes its options on', async () => {
   await using emulator = await startEmulator({
     mind: mindOf({ hi: [wait('on'), say('Hello.')] }),

@@ -20,6 +20,8 @@ export interface Connection {
   readonly closed: Closing | undefined
   readonly ended: Promise<Closing>
   send(frame: Frame): void
+  /** Sends a frame that need not be a message; it is not remembered. */
+  sendText(text: string): void
   /** A promise while the client lags behind; nothing if it keeps up. */
   drained(): Promise<void> | undefined
   close(code: number, reason: string): void
@@ -45,6 +47,8 @@ export function createConnection(
   let closed: Closing | undefined
   let lag: Deferred<void> | undefined
 
+  const transmit = (text: string) =>
+    socket.send(settings.frames === 'binary' ? Buffer.from(text) : text, relieve)
   const relieve = () => {
     if (!lag || socket.bufferedAmount > settings.maxBufferedBytes) return
     lag.resolve()
@@ -72,8 +76,10 @@ export function createConnection(
     send(frame) {
       if (socket.readyState !== socket.OPEN) return
       sent.record(frame)
-      const text = JSON.stringify(frame)
-      socket.send(settings.frames === 'binary' ? Buffer.from(text) : text, relieve)
+      transmit(JSON.stringify(frame))
+    },
+    sendText(text) {
+      if (socket.readyState === socket.OPEN) transmit(text)
     },
     drained() {
       if (socket.bufferedAmount <= settings.maxBufferedBytes || closed) return undefined

@@ -85,6 +85,10 @@ export class HostedSession implements LiveSession {
     this.#connection.send(message)
   }
 
+  sendText(text: string) {
+    this.#connection.sendText(text)
+  }
+
   interrupt() {
     this.#talk?.conversation.apply({ type: 'speech-start' })
   }

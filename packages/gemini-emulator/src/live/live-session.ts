@@ -27,6 +27,8 @@ export interface LiveSession {
   readonly ended: Promise<Closing>
   /** Sends a server message as it stands. */
   send(message: Frame): void
+  /** Sends a frame that need not be a message, nor JSON; it is not among those `sent`. */
+  sendText(text: string): void
   /** What a barge-in does: the model falls silent, unanswered blocking calls are taken back. */
   interrupt(): void
   close(code: number, reason: string): void

@@ -2,9 +2,11 @@ export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed'
 
 /** What a live connection tells beside ADK's events. */
 export interface LiveHooks {
+  /** The model took calls back. None of them is delivered afterwards; some may never have been. */
   readonly onCancelled: (toolCallIds: readonly string[]) => void
+  /** The model fell silent, told at once: ADK loses the mark for text, and delivers it behind buffered audio. */
   readonly onInterrupted: () => void
   readonly onStatus: (status: LiveStatus) => void
-  /** Hears of what was survived: odd frames, failed attempts. */
+  /** What went wrong and was survived: odd frames, failed attempts, messages that had to be given up. */
   readonly onError: (error: unknown) => void
 }

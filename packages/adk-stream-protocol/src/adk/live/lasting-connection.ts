@@ -1,0 +1,70 @@
+import type { BaseLlmConnection, LlmResponse } from '@google/adk'
+import type { Blob, Content } from '@google/genai'
+
+import type { LastingSession } from './lasting-session.ts'
+
+/** ADK's own connection on a session that lasts. */
+export class LastingConnection implements BaseLlmConnection {
+  readonly #adk: BaseLlmConnection
+  readonly #session: LastingSession
+
+  constructor(adk: BaseLlmConnection, session: LastingSession) {
+    this.#adk = adk
+    this.#session = session
+  }
+
+  /** ADK would leave out calls and results, and let some models speak unasked. */
+  async sendHistory(history: Content[]): Promise<void> {
+    this.#session.sendHistory(history)
+  }
+
+  sendContent(content: Content): Promise<void> {
+    return this.#adk.sendContent(content)
+  }
+
+  sendRealtime(blob: Blob): Promise<void> {
+    return this.#adk.sendRealtime(blob)
+  }
+
+  async sendActivityStart(): Promise<void> {
+    this.#session.sendRealtimeInput({ activityStart: {} })
+  }
+
+  async sendActivityEnd(): Promise<void> {
+    this.#session.sendRealtimeInput({ activityEnd: {} })
+  }
+
+  /** The microphone went mute: what was said so far is all. */
+  sendAudioStreamEnd(): void {
+    this.#session.sendRealtimeInput({ audioStreamEnd: true })
+  }
+
+  async *receive(): AsyncGenerator<LlmResponse, void, void> {
+    try {
+      for await (const response of this.#adk.receive()) {
+        const wanted = this.#withoutStaleCalls(response)
+        if (wanted) yield wanted
+      }
+    } finally {
+      // Whoever stops reading, in whatever way, is done with the connection; ADK 2.0.0 leaves it open on `return()`.
+      this.#session.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#session.close()
+  }
+
+  /** A call that was taken back while it waited to be read, or outlived its connection, must not be run. */
+  #withoutStaleCalls(response: LlmResponse): LlmResponse | undefined {
+    const parts = response.content?.parts
+    if (!parts?.some((part) => part.functionCall)) return response
+    const kept = parts.filter(
+      ({ functionCall }) => !functionCall || this.#session.admits(functionCall),
+    )
+    if (kept.length === parts.length) return response
+    return kept.length === 0
+      ? undefined
+      : { ...response, content: { ...response.content, parts: kept } }
+  }
+}

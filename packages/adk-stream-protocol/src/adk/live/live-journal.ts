@@ -1,0 +1,245 @@
+import type { Content, FunctionCall, FunctionResponse } from '@google/genai'
+
+import { describeHistory } from './describe-history.ts'
+
+/** Something that must reach the model. Audio is not: it may be lost with its connection. */
+export type Sending =
+  | { readonly type: 'content'; readonly content: Content }
+  | { readonly type: 'results'; readonly responses: readonly FunctionResponse[] }
+
+/**
+ * How far a message has come. `talked-over`: sent while the model spoke, so that what is heard of the turn under way says nothing
+ * about it. `taken`: the model reacted. `answered`: the turn in which it did so has ended.
+ */
+type Progress = 'unsent' | 'talked-over' | 'sent' | 'taken' | 'answered'
+
+export interface Sent {
+  readonly type: 'sent'
+  readonly sending: Sending
+  progress: Progress
+  deliveries: number
+}
+
+type Entry =
+  | Sent
+  | { readonly type: 'heard'; text: string; progress: Progress }
+  | { readonly type: 'said'; text: string; progress: 'taken' | 'answered' }
+  | { readonly type: 'called'; readonly call: FunctionCall }
+
+/** How to begin the next connection: from a handle, or from nothing but a history. */
+export type Beginning =
+  | { readonly type: 'resumed'; readonly handle: string }
+  | { readonly type: 'fresh'; readonly history: readonly Content[] }
+
+// A message that ends the connection each time it is asked must not do so for ever.
+const MAX_DELIVERIES = 3
+
+/**
+ * What a lost connection would take with it. A handle stands for all that Gemini told before it, but messages may have crossed it
+ * on the way: those count as covered once the model has reacted to them. The rest is kept, and told to the next connection once.
+ */
+export class LiveJournal {
+  #history: Content[] = []
+  #since: Entry[] = []
+  #handle: string | undefined
+  #isSpeaking = false
+  /** A handle given right after a history was sent may be older than the history. */
+  #knowsHistory = true
+  /** Calls that only an earlier connection knew. */
+  readonly #lost = new Set<string>()
+  readonly #calls = new Set<string>()
+
+  /** `history` is what stands behind the handle. */
+  constructor(handle?: string, history: readonly Content[] = []) {
+    this.#handle = handle
+    this.#history = describeHistory(history)
+  }
+
+  get isSpeaking(): boolean {
+    return this.#isSpeaking
+  }
+
+  /** Nothing would be lost if the connection ended now. */
+  get isCovered(): boolean {
+    return this.#since.length === 0
+  }
+
+  get unsent(): readonly Sent[] {
+    return this.#since.filter(isSent).filter(({ progress }) => progress === 'unsent')
+  }
+
+  isLost(toolCallId: string | undefined): boolean {
+    return this.#lost.has(toolCallId ?? '')
+  }
+
+  /** A history is sent before the conversation begins. */
+  begin(history: readonly Content[]): readonly Content[] {
+    this.#handle = undefined
+    this.#knowsHistory = history.length === 0
+    this.#history = describeHistory(history)
+    return this.#history
+  }
+
+  send(sending: Sending): Sent {
+    const entry: Sent = { type: 'sent', sending, progress: 'unsent', deliveries: 0 }
+    this.#since.push(entry)
+    return entry
+  }
+
+  delivered(entry: Sent): void {
+    entry.progress = this.#isSpeaking ? 'talked-over' : 'sent'
+    entry.deliveries += 1
+  }
+
+  discard(entry: Sent): void {
+    this.#since = this.#since.filter((other) => other !== entry)
+  }
+
+  /** The person said this, as far as it was understood. */
+  hear(text: string): void {
+    const last = this.#since.at(-1)
+    if (last?.type === 'heard' && last.progress !== 'answered') last.text += text
+    else this.#since.push({ type: 'heard', text, progress: this.#isSpeaking ? 'taken' : 'sent' })
+  }
+
+  /** The model says this; sound without a transcript is an empty text. */
+  say(text: string): void {
+    if (!this.#isSpeaking) this.#react()
+    this.#isSpeaking = true
+    const last = this.#since.at(-1)
+    if (last?.type === 'said' && last.progress === 'taken') last.text += text
+    else this.#since.push({ type: 'said', text, progress: 'taken' })
+  }
+
+  call(call: FunctionCall): void {
+    this.#react()
+    // It waits for the answer, and no longer speaks.
+    this.#isSpeaking = false
+    this.#calls.add(call.id ?? '')
+    this.#since.push({ type: 'called', call })
+  }
+
+  cancel(toolCallIds: readonly string[]): void {
+    this.#since = this.#since.filter(
+      (entry) => entry.type !== 'called' || !toolCallIds.includes(entry.call.id ?? ''),
+    )
+  }
+
+  endTurn(): void {
+    this.#isSpeaking = false
+    this.#move('taken', 'answered')
+    this.#move('talked-over', 'sent')
+  }
+
+  /** Gemini gave a handle for the conversation as it stands. */
+  checkpoint(handle: string): void {
+    if (!this.#knowsHistory) return
+    this.#handle = handle
+    const isOpen = (entry: Entry): boolean =>
+      isSent(entry) && entry.progress !== 'taken' && entry.progress !== 'answered'
+    this.#remember(this.#since.filter((entry) => !isOpen(entry)))
+    this.#since = this.#since.filter(isOpen)
+  }
+
+  /** Gemini refused the handle; false if there was none to refuse. */
+  forgetHandle(): boolean {
+    const had = this.#handle !== undefined
+    this.#handle = undefined
+    return had
+  }
+
+  /** Prepares for a new connection. What is to be sent again is `unsent` afterwards; what was sent too often is given back. */
+  restart(): { readonly beginning: Beginning; readonly givenUp: readonly Sent[] } {
+    this.#isSpeaking = false
+    const givenUp = this.#since
+      .filter(isSent)
+      .filter(({ deliveries, progress }) => deliveries >= MAX_DELIVERIES && progress !== 'answered')
+    this.#since = this.#since.filter((entry) => !isSent(entry) || !givenUp.includes(entry))
+    const handle = this.#handle
+    if (handle !== undefined && !this.#since.some(isBeyondReturn)) {
+      this.#since = this.#since.flatMap(toAskAgain)
+      return { beginning: { type: 'resumed', handle }, givenUp }
+    }
+    return { beginning: { type: 'fresh', history: this.#startAfresh() }, givenUp }
+  }
+
+  /**
+   * All up to the last call becomes history: asked again, the model would call again, and a payment would be made twice. So does
+   * what was answered. The rest is asked again.
+   */
+  #startAfresh(): readonly Content[] {
+    const lastCall = this.#since.findLastIndex(({ type }) => type === 'called')
+    const isPast = (entry: Entry, index: number): boolean =>
+      entry.type === 'called' ||
+      entry.progress === 'answered' ||
+      (entry.progress === 'taken' && index < lastCall)
+    const past = this.#since.filter(isPast)
+    this.#since = this.#since.filter((entry, index) => !isPast(entry, index)).flatMap(toAskAgain)
+    this.#remember(past)
+    for (const id of this.#calls) this.#lost.add(id)
+    this.#calls.clear()
+    this.#handle = undefined
+    this.#knowsHistory = this.#history.length === 0
+    return this.#history
+  }
+
+  #react(): void {
+    this.#knowsHistory = true
+    this.#move('sent', 'taken')
+  }
+
+  #move(from: Progress, to: 'sent' | 'taken' | 'answered'): void {
+    for (const entry of this.#since) {
+      if (entry.type === 'called' || entry.progress !== from) continue
+      // What the model said is never less than taken.
+      if (entry.type !== 'said') entry.progress = to
+      else if (to === 'answered') entry.progress = to
+    }
+  }
+
+  #remember(entries: readonly Entry[]): void {
+    if (entries.length > 0) {
+      this.#history = describeHistory([...this.#history, ...entries.map(toContent)])
+    }
+  }
+}
+
+function isSent(entry: Entry): entry is Sent {
+  return entry.type === 'sent'
+}
+
+/** What the state behind an older handle cannot be brought to by asking again. */
+function isBeyondReturn(entry: Entry): boolean {
+  return entry.type === 'called' || entry.progress === 'answered'
+}
+
+/** What the next connection is asked. Half an answer is not kept: it is given anew. */
+function toAskAgain(entry: Entry): Entry[] {
+  if (entry.type === 'sent') return [{ ...entry, progress: 'unsent' }]
+  if (entry.type !== 'heard' || entry.progress !== 'taken') return []
+  const content = { role: 'user', parts: [{ text: entry.text }] }
+  return [
+    { type: 'sent', sending: { type: 'content', content }, progress: 'unsent', deliveries: 1 },
+  ]
+}
+
+function toContent(entry: Entry): Content {
+  switch (entry.type) {
+    case 'said':
+      return { role: 'model', parts: [{ text: entry.text }] }
+    case 'heard':
+      return { role: 'user', parts: [{ text: entry.text }] }
+    case 'called':
+      return { role: 'model', parts: [{ functionCall: entry.call }] }
+    case 'sent':
+      return toSentContent(entry.sending)
+  }
+}
+
+function toSentContent(sending: Sending): Content {
+  if (sending.type === 'content') return sending.content
+  return {
+    role: 'user',
+    parts: sending.responses.map((functionResponse) => ({ functionResponse })),
+  }
+}

@@ -1,0 +1,168 @@
+import {
+  Gemini,
+  InMemoryRunner,
+  LiveRequestQueue,
+  LlmAgent,
+  setLogger,
+  type BaseTool,
+  type Event,
+  type RunConfig,
+} from '@google/adk'
+import { Modality, type Content } from '@google/genai'
+import type { Emulator, LiveSession } from 'gemini-emulator'
+
+import { LastingModel, type LastingModelOptions } from '../../../src/adk/live/lasting-model.ts'
+import type { LiveStatus } from '../../../src/adk/live/live-hooks.ts'
+
+// ADK prints every failure that a test provokes.
+setLogger(null)
+
+export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
+export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
+
+/** ADK's own Gemini, its live side pointed at an emulator. */
+export class LiveGemini extends Gemini {
+  readonly #baseUrl: string
+
+  constructor(baseUrl: string, { model = NATIVE_AUDIO, apiKey = 'a key' } = {}) {
+    super({ model, apiKey })
+    this.#baseUrl = baseUrl
+  }
+
+  protected override getHttpOptions() {
+    return { ...super.getHttpOptions(), baseUrl: this.#baseUrl }
+  }
+
+  protected override getLiveHttpOptions() {
+    return { ...super.getLiveHttpOptions(), baseUrl: this.#baseUrl }
+  }
+}
+
+/** What the hooks were told. */
+export interface Told {
+  readonly statuses: LiveStatus[]
+  readonly cancelled: string[]
+  readonly errors: unknown[]
+  interruptions: number
+}
+
+export interface LastingRunOptions extends Partial<LastingModelOptions> {
+  readonly model?: string
+  readonly apiKey?: string
+  readonly tools?: BaseTool[]
+  readonly runConfig?: Partial<RunConfig>
+  /** What the session holds before. */
+  readonly history?: readonly Content[]
+}
+
+/** One `runLive` of ADK's own runner over a lasting model; disposing it closes the queue and waits for the end. */
+export async function runLasting(
+  { baseUrl }: Pick<Emulator, 'baseUrl'>,
+  options: LastingRunOptions = {},
+) {
+  const { model = NATIVE_AUDIO, apiKey, tools = [], runConfig, history = [], ...rest } = options
+  const told: Told = { statuses: [], cancelled: [], errors: [], interruptions: 0 }
+  const lasting = new LastingModel(
+    new LiveGemini(baseUrl, { model, ...(apiKey !== undefined && { apiKey }) }),
+    { retryDelayMs: 1, ...rest, hooks: { ...listen(told), ...rest.hooks } },
+  )
+  const agent = new LlmAgent({ name: 'assistant', model: lasting, tools })
+  const runner = new InMemoryRunner({ agent, appName: 'lab' })
+  const { sessionService } = runner
+  const session = await sessionService.createSession({ appName: 'lab', userId: 'u' })
+  for (const content of history)
+    await sessionService.appendEvent({ session, event: toEvent(content) })
+  const queue = new LiveRequestQueue()
+  const events = runner.runLive({
+    userId: 'u',
+    sessionId: session.id,
+    liveRequestQueue: queue,
+    runConfig: { responseModalities: [Modality.TEXT], ...runConfig },
+  })
+  return {
+    lasting,
+    queue,
+    events,
+    told,
+    say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
+    answer: (id: string, name: string, response: Record<string, unknown>) =>
+      queue.sendContent({ role: 'user', parts: [{ functionResponse: { id, name, response } }] }),
+    /** The events up to and with the first that matches. */
+    until: (matches: (event: Event) => unknown) => readUntil(events, matches),
+    async stored() {
+      const key = { appName: 'lab', userId: 'u', sessionId: session.id }
+      return (await sessionService.getSession(key))?.events ?? []
+    },
+    async [Symbol.asyncDispose]() {
+      queue.close()
+      // A run that a test let fail has told its error there.
+      while (!(await events.next().catch(() => ({ done: true }))).done);
+    },
+  }
+}
+
+function listen(told: Told): LastingModelOptions['hooks'] {
+  return {
+    onStatus: (status) => void told.statuses.push(status),
+    onCancelled: (ids) => void told.cancelled.push(...ids),
+    onError: (error) => void told.errors.push(error),
+    onInterrupted: () => void (told.interruptions += 1),
+  }
+}
+
+async function readUntil(
+  events: AsyncGenerator<Event>,
+  matches: (event: Event) => unknown,
+): Promise<Event[]> {
+  const read: Event[] = []
+  for (;;) {
+    const { value, done } = await events.next()
+    if (done) throw new Error(`runLive ended; read ${JSON.stringify(read)}`)
+    read.push(value)
+    if (matches(value)) return read
+  }
+}
+
+function toEvent(content: Content): Event {
+  return {
+    id: crypto.randomUUID(),
+    invocationId: 'before',
+    author: content.role === 'model' ? 'assistant' : 'user',
+    timestamp: Date.now(),
+    content,
+    actions: {
+      stateDelta: {},
+      artifactDelta: {},
+      requestedAuthConfigs: {},
+      requestedToolConfirmations: {},
+    },
+  }
+}
+
+export const isTurnComplete = (event: Event) => event.turnComplete
+export const isCall = (event: Event) => event.content?.parts?.some((part) => part.functionCall)
+
+/** What the model said in whole events. */
+export function textOf(events: readonly Event[]): string {
+  return events
+    .filter((event) => event.partial === false)
+    .flatMap((event) => event.content?.parts ?? [])
+    .map((part) => part.text ?? '')
+    .join('')
+}
+
+/** The texts the model remembers. */
+export function memoryOf({ history }: Pick<LiveSession, 'history'>): string[] {
+  return history.flatMap(({ role, parts }) =>
+    (parts ?? []).map((part) => `${role}: ${part.text ?? JSON.stringify(part)}`),
+  )
+}
+
+/** Sockets that the emulator still holds open. */
+export function openSockets({ live }: Emulator): number {
+  return live.sessions.filter(({ closed }) => closed === undefined).length
+}
+
+export async function allClosed({ live }: Emulator): Promise<void> {
+  await Promise.all(live.sessions.map(({ ended }) => ended))
+}
