@@ -1,6 +1,5 @@
 import type {
   BaseAgent,
-  BaseLlm,
   Event,
   InvocationContext,
   LlmRequest,
@@ -14,6 +13,7 @@ import { FunctionResponseScheduling } from '@google/genai'
 import { executeCall } from '../adk/live/execute-call.ts'
 import { toLiveAgent } from '../adk/live/live-agent.ts'
 import type { LiveHooks } from '../adk/live/live-hooks.ts'
+import type { LastingModel } from '../adk/live/lasting-model.ts'
 import { LiveModel } from '../adk/live/live-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
@@ -39,7 +39,7 @@ export interface LiveRunOptions extends Pick<
   readonly agent: BaseAgent
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   /** The model of this run, which tells the hooks what its connection tells beside its messages. */
-  readonly openModel: (hooks: LiveHooks) => BaseLlm
+  readonly openModel: (hooks: LiveHooks) => LastingModel
   readonly runConfig: Partial<RunConfig>
   /** Whether the model goes on talking while its calls wait. */
   readonly free: boolean
@@ -76,6 +76,7 @@ export class LiveRun {
   readonly #loop: Promise<void>
   #context: InvocationContext | undefined
   #request: LlmRequest | undefined
+  #model: LastingModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
   /** The message whose question is being heard. */
@@ -117,6 +118,16 @@ export class LiveRun {
     return this.#calls.busy || [...this.#messages.values()].some(({ open }) => open)
   }
 
+  /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */
+  async isCurrent(): Promise<boolean> {
+    const { session, sessionService } = this.#context ?? {}
+    if (!session || !sessionService) return true
+    const { appName, userId, id: sessionId, events } = session
+    const config = { numRecentEvents: 1 }
+    const stored = await sessionService.getSession({ appName, userId, sessionId, config })
+    return stored !== undefined && stored.events.at(-1)?.id === events.at(-1)?.id
+  }
+
   /** Says something in writing. What the model is saying, it breaks off. */
   async say(content: Content, options: LiveMessageOptions): Promise<Turn> {
     await this.#ready
@@ -140,6 +151,16 @@ export class LiveRun {
     await this.#ready
     if (activity === 'start') this.#queue.sendActivityStart()
     else this.#queue.sendActivityEnd()
+  }
+
+  /** The microphone went mute. */
+  endAudio(): void {
+    this.#model?.endAudioStream()
+  }
+
+  /** The person wants to hear no more of what is being said. */
+  interrupt(): void {
+    this.#model?.hush()
   }
 
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
@@ -173,13 +194,13 @@ export class LiveRun {
 
   async #follow(): Promise<void> {
     const { agent, services, chat, runConfig } = this.#options
-    const inner = this.#options.openModel({
+    this.#model = this.#options.openModel({
       onCancelled: (ids) => this.#cancel(ids),
       onInterrupted: () => this.#options.listener.onInterrupted(),
       onStatus: (status) => this.#options.listener.onStatus(status),
       onError: this.#options.onError,
     })
-    const model = new LiveModel(inner, (request) => this.#connect(request))
+    const model = new LiveModel(this.#model, (request) => this.#connect(request))
     const plugin = new LivePlugin({
       hosted: this.#hosted,
       onRun: (context) => {
@@ -366,6 +387,7 @@ export class LiveRun {
   #stop(message: LiveMessage): void {
     message.stopped = true
     message.pause()
+    if (this.#floor.holder === message) this.interrupt()
   }
 
   async #store(event: Event): Promise<void> {

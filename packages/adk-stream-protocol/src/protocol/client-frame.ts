@@ -22,7 +22,13 @@ const FRAMES = [
     messages: z.array(z.unknown()),
     // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
     // when the socket was opened.
-    body: z.object({ edits: Edits.optional(), dialect: z.string().max(64).optional() }).optional(),
+    body: z
+      .object({
+        edits: Edits.optional(),
+        dialect: z.string().max(64).optional(),
+        hold: z.boolean().optional(),
+      })
+      .optional(),
   }),
   z.object({
     type: z.literal('resume'),

@@ -37,6 +37,8 @@ export type UserPart =
 export type StreamRequest = (MessageRequest | AnswersRequest) & {
   /** The kind of client, where the body says so. */
   readonly dialect?: string
+  /** Whether a live stream stays open while it waits for a person. */
+  readonly hold?: boolean
 }
 
 export interface MessageRequest {
@@ -69,6 +71,7 @@ const Body = z.object({
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
   dialect: z.string().max(64).optional(),
+  hold: z.boolean().optional(),
 })
 
 const RawPart = z.looseObject({ type: z.string().max(128) })
@@ -88,14 +91,17 @@ const FilePart = z.object({
 
 /** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
 export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
-  const { id, chatId = id, messages, trigger, messageId, edits, dialect } = parse(Body, body, '')
+  const { id, chatId = id, messages, trigger, messageId, edits, dialect, hold } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const answers = readAnswers(findAnswered(messages, messageId) ?? last, edits)
-  const kind = dialect === undefined ? {} : { dialect }
+  const kind = {
+    ...(dialect !== undefined && { dialect }),
+    ...(hold !== undefined && { hold }),
+  }
   if (answers) return { type: 'answers', chatId, ...answers, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
   return {

@@ -75,6 +75,10 @@ export class AgentHost {
     })
   }
 
+  get sessions(): BaseSessionService {
+    return this.#sessions
+  }
+
   /** Whether a message may take the place of an earlier one. */
   get rewindable(): boolean {
     return isRewindable(this.#sessions)
@@ -226,6 +230,12 @@ export class AgentHost {
       const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
       await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
     }
+  }
+
+  /** Takes a chat back to before a message of the user. */
+  async rewind(chat: ApprovalChat, userMessageId: string): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (session) await this.#rewind(session, userMessageId)
   }
 
   async #rewind(session: Session, userMessageId: string): Promise<void> {

@@ -40,7 +40,7 @@ export class BackendOnDemand {
 
 /** A chat as the ledger and ADK name it. */
 export function toApprovalChat(
-  { appName }: Backend,
+  { appName }: Pick<Backend, 'appName'>,
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
 ): ApprovalChat {
   return { appName, principalId, chatId }

@@ -11,11 +11,12 @@ const MOVED_ON = 'the person wrote something else'
 export async function cancelPending(
   { host, ledger }: Backend,
   chat: ApprovalChat,
-  reason = MOVED_ON,
+  { isWritten = () => false }: { readonly isWritten?: (approval: Approval) => boolean } = {},
 ): Promise<void> {
-  for (const { id } of await ledger.pendingOf(chat)) {
-    const cancelled = await ledger.cancel(id, reason)
-    if (!isRefusal(cancelled)) await writeEnding({ host }, chat, cancelled)
+  for (const approval of await ledger.pendingOf(chat)) {
+    const written = isWritten(approval)
+    const cancelled = await ledger.cancel(approval.id, MOVED_ON)
+    if (!isRefusal(cancelled) && !written) await writeEnding({ host }, chat, cancelled)
   }
 }
 

@@ -23,6 +23,10 @@ import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { Housekeeper } from './housekeeper.ts'
 import { LiveDoor } from './live-door.ts'
+import { openLiveHandlers } from './live-handlers.ts'
+import type { LiveRunsOptions } from './live-runs.ts'
+import { LiveRuns } from './live-runs.ts'
+import { LiveSource } from './live-source.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
@@ -57,9 +61,11 @@ export function createBridge(options: BridgeOptions): Bridge {
   const events = new ChatEvents(limits.maxTurnsPerPrincipal)
   const backend = new BackendOnDemand(async () => {
     const opened = await openBackend(options, limits, store)
-    opened.ledger.onChange(({ id: approvalId, chat, state }) =>
-      events.tell(chat, { type: 'approval', approvalId, state: state.name }),
-    )
+    opened.ledger.onChange((approval) => {
+      const { id: approvalId, chat, state } = approval
+      events.tell(chat, { type: 'approval', approvalId, state: state.name })
+      desks.approvalChanged(approval)
+    })
     return opened
   })
   const desks = openDesks(options, { limits, backend, events })
@@ -123,6 +129,7 @@ function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
 interface Desks {
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
+  readonly approvalChanged: (approval: Approval) => void
   readonly close: () => Promise<void>
 }
 
@@ -148,10 +155,14 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
+  const runs = openRuns(options, { backend, turnDesk, onError })
   const goOn = async (
-    { chat, messageId }: Approval,
+    approval: Approval,
     answers: Pick<TurnAnswers, 'given'> = {},
   ): Promise<void> => {
+    // A live conversation goes on by itself.
+    if (runs?.holds(approval)) return runs.approvalChanged(approval)
+    const { chat, messageId } = approval
     try {
       const given = { outputs: [], background: true, ...answers }
       const turn = await turnDesk.resume(chat, messageId, given)
@@ -167,22 +178,49 @@ function openDesks(
   const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
   const source = new TurnByTurn({ turns, turnDesk, approvalDesk })
   const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState, resume })
+  const live = runs && new LiveSource({ runs, turnDesk, approvalDesk, turnByTurn: source })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
-    busy: () => turns.busy,
+    busy: () => turns.busy || runs?.busy === true,
     follow,
     onError,
   })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
-    openHandlers: (connection) => openTurnHandlers(connection, { source, limits }),
+    openHandlers: (connection) =>
+      runs && live
+        ? openLiveHandlers(connection, { runs, source: live, limits })
+        : openTurnHandlers(connection, { source, limits }),
+    approvalChanged: (approval) => runs?.approvalChanged(approval),
     close: async () => {
+      await runs?.close()
       turnDesk.close()
       await housekeeper.close()
       await turns.close()
     },
   }
+}
+
+function openRuns(
+  options: BridgeOptions,
+  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'onError'>,
+): LiveRuns | undefined {
+  const { agent, live, approvals: policy = {}, plugins = [], ...services } = options
+  if (!live) return undefined
+  const { artifactService, memoryService, credentialService } = services
+  return new LiveRuns({
+    ...live,
+    ...parts,
+    agent,
+    policy,
+    services: {
+      plugins: [...plugins],
+      ...(artifactService && { artifactService }),
+      ...(memoryService && { memoryService }),
+      ...(credentialService && { credentialService }),
+    },
+  })
 }
 
 async function openBackend(

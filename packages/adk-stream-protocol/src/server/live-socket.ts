@@ -42,7 +42,7 @@ export class LiveSocket {
       onDrain: () => this.#readers.drained(),
       onClose: () => this.#leave(),
     })
-    this.#readers = new TurnReaders(this.#peer.write)
+    this.#readers = new TurnReaders(this.#peer.write, (bytes) => this.#peer.sendAudio(bytes))
     this.#handlers = options.openHandlers(this.#connect())
     // What it throws was told by closing.
     this.#recheck = setInterval(

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts'
 import type { SocketLimits } from '../transport/socket-peer.ts'
 import type { AgentServices } from './agent-host.ts'
 import type { Authenticate } from './authenticate.ts'
+import type { LiveOptions } from './live-runs.ts'
 
 export interface BridgeOptions extends AgentServices {
   /** The agent to put in front of people: an ADK agent, or a workflow. */
@@ -40,6 +41,8 @@ export interface BridgeOptions extends AgentServices {
   readonly approvalDeadlineMs?: number
   /** What happens to open approvals when the person writes something else. Default `keep`: they stay open. */
   readonly whilePending?: 'keep' | 'cancel'
+  /** Live conversations on `WS /live`, in writing and in speech. Default: sockets are answered turn by turn. */
+  readonly live?: LiveOptions
   /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */
   readonly exposeState?: (key: string) => boolean
   readonly limits?: Partial<BridgeLimits>

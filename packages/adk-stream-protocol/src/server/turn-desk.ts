@@ -16,6 +16,7 @@ import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
+import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { withdrawLost } from './after-crash.ts'
@@ -45,6 +46,15 @@ export interface TurnAnswers {
   readonly seen?: string
   /** An approval that was just given, and whose call may start before the turn goes on. */
   readonly given?: Approval
+}
+
+/** What a live run tells of a message. */
+export interface LiveTelling {
+  readonly events: Segment
+  /** Whether the message was told before, up to a pause. */
+  readonly resumes: boolean
+  readonly background: boolean
+  readonly graceMs: number
 }
 
 /** Begins turns, and goes on with those that were answered. */
@@ -105,6 +115,55 @@ export class TurnDesk {
         await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
         await release.now()
         if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
+      },
+    })
+  }
+
+  /** Takes a chat back to before a message, with what was asked after it. */
+  async takeBack(chat: ChatKey, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    const key = toApprovalChat(backend, chat)
+    await cancelPending(backend, key)
+    await backend.host.rewind(key, userMessageId)
+  }
+
+  /** The person says something else: what waits is kept, or cancelled. A live run writes the ends of its own calls. */
+  async moveOn(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
+    if (this.#options.whilePending === 'keep') return
+    const backend = await this.#backend.get()
+    await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
+  }
+
+  /** Tells a message of a live conversation, when the turn before has ended. */
+  async tell(chat: ChatKey, messageId: string, live: LiveTelling): Promise<Turn> {
+    const { events, resumes, background, graceMs } = live
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    let told: ToldTurn | undefined
+    const release = { now: async (): Promise<void> => undefined }
+    return this.#turns.begin(chat, messageId, {
+      patient: true,
+      background,
+      graceMs,
+      prepare: async (turn) => {
+        release.now = await holdChat(backend.ledger, key)
+        if (!resumes) return
+        try {
+          const stored = await backend.host.turn(key, messageId)
+          if (!stored) return
+          // What is stored is told from there; what comes by the run after it.
+          events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
+          told = closeAtPause(tellStoredTurn(stored, this.#options))
+          await prefill(turn, told, { backend, key, seen: undefined })
+        } catch (thrown) {
+          await release.now()
+          throw thrown
+        }
+      },
+      run: async (turn) => {
+        await this.#run(backend, turn, { chat, events, passSound: true, ...(told && { from: told.state }) })
+        await release.now()
       },
     })
   }
@@ -180,8 +239,8 @@ export class TurnDesk {
     {
       chat,
       events,
-      from,
-    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<RunTurnOptions, 'from'>,
+      ...told
+    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<RunTurnOptions, 'from' | 'passSound'>,
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
@@ -192,10 +251,11 @@ export class TurnDesk {
           exposeState,
           onError,
           onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-          ...(from && { from }),
+          ...told,
         })
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
-        await this.#watch(backend, info, outcome)
+        // A live run gives clients their time itself.
+        if (!told.passSound) await this.#watch(backend, info, outcome)
         return outcome
       })
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { ClientFrameOf } from '../protocol/client-frame.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
+import type { AudioMode } from '../transport/turn-readers.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { readDialect } from './chat-desk.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
@@ -10,6 +11,8 @@ import type { TurnSource } from './turn-source.ts'
 export interface TurnHandlersOptions {
   readonly source: TurnSource
   readonly limits: BridgeLimits
+  /** How a client wants to get the sound of a chat. Default: within the messages. */
+  readonly audioOf?: (chatId: string) => AudioMode
 }
 
 /** Answers a socket turn by turn, as `POST /stream` does. */
@@ -85,7 +88,7 @@ class SocketRequests {
       if (aborted) return turn.stop()
       tell({ type: 'start', requestId })
       this.#own.add(requestId)
-      read(requestId, turn, { from, dialect })
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
       // Read and left: a turn waits for its first reader, and only then for the next one.
       if (this.#closed) leave(requestId)
     } finally {
@@ -101,7 +104,7 @@ class SocketRequests {
     const turn = this.#options.source.running({ principalId: principal.id, chatId: id })
     if (!turn) return tell({ type: 'no-active', requestId })
     tell({ type: 'start', requestId })
-    read(requestId, turn, { from: 'start', dialect })
+    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
   }
 
   /**
@@ -119,6 +122,10 @@ class SocketRequests {
     this.#closed = true
     this.#opening.clear()
     this.#own.clear()
+  }
+
+  #audioOf(chatId: string): AudioMode {
+    return this.#options.audioOf?.(chatId) ?? 'base64'
   }
 
   #admit({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {

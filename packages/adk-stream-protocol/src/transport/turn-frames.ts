@@ -1,3 +1,4 @@
+import { serialiseChunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { chunkFrame, chunkFrameHead, serialiseFrame } from '../protocol/server-frame.ts'
 import type { Sink } from '../turns/attachment.ts'
@@ -11,6 +12,7 @@ export function toFrames(requestId: string, write: WriteFrame, onOver: () => voi
   let sequence = 0
   return {
     write: (json) => write(chunkFrame(head, sequence++, json)),
+    pass: (sound) => void write(chunkFrame(head, sequence++, serialiseChunk(sound))),
     end: () => {
       onOver()
       write(serialiseFrame({ type: 'end', requestId }))

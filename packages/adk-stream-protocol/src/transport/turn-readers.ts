@@ -1,23 +1,30 @@
-import type { Attachment } from '../turns/attachment.ts'
+import type { SoundChunk } from '../protocol/chunk.ts'
+import type { Attachment, Sink } from '../turns/attachment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
 import type { WriteFrame } from './turn-frames.ts'
 import { toFrames } from './turn-frames.ts'
 
+/** How a client gets sound: as bytes on the socket, within its messages, or not at all. */
+export type AudioMode = 'binary' | 'base64' | 'none'
+
 export interface ReadOptions {
   /** Where the client reads from. */
   readonly from: 'start' | 'pause'
   readonly dialect: Dialect
+  readonly audio: AudioMode
 }
 
 /** The answers that one socket reads, each under the request that asked for it. */
 export class TurnReaders {
   readonly #write: WriteFrame
+  readonly #sendAudio: (bytes: Uint8Array) => void
   readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
 
-  constructor(write: WriteFrame) {
+  constructor(write: WriteFrame, sendAudio: (bytes: Uint8Array) => void) {
     this.#write = write
+    this.#sendAudio = sendAudio
   }
 
   get size(): number {
@@ -29,14 +36,24 @@ export class TurnReaders {
   }
 
   /** Sends a turn. False when it is too long to be replayed. */
-  read(requestId: string, turn: Turn, { from, dialect }: ReadOptions): boolean {
+  read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
     const reader: { turn: Turn; attachment?: Attachment } = { turn }
     this.#readers.set(requestId, reader)
-    const sink = toFrames(requestId, this.#write, () => this.#readers.delete(requestId))
+    const sink = {
+      ...toFrames(requestId, this.#write, () => this.#readers.delete(requestId)),
+      ...this.#soundIn(audio),
+    }
     const attachment = turn.attach(toDialect(dialect, sink), from)
     if (attachment) reader.attachment = attachment
     else this.#readers.delete(requestId)
     return attachment !== undefined
+  }
+
+  /** Where the sound of a turn goes; within the messages it is one chunk among the others. */
+  #soundIn(audio: AudioMode): Pick<Sink, 'pass'> {
+    if (audio === 'base64') return {}
+    const pass = ({ data }: SoundChunk): void => this.#sendAudio(Buffer.from(data.content, 'base64'))
+    return { pass: audio === 'binary' ? pass : () => undefined }
   }
 
   /** Reads a turn no further; tells which one it was. */

@@ -24,6 +24,8 @@ export interface TurnJob {
   readonly patient?: boolean
   /** Nobody waits for the turn: a message that comes meanwhile is answered after it. */
   readonly background?: boolean
+  /** How long the turn goes on with nobody reading, in place of what holds for others. */
+  readonly graceMs?: number
   /** Puts into the log what was told before; done before anybody reads. */
   readonly prepare?: (turn: Turn) => Promise<void>
   /** Does the work and must not throw; the chat is taken until it resolves. */
@@ -64,7 +66,11 @@ export class Turns {
     if (count >= this.#options.maxTurnsPerPrincipal) {
       throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     }
-    const turn = new Turn(messageId, { ...this.#options, background: job.background === true })
+    const turn = new Turn(messageId, {
+      ...this.#options,
+      background: job.background === true,
+      ...(job.graceMs !== undefined && { disconnectGraceMs: job.graceMs }),
+    })
     this.#running.set(key, turn)
     this.#perPrincipal.set(chat.principalId, count + 1)
     const release = (): void => {

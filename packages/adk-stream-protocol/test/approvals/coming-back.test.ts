@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP27] a page that is loaded again shows the question, and approving works', async () => {
     await using office = await Office.open()
     const page = office.page()

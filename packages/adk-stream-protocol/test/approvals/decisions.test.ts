@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { weather } from '../support/agents.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const PARTS = ['step-start', 'tool-process_payment', 'data-approval', 'step-start', 'text']
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP1] a call that needs approval is shown and does not run', async () => {
     await using office = await Office.open()
     const page = office.page()

@@ -3,7 +3,7 @@ import { scriptMind } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
@@ -19,7 +19,7 @@ const mind: Mind = (prompt) => {
   return scriptMind(prompt)
 }
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
     await using office = await Office.open({ mind })
     const page = office.page()

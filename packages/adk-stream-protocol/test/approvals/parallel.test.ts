@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
@@ -27,7 +27,7 @@ function paid(alice: boolean, bob: boolean): string[] {
   return [...(alice ? ['Alice'] : []), ...(bob ? ['Bob'] : [])]
 }
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test.each(CASES)(
     '[AP7] two at once, Alice $alice, Bob $bob, $order, answered together',
     async ({ alice, bob, order }) => {

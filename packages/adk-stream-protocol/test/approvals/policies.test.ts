@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { tool } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
@@ -10,7 +10,7 @@ import { callPayment } from './support/payments.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
     await using office = await Office.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },

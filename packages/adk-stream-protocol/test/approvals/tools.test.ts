@@ -2,12 +2,12 @@ import { LlmAgent } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { toolParts } from '../support/chat-probe.ts'
-import { approvingClients } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
-describe.each(approvingClients)('$name', (client) => {
+describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
     await using office = await Office.open({

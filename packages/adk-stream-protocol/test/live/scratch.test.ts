@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { Ledger } from '../../src/approvals/ledger.ts'
+import { LastingModel } from "../../src/adk/live/lasting-model.ts"
 import { LiveRun } from '../../src/live/live-run.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { Turns } from '../../src/turns/turns.ts'
@@ -45,7 +46,7 @@ async function lab(model: string, free: boolean) {
   const run = new LiveRun({
     chat, agent, ledger,
     services: { appName: 'app', sessionService: store.sessions },
-    openModel: () => agent.canonicalModel,
+    openModel: (hooks) => new LastingModel(agent.canonicalModel as Gemini, { hooks }),
     runConfig: { responseModalities: [Modality.TEXT] },
     free, completesCalls: !model.includes('3.1'),
     terms: { policy: {}, deadlineMs: undefined, onError: (e) => errors.push(e) },

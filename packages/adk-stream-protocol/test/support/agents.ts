@@ -17,6 +17,10 @@ export class EmulatedGemini extends Gemini {
   protected override getHttpOptions() {
     return { ...super.getHttpOptions(), baseUrl: this.#baseUrl }
   }
+
+  protected override getLiveHttpOptions() {
+    return { ...super.getLiveHttpOptions(), baseUrl: this.#baseUrl }
+  }
 }
 
 /** An agent that does what the emulator's scripts tell it. */

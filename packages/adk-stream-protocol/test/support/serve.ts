@@ -13,7 +13,9 @@ import { Browser } from './browser.ts'
 import { nodeHost, type Host } from './hosts.ts'
 import { findFaults, readFrames } from './wire-rules.ts'
 
-export interface ServeOptions extends Omit<BridgeOptions, 'agent'> {
+export interface ServeOptions extends Omit<BridgeOptions, 'agent' | 'live'> {
+  /** Live conversations with an emulated live model. Default: none. */
+  readonly live?: (model: EmulatedGemini) => NonNullable<BridgeOptions['live']>
   /** The agent around the emulated model. Default: one without tools. */
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
   readonly mind?: Mind
@@ -37,9 +39,12 @@ export interface TestServer extends AsyncDisposable {
   browser(): Browser
 }
 
+/** A live model that takes its calls one after the other, as most do. */
+const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
+
 /** Starts a server for one test. On disposal, every stream it ever sent must have been as PROTOCOL.md says. */
 export async function serve(options: ServeOptions = {}): Promise<TestServer> {
-  const { agent = assistant, host = nodeHost, recorded = true, mind, ...bridgeOptions } = options
+  const { agent = assistant, host = nodeHost, recorded = true, mind, live, ...bridgeOptions } = options
   const emulator = await startEmulator({ paceMs: 0, ...(mind && { mind }) })
   const errors: unknown[] = []
   const told: TestServer['told'] = []
@@ -48,6 +53,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     basePath: host.basePath,
     onError: (error) => errors.push(error),
     onChunk: (chunk, turn) => told.push({ chunk, turn }),
+    ...(live && { live: live(new EmulatedGemini(emulator.baseUrl, LIVE_MODEL)) }),
     ...bridgeOptions,
   })
   const responses: ServerResponse[] = []

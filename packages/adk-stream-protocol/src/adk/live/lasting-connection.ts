@@ -39,6 +39,11 @@ export class LastingConnection implements BaseLlmConnection {
     this.#session.sendRealtimeInput({ audioStreamEnd: true })
   }
 
+  /** Breaks off what the model says, and says nothing in its place. */
+  hush(): void {
+    this.#session.hush()
+  }
+
   async *receive(): AsyncGenerator<LlmResponse, void, void> {
     try {
       for await (const response of this.#adk.receive()) {

@@ -61,6 +61,11 @@ export class LastingModel extends BaseLlm {
     this.#connection?.sendAudioStreamEnd()
   }
 
+  /** Asks the model to break off what it is saying. */
+  hush(): void {
+    this.#connection?.hush()
+  }
+
   #createSession(request: LlmRequest, { model, config, callbacks }: LiveConnectParameters) {
     const { enableAffectiveDialog, ...rest } = config ?? {}
     const { connectTimeoutMs = 10_000, maxAttempts = 8, retryDelayMs = 250 } = this.#options

@@ -114,6 +114,15 @@ export class LastingSession {
     this.#state.socket.session.sendRealtimeInput(nameMedia(this.#options.model, input))
   }
 
+  /**
+   * Breaks off what the model says. Content interrupts it, and content that is not complete asks for nothing. A model that takes
+   * content only as history cannot be interrupted in this way.
+   */
+  hush(): void {
+    if (this.#state.state !== 'open' || takesTextAsRealtime(this.#options.model)) return
+    this.#state.socket.session.sendClientContent({ turns: [], turnComplete: false })
+  }
+
   close(): void {
     if (this.#state.state === 'closed') return
     this.#end()

@@ -17,6 +17,11 @@ export function takesNamedMedia(model: string): boolean {
   return name.startsWith('gemini-3') || name.includes('native-audio')
 }
 
+/** Whether a live model completes a turn at once that ends in calls, or when they are answered: public reports differ by generation. */
+export function completesCalls(model: string): boolean {
+  return !isFlashLive(bareName(model))
+}
+
 /**
  * Whether a live model takes functions declared `NON_BLOCKING`, and `scheduling` in their responses. By Google's model pages: the
  * 2.x live models do, `gemini-3.1-flash-live-preview` does not ("function calling is synchronous only"), `gemini-3.8-live` does it

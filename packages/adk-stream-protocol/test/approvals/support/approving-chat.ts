@@ -2,6 +2,7 @@ import { Chat as Chat6 } from '@ai-sdk/react'
 import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
+import type { WebSocket } from 'ws'
 
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
@@ -13,6 +14,7 @@ interface ApprovingChatOptions {
   readonly id: string
   readonly api: string
   readonly fetch: typeof globalThis.fetch
+  readonly webSocket: typeof WebSocket
   readonly messages: readonly ChatMessage[]
   /** Default `approvals`. */
   readonly autoSend?: AutoSend
@@ -21,6 +23,8 @@ interface ApprovingChatOptions {
 /** A version of the AI SDK with everything that its users have for approvals, unmodified. */
 export interface ApprovingClient {
   readonly name: string
+  /** Whether it talks to a live conversation. */
+  readonly live?: true
   readonly openChat: (options: ApprovingChatOptions) => ApprovingChat
 }
 
@@ -148,6 +152,33 @@ export const approvingClients: readonly ApprovingClient[] = [
     },
   },
 ]
+
+/** The AI SDK's own transport for sockets, unmodified; 6 has none. */
+export const liveClient: ApprovingClient = {
+  name: 'ai 7 live',
+  live: true,
+  openChat: ({ id, api, webSocket, messages, autoSend = 'approvals' }) => {
+    const edits: Edits = {}
+    const approvals = ai7.lastAssistantMessageIsCompleteWithApprovalResponses
+    const toolCalls = ai7.lastAssistantMessageIsCompleteWithToolCalls
+    return new ApprovingChat(
+      new Chat7({
+        id,
+        messages: messages as ai7.UIMessage[],
+        transport: new ai7.WebSocketChatTransport({
+          url: api.replace('http', 'ws').replace(/stream$/, 'live'),
+          // `ws` is the implementation that the AI SDK names for Node.
+          webSocket: webSocket as unknown as NonNullable<
+            ConstructorParameters<typeof ai7.WebSocketChatTransport>[0]['webSocket']
+          >,
+          body: () => (Object.keys(edits).length > 0 ? { edits } : {}),
+        }),
+        sendAutomaticallyWhen: (state) => combine(autoSend, approvals(state), toolCalls(state)),
+      }),
+      edits,
+    )
+  },
+}
 
 interface PreparedRequest {
   readonly id: string

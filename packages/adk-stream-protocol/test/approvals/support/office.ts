@@ -1,5 +1,7 @@
 import type { BaseLlm, BaseTool } from '@google/adk'
-import type { Emulator } from 'gemini-emulator'
+import { Modality } from '@google/genai'
+import type { Emulator, Prompt } from 'gemini-emulator'
+import { demoMind, firstOf, scriptMind } from 'gemini-emulator'
 
 import { apiKey } from '../../../src/server/api-key.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -35,6 +37,7 @@ export class Office implements AsyncDisposable {
   readonly #options: OfficeOptions
   readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
   readonly #pages: Page[] = []
+  readonly #prompts: Prompt[] = []
   #running: { readonly server: TestServer; readonly store: Store } | undefined
 
   private constructor(options: OfficeOptions, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
@@ -67,23 +70,19 @@ export class Office implements AsyncDisposable {
     return page
   }
 
-  /** How many requests the model got. */
+  /** How often the model was asked. */
   get asked(): number {
-    return this.emulator.requests.length
+    return this.#prompts.length
   }
 
   /** What the model was last told, as text. */
   get told(): string {
-    return JSON.stringify(this.emulator.requests.at(-1)?.body)
+    return JSON.stringify(this.#prompts.at(-1))
   }
 
   /** What the model was last told of the result of calls: all function responses, in order. */
   get results(): unknown[] {
-    // What ADK sends is Gemini's request.
-    const body = this.emulator.requests.at(-1)?.body as
-      | { contents: { parts?: { functionResponse?: { response: unknown } }[] }[] }
-      | undefined
-    return (body?.contents ?? []).flatMap(({ parts = [] }) =>
+    return (this.#prompts.at(-1)?.contents ?? []).flatMap(({ parts = [] }) =>
       parts.flatMap(({ functionResponse }) =>
         functionResponse ? [functionResponse.response] : [],
       ),
@@ -98,6 +97,7 @@ export class Office implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop()
+    for (const page of this.#pages) page.close()
     await this.#folder[Symbol.asyncDispose]()
     await checkStreams(await Promise.all(this.#pages.flatMap(({ streams }) => streams)))
   }
@@ -111,8 +111,18 @@ export class Office implements AsyncDisposable {
     const { tools = (wallet) => [paymentTool(wallet)], agent, limits, ...options } = this.#options
     const store = await openSqliteStore({ path: this.#folder.path('office.db') })
     const given = [...tools(this.wallet)]
+    const model = firstOf(scriptMind, demoMind)
     const server = await serve({
       store,
+      mind: (prompt) => {
+        this.#prompts.push(prompt)
+        return model(prompt)
+      },
+      live: (gemini) => ({
+        model: gemini,
+        runConfig: { responseModalities: [Modality.TEXT] },
+        approvalDeadlineMs: 24 * 3_600_000,
+      }),
       authenticate: apiKey(PEOPLE),
       agent: (model) => agent?.(model, given) ?? assistant(model, { tools: given }),
       limits: { sweepMs: 20, ...limits },

@@ -1,3 +1,5 @@
+import { WebSocket } from 'ws'
+
 import type { ChatMessage } from '../../support/chat-probe.ts'
 import type { ApprovingChat, ApprovingClient, AutoSend } from './approving-chat.ts'
 
@@ -35,11 +37,31 @@ export class Page {
   readonly streams: Promise<string>[] = []
   readonly #address: Address
   readonly #key: string
+  readonly #sockets = new Set<WebSocket>()
   #connection = new AbortController()
 
   constructor(address: Address, key: string) {
     this.#address = address
     this.#key = key
+  }
+
+  /** The sockets of this page, for clients that want one. */
+  get webSocket(): typeof WebSocket {
+    const page = this
+    return class PageSocket extends WebSocket {
+      constructor(_address: string | URL | null, protocols?: string | string[]) {
+        const url = `${page.#address.url.replace('http', 'ws')}/live`
+        super(url, protocols, { headers: { 'x-api-key': page.#key } })
+        page.#sockets.add(this)
+        this.once('close', () => page.#sockets.delete(this))
+      }
+
+      override send(data: string): void {
+        const frame = JSON.parse(data) as { type: string }
+        if (frame.type === 'send') page.#note(frame)
+        super.send(data)
+      }
+    }
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
@@ -48,8 +70,7 @@ export class Page {
     const request = new Request(`${this.#address.url}${pathname}`, given)
     request.headers.set('x-api-key', this.#key)
     if (given.method === 'POST' && pathname === '/stream') {
-      if (this.sent.length >= MAX_STREAMS) throw new Error('The client sends in a loop.')
-      this.sent.push(JSON.parse(String(init?.body)))
+      this.#note(JSON.parse(String(init?.body)))
     }
     const signal = AbortSignal.any([given.signal, this.#connection.signal])
     const response = await fetch(request, { signal })
@@ -71,7 +92,8 @@ export class Page {
   ): Promise<ApprovingChat> {
     const messages = await this.messages(id)
     const api = `${this.#address.url}/stream`
-    return client.openChat({ id, api, fetch: this.fetch, messages, autoSend })
+    const { fetch, webSocket } = this
+    return client.openChat({ id, api, fetch, webSocket, messages, autoSend })
   }
 
   async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {
@@ -138,6 +160,17 @@ export class Page {
   loseConnection(): void {
     this.#connection.abort(new TypeError('network error'))
     this.#connection = new AbortController()
+    for (const socket of this.#sockets) socket.terminate()
+  }
+
+  /** Closes the page. */
+  close(): void {
+    for (const socket of this.#sockets) socket.terminate()
+  }
+
+  #note(request: unknown): void {
+    if (this.sent.length >= MAX_STREAMS) throw new Error('The client sends in a loop.')
+    this.sent.push(request)
   }
 
   async #send(method: string, path: string, body?: unknown): Promise<Answer> {

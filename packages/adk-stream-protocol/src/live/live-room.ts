@@ -1,0 +1,57 @@
+import type { LiveStatus } from '../adk/live/live-hooks.ts'
+import type { Message } from '../protocol/message.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { LiveListener } from './live-listener.ts'
+
+/** One client that follows a live conversation. */
+export interface LiveWatcher {
+  /** A turn began that nobody asked for. */
+  readonly onTurn: (turn: Turn) => void
+  readonly onHeard: (message: Message) => void
+  readonly onTranscript: (transcript: { readonly text: string; readonly final: boolean }) => void
+  readonly onInterrupted: () => void
+  readonly onStatus: (status: LiveStatus) => void
+}
+
+/** Those who follow one chat's live conversation. They stay while its runs come and go. */
+export class LiveRoom implements LiveListener {
+  readonly #watchers = new Set<LiveWatcher>()
+  #status: LiveStatus = 'closed'
+
+  get empty(): boolean {
+    return this.#watchers.size === 0
+  }
+
+  join(watcher: LiveWatcher): void {
+    this.#watchers.add(watcher)
+    watcher.onStatus(this.#status)
+  }
+
+  leave(watcher: LiveWatcher): void {
+    this.#watchers.delete(watcher)
+  }
+
+  onTurn(turn: Turn): void {
+    for (const watcher of this.#watchers) watcher.onTurn(turn)
+  }
+
+  onHeard({ userMessageId }: { readonly userMessageId: string }, text: string): void {
+    const parts = [{ type: 'text' as const, text }]
+    const message: Message = { id: userMessageId, role: 'user', parts }
+    for (const watcher of this.#watchers) watcher.onHeard(message)
+  }
+
+  onTranscript(transcript: { readonly text: string; readonly final: boolean }): void {
+    for (const watcher of this.#watchers) watcher.onTranscript(transcript)
+  }
+
+  onInterrupted(): void {
+    for (const watcher of this.#watchers) watcher.onInterrupted()
+  }
+
+  onStatus(status: LiveStatus): void {
+    if (status === this.#status) return
+    this.#status = status
+    for (const watcher of this.#watchers) watcher.onStatus(status)
+  }
+}

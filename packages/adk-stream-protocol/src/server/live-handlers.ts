@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+
+import type { Blob } from '@google/genai'
+
+import { ProtocolError } from '../protocol/errors.ts'
+import type { LiveWatcher } from '../live/live-room.ts'
+import type { AudioMode } from '../transport/turn-readers.ts'
+import type { ChatKey } from '../turns/turns.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
+import type { LiveRuns } from './live-runs.ts'
+import type { LiveSource } from './live-source.ts'
+import type { BridgeLimits } from './options.ts'
+import { openTurnHandlers } from './turn-handlers.ts'
+
+export interface LiveHandlersOptions {
+  readonly runs: LiveRuns
+  readonly source: LiveSource
+  readonly limits: BridgeLimits
+}
+
+/** What Gemini Live hears. */
+const MICROPHONE = 'audio/pcm;rate=16000'
+
+/** Answers a socket from live conversations: a request is answered as turn by turn, and what is said and heard goes its way. */
+export function openLiveHandlers(
+  connection: Connection,
+  { runs, source, limits }: LiveHandlersOptions,
+): FrameHandlers {
+  const presence = new Presence(connection, runs)
+  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const show = async (chatId: string, blob: Blob): Promise<void> => {
+    const run = await runs.open(chatOf(chatId))
+    await run.show(blob)
+  }
+  const turns = openTurnHandlers(connection, {
+    source,
+    limits,
+    audioOf: (chatId) => presence.audioOf(chatId),
+  })
+  return {
+    ...turns,
+    send: (frame) => {
+      presence.enter(frame.id)
+      return turns.send(frame)
+    },
+    resume: (frame) => {
+      presence.enter(frame.id)
+      return turns.resume(frame)
+    },
+    watch: async ({ id, audio = 'base64' }) => {
+      presence.watch(id, audio)
+      await runs.open(chatOf(id))
+    },
+    text: async ({ id, messageId = randomUUID(), text }) => {
+      presence.enter(id)
+      const message = { id: messageId, parts: [{ type: 'text' as const, text }] }
+      presence.show(id, await source.say(chatOf(id), { message, replaces: false, hold: true }))
+    },
+    audio: ({ id, data, mimeType }) => show(id, { data, mimeType }),
+    image: ({ id, data, mimeType }) => show(id, { data, mimeType }),
+    binary: (bytes) => {
+      const chatId = presence.speaking
+      if (chatId === undefined) {
+        const message = 'Send `watch` with `audio: "binary"` first: a binary frame names no chat.'
+        throw new ProtocolError('bad-request', { message })
+      }
+      return show(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
+    },
+    'audio-end': ({ id }) => runs.find(chatOf(id))?.endAudio(),
+    activity: async ({ id, state }) => {
+      const run = await runs.open(chatOf(id))
+      await run.mark(state)
+    },
+    interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
+    close: () => {
+      presence.leave()
+      turns.close()
+    },
+  }
+}
+
+/** One client in the chats that it takes part in. */
+class Presence {
+  readonly #connection: Connection
+  readonly #runs: LiveRuns
+  readonly #chats = new Map<string, { audio: AudioMode; leave: () => void; watches: boolean }>()
+  /** The chat that sound without a name belongs to. */
+  speaking: string | undefined
+
+  constructor(connection: Connection, runs: LiveRuns) {
+    this.#connection = connection
+    this.#runs = runs
+  }
+
+  audioOf(chatId: string): AudioMode {
+    return this.#chats.get(chatId)?.audio ?? 'base64'
+  }
+
+  /** Takes part in a chat: its conversation is kept while somebody does. */
+  enter(chatId: string): void {
+    if (!this.#chats.has(chatId)) this.#join(chatId, { audio: 'base64', watches: false })
+  }
+
+  /** Wants to hear of all that happens in a chat. */
+  watch(chatId: string, audio: AudioMode): void {
+    this.#chats.get(chatId)?.leave()
+    this.#join(chatId, { audio, watches: true })
+    if (audio === 'binary') this.speaking = chatId
+  }
+
+  /** Sends a turn that no request of this client asked for. */
+  show(chatId: string, turn: Parameters<LiveWatcher['onTurn']>[0]): void {
+    const { tell, read } = this.#connection
+    const requestId = `turn-${randomUUID()}`
+    tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId })
+    read(requestId, turn, { from: 'start', dialect: 'ui', audio: this.audioOf(chatId) })
+  }
+
+  leave(): void {
+    for (const { leave } of this.#chats.values()) leave()
+    this.#chats.clear()
+  }
+
+  #join(chatId: string, how: { audio: AudioMode; watches: boolean }): void {
+    const chat = { principalId: this.#connection.principal.id, chatId }
+    const watcher = how.watches ? this.#watcher(chatId) : SILENT
+    this.#chats.set(chatId, { ...how, leave: this.#runs.watch(chat, watcher) })
+  }
+
+  #watcher(id: string): LiveWatcher {
+    const { tell } = this.#connection
+    return {
+      onTurn: (turn) => this.show(id, turn),
+      onHeard: (message) => tell({ type: 'user-message', id, message }),
+      onTranscript: ({ text, final }) => tell({ type: 'transcript', id, author: 'user', text, final }),
+      onInterrupted: () => tell({ type: 'interrupted', id }),
+      onStatus: (status) => tell({ type: 'status', id, status }),
+    }
+  }
+}
+
+const SILENT: LiveWatcher = {
+  onTurn: () => undefined,
+  onHeard: () => undefined,
+  onTranscript: () => undefined,
+  onInterrupted: () => undefined,
+  onStatus: () => undefined,
+}

@@ -1,0 +1,170 @@
+import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
+import { Gemini, isBaseAgent, isLlmAgent } from '@google/adk'
+import { Modality } from '@google/genai'
+
+import { LastingModel } from '../adk/live/lasting-model.ts'
+import { completesCalls, takesNonBlockingCalls } from '../adk/live/live-model-traits.ts'
+import type { ApprovalPolicy } from '../approvals/policy.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { LiveRoom, type LiveWatcher } from '../live/live-room.ts'
+import { LiveRun } from '../live/live-run.ts'
+import type { ChatKey } from '../turns/turns.ts'
+import { keyOf } from '../turns/turns.ts'
+import type { BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { TurnDesk } from './turn-desk.ts'
+
+/** How an agent talks live. */
+export interface LiveOptions {
+  /** The live model, or its name. Default: the agent's own. */
+  readonly model?: Gemini | string
+  /** What ADK's live run is configured with. Default: it answers in sound, and writes down both sides. */
+  readonly runConfig?: Partial<RunConfig>
+  /** How long a person may take to decide where the policy does not say, in ms. Default 5 minutes. */
+  readonly approvalDeadlineMs?: number
+  /** How long a conversation is kept when everybody has left it, in ms. Default 60,000. */
+  readonly graceMs?: number
+}
+
+export interface LiveRunsOptions extends LiveOptions {
+  readonly backend: BackendOnDemand
+  readonly turnDesk: TurnDesk
+  readonly agent: NonNullable<RunnerConfig['agent']>
+  readonly policy: ApprovalPolicy
+  readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  readonly onError: (error: unknown) => void
+}
+
+/** A chat's live conversation, with those who follow it. */
+interface LiveChat {
+  readonly room: LiveRoom
+  run?: LiveRun
+  leaving?: NodeJS.Timeout
+}
+
+const MINUTE_MS = 60_000
+
+/** The live conversations of this process: one run per chat, begun on demand, kept while somebody is there. */
+export class LiveRuns {
+  readonly #options: LiveRunsOptions
+  readonly #agent: BaseAgent
+  readonly #model: Gemini
+  readonly #chats = new Map<string, LiveChat>()
+
+  constructor(options: LiveRunsOptions) {
+    if (!isBaseAgent(options.agent)) {
+      throw new TypeError('createBridge: `live` needs an agent; ADK runs workflows only turn by turn.')
+    }
+    this.#options = options
+    this.#agent = options.agent
+    this.#model = findLiveModel(options.agent, options.model)
+  }
+
+  /** Whether any conversation is open. */
+  get busy(): boolean {
+    return [...this.#chats.values()].some(({ run }) => run !== undefined)
+  }
+
+  /** The open conversation of a chat, if there is one. */
+  find(chat: ChatKey): LiveRun | undefined {
+    return this.#chats.get(keyOf(chat))?.run
+  }
+
+  /** The conversation of a chat; it begins if there is none, or if the chat went on without it. */
+  async open(chat: ChatKey): Promise<LiveRun> {
+    const entry = this.#enter(chat)
+    if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
+    entry.run ??= await this.#begin(chat, entry)
+    return entry.run
+  }
+
+  /** Follows a chat's conversation. Gives back the way to stop, after which it is kept for a while. */
+  watch(chat: ChatKey, watcher: LiveWatcher): () => void {
+    const entry = this.#enter(chat)
+    clearTimeout(entry.leaving)
+    entry.room.join(watcher)
+    return () => {
+      entry.room.leave(watcher)
+      if (!entry.room.empty) return
+      const { graceMs = MINUTE_MS } = this.#options
+      entry.leaving = setTimeout(() => {
+        this.#chats.delete(keyOf(chat))
+        entry.run?.close().catch(this.#options.onError)
+      }, graceMs)
+      entry.leaving.unref()
+    }
+  }
+
+  /** Whether a conversation here has the call of an approval, and goes on by its decision. */
+  holds({ chat, toolCallId }: Approval): boolean {
+    return this.find(chat)?.hasCall(toolCallId) === true
+  }
+
+  approvalChanged(approval: Approval): void {
+    this.find(approval.chat)?.approvalChanged(approval)
+  }
+
+  /** Ends the conversation of a chat with the model; its messages stay. */
+  async leave(chat: ChatKey): Promise<void> {
+    const entry = this.#chats.get(keyOf(chat))
+    const run = entry?.run
+    if (!run) return
+    delete entry.run
+    await run.close()
+  }
+
+  async close(): Promise<void> {
+    const chats = [...this.#chats.values()]
+    this.#chats.clear()
+    for (const { leaving } of chats) clearTimeout(leaving)
+    await Promise.all(chats.map(({ run }) => run?.close()))
+  }
+
+  #enter(chat: ChatKey): LiveChat {
+    const key = keyOf(chat)
+    const known = this.#chats.get(key)
+    if (known) return known
+    const entered: LiveChat = { room: new LiveRoom() }
+    this.#chats.set(key, entered)
+    return entered
+  }
+
+  async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
+    const { backend, turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const { host, ledger, appName } = await backend.get()
+    // Another request may have begun it in the meantime.
+    if (entry.run) return entry.run
+    const model = this.#model
+    const run = new LiveRun({
+      chat: toApprovalChat({ appName }, chat),
+      agent: this.#agent,
+      services: { ...services, appName, sessionService: host.sessions },
+      openModel: (hooks) => new LastingModel(model, { hooks }),
+      runConfig: { ...SPOKEN, ...runConfig },
+      free: takesNonBlockingCalls(model.model),
+      completesCalls: completesCalls(model.model),
+      ledger,
+      terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
+      openTurn: (messageId, told) => turnDesk.tell(chat, messageId, { ...told, graceMs }),
+      listener: entry.room,
+      onError,
+    })
+    void run.over.then(() => {
+      if (entry.run === run) delete entry.run
+    })
+    return run
+  }
+}
+
+const SPOKEN: Partial<RunConfig> = {
+  responseModalities: [Modality.AUDIO],
+  inputAudioTranscription: {},
+  outputAudioTranscription: {},
+}
+
+function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {
+  if (typeof given === 'string') return new Gemini({ model: given })
+  const model = given ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
+  if (model instanceof Gemini) return model
+  throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
+}
