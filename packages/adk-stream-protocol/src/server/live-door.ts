@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
 import { WebSocketServer } from 'ws'
 
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import type { Principal } from './authenticate.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
 import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
-import type { Admission, FrontDoor } from './front-door.ts'
+import type { FrontDoor } from './front-door.ts'
 import { readExchange } from './host-node.ts'
 import { LiveSocket } from './live-socket.ts'
 import type { BridgeLimits } from './options.ts'
@@ -23,8 +25,6 @@ export interface LiveDoorOptions {
 
 /** How long a client may take to answer a close before the connection is cut. */
 const CLOSE_TIMEOUT_MS = 1_000
-
-type Admitted = Exclude<Admission, { refusal: JsonReply }>
 
 /** Lets sockets in: everything that can be refused is refused before the upgrade, with a status and a reason (WS3). */
 export class LiveDoor {
@@ -60,24 +60,15 @@ export class LiveDoor {
     stream.on('error', () => stream.destroy())
     const exchange = readExchange(request)
     const admission = await this.#options.door.admit(exchange)
-    const refusal =
-      'refusal' in admission ? admission.refusal : this.#findRefusal(exchange, admission)
-    if (refusal) return refuse(stream, refusal)
-    // `#findRefusal` has seen to it.
-    const admitted = admission as Admitted
-    this.#count(admitted.principal.id, stream)
-    this.#handshakeHeaders.set(request, admitted.headers)
-    this.#server.handleUpgrade(request, stream, head, (socket) => {
-      const { principal } = admitted
-      const { door, limits, openHandlers, onError } = this.#options
-      const credentials = new Credentials(exchange, principal, (again) => door.identify(again))
-      const live = new LiveSocket({
-        ...{ socket, stream, principal, exchange, credentials },
-        ...{ limits, openHandlers, onError },
-      })
-      this.#open.add(live)
-      socket.once('close', () => this.#open.delete(live))
-    })
+    if ('refusal' in admission) return refuse(stream, admission.refusal)
+    const { principal, headers } = admission
+    const error = this.#findError(exchange.headers, principal.id)
+    if (error) return refuse(stream, withHeaders(reply(error.status, error), headers))
+    this.#count(principal.id, stream)
+    this.#handshakeHeaders.set(request, headers)
+    this.#server.handleUpgrade(request, stream, head, (socket) =>
+      this.#welcome(principal, { socket, stream, exchange }),
+    )
   }
 
   /** Closes all sockets and lets none in. */
@@ -86,9 +77,17 @@ export class LiveDoor {
     await Promise.all([...this.#open].map((live) => live.close('going-away')))
   }
 
-  #findRefusal({ headers }: Exchange, { principal, headers: given }: Admitted) {
-    const error = this.#findError(headers, principal.id)
-    return error && withHeaders(reply(error.status, error), given)
+  #welcome(
+    principal: Principal,
+    connected: { socket: WebSocket; stream: Duplex; exchange: Exchange },
+  ): void {
+    const { door, ...options } = this.#options
+    const credentials = new Credentials(connected.exchange, principal, (request) =>
+      door.identify(request),
+    )
+    const live = new LiveSocket({ ...options, ...connected, principal, credentials })
+    this.#open.add(live)
+    connected.socket.once('close', () => this.#open.delete(live))
   }
 
   #findError(headers: Headers, principalId: string): ProtocolError | undefined {

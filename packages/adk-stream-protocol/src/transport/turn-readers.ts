@@ -70,7 +70,7 @@ export class TurnReaders {
 
   /** The socket takes more. */
   drained(): void {
-    for (const { attachment } of [...this.#readers.values()]) attachment?.drained()
+    for (const { attachment } of this.#readers.values()) attachment?.drained()
     // The first one takes most of the room, so it is the last one next time.
     const [first] = this.#readers
     if (!first) return

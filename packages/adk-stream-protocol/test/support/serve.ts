@@ -8,6 +8,7 @@ import { startEmulator, type Emulator, type Mind } from 'gemini-emulator'
 import type { Chunk } from '../../src/protocol/index.ts'
 import type { Bridge, BridgeOptions, TurnInfo } from '../../src/server/index.ts'
 import { createBridge } from '../../src/server/index.ts'
+import { toUpgradeListener } from '../../src/use/node.ts'
 import { assistant, EmulatedGemini } from './agents.ts'
 import { Browser } from './browser.ts'
 import { nodeHost, type Host } from './hosts.ts'
@@ -65,6 +66,10 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     listener(request, response)
   }
   const server = createServer(tapped).listen(0, '127.0.0.1')
+  server.on(
+    'upgrade',
+    toUpgradeListener(bridge, { mountedAt: host.basePath === '' ? host.path : '' }),
+  )
   await once(server, 'listening')
   // A server that listens on a port has such an address.
   const { port } = server.address() as AddressInfo

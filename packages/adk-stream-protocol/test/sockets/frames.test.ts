@@ -1,0 +1,256 @@
+import { expect, test } from 'vitest'
+
+import { ClientFrame } from '../../src/protocol/client-frame.ts'
+import { assistant, weather } from '../support/agents.ts'
+import { findLeaks } from '../support/leaks.ts'
+import { serve, type ServeOptions } from '../support/serve.ts'
+import { readFrames } from '../support/wire-rules.ts'
+import { SocketClient, textOfChunks } from './support/socket-client.ts'
+
+const hanako: ServeOptions = {
+  authenticate: () => ({ id: 'hanako' }),
+  agent: (model) => assistant(model, { tools: [weather] }),
+}
+
+const SCRIPT =
+  '[[say 調べます。]][[call get_weather {"place":"東京"}]][[then]][[say It is]][[wait gate]][[say 18 degrees.]]'
+
+test('[WS2] an answer is start, chunks numbered from 0, end; and the chunks are those of the HTTP stream', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  server.emulator.release('gate')
+  client.say(SCRIPT)
+  await client.nextOf('end', 'r1')
+  const types = client.of('r1').map(({ type }) => type)
+  expect(types[0]).toBe('start')
+  expect(types.at(-1)).toBe('end')
+  expect(new Set(types.slice(1, -1))).toEqual(new Set(['chunk']))
+  expect(await client.faults()).toEqual([])
+  const { chunks } = readFrames(await (await server.browser().say(SCRIPT, 'chat-2')).text())
+  expect(client.chunks().map(({ type }) => type)).toEqual(chunks.map(({ type }) => type))
+  expect(client.text()).toBe(textOfChunks(chunks))
+})
+
+test('[WS2] answers on one socket are numbered each on its own', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  const names = Array.from({ length: 8 }, (_, index) => `r${index}`)
+  for (const name of names) client.say(`[[say I am ${name}.]]`, name, `chat-${name}`)
+  await Promise.all(names.map((name) => client.nextOf('end', name)))
+  for (const name of names) {
+    expect(client.text(name)).toBe(`I am ${name}.`)
+    expect(await client.faults(name)).toEqual([])
+  }
+})
+
+test('[WS2] a requestId in use is refused without harm to the request that has it', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait gate]][[say Two.]]')
+  await client.untilText('One.')
+  client.say('[[say Other.]]', 'r1', 'chat-2')
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'send', code: 'bad-request' })
+  server.emulator.release('gate')
+  await client.nextOf('end', 'r1')
+  expect(client.text()).toBe('One.Two.')
+})
+
+test('[WS5] a turn cut at any place is resumed whole', async () => {
+  await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
+  await using first = await SocketClient.open(server.url)
+  first.say(SCRIPT)
+  await first.untilText('調べます。It is')
+  first.socket.terminate()
+  await using whole = await SocketClient.open(server.url)
+  whole.resume('whole')
+  await whole.untilText('調べます。It is', 'whole')
+  const { length } = whole.chunks('whole')
+  expect(length).toBeGreaterThan(5)
+  for (let cut = 0; cut < length; cut += 1) {
+    await using client = await SocketClient.open(server.url)
+    client.resume('again')
+    await client.next(() => client.chunks('again').length > cut)
+    client.socket.terminate()
+  }
+  await using last = await SocketClient.open(server.url)
+  last.resume('last')
+  await last.nextOf('start', 'last')
+  server.emulator.release('gate')
+  await last.nextOf('end', 'last')
+  expect(last.text('last')).toBe('調べます。It is18 degrees.')
+  expect(await last.faults('last')).toEqual([])
+  last.resume('later')
+  await last.nextOf('no-active', 'later')
+})
+
+test('[WS5] a socket that is lost in mid-answer is a reader that left: without a grace the model stops', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait never]]')
+  await client.untilText('One.')
+  const request = await server.emulator.nextRequest()
+  client.socket.terminate()
+  await request.done
+  expect(request.aborted).toBe(true)
+})
+
+test('[WS4] who has only joined an answer does not stop it for others; the last one does', async () => {
+  await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
+  await using first = await SocketClient.open(server.url)
+  await using second = await SocketClient.open(server.url)
+  first.say('[[say One.]][[wait gate]][[say Two.]]')
+  await first.untilText('One.')
+  second.resume('joined')
+  await second.untilText('One.', 'joined')
+  second.send({ type: 'abort', requestId: 'joined' })
+  await second.sync()
+  server.emulator.release('gate')
+  await first.nextOf('end', 'r1')
+  expect(first.text()).toBe('One.Two.')
+
+  first.say('[[say Three.]][[wait never]]', 'r2')
+  await first.untilText('Three.', 'r2')
+  second.resume('again')
+  await second.untilText('Three.', 'again')
+  const request = await server.emulator.nextRequest((seen) =>
+    JSON.stringify(seen.body).includes('Three'),
+  )
+  first.socket.close()
+  await first.closed
+  // By then the server has seen the end of the other connection too.
+  await second.sync()
+  await second.sync()
+  second.send({ type: 'abort', requestId: 'again' })
+  await request.done
+  expect(request.aborted).toBe(true)
+})
+
+test('[WS4] an abort that comes before the turn has begun stops it; a late one is ignored', async () => {
+  await using server = await serve({ ...hanako, disconnectGraceMs: 60_000 })
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait never]]')
+  client.send({ type: 'abort', requestId: 'r1' })
+  client.send({ type: 'abort', requestId: 'r1' })
+  client.send({ type: 'abort', requestId: 'nobody' })
+  await client.sync()
+  // The chat is free again: nothing runs that would be refused or resumed.
+  client.say('[[say Two.]]', 'r2')
+  await client.nextOf('end', 'r2')
+  expect(client.text('r2')).toBe('Two.')
+  expect(client.of('nobody')).toEqual([])
+})
+
+test('[WS6] what the AI SDK does not know carries a request that it drops', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.send({ type: 'ping' })
+  client.send({ type: 'watch', id: 'chat-1' })
+  await client.nextOf('refused')
+  expect(client.frames.map(({ type, requestId }) => [type, requestId])).toEqual([
+    ['hello', ''],
+    ['pong', ''],
+    ['refused', ''],
+  ])
+  expect(client.frames[0]).toMatchObject({
+    protocol: 'adk-stream.v1',
+    limits: { maxFrameBytes: 8_388_608, maxFramesPerSecond: 100 },
+  })
+})
+
+test('[WS10] a ping is answered with its nonce', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.send({ type: 'ping', nonce: 'abc' })
+  expect(await client.nextOf('pong')).toEqual({ type: 'pong', nonce: 'abc', requestId: '' })
+})
+
+test('[WS11] frames for a live run are refused by name where there is none', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  const id = 'chat-1'
+  const frames = [
+    { type: 'text', id, text: 'Also this.' },
+    { type: 'audio', id, data: 'AAAA', mimeType: 'audio/pcm;rate=16000' },
+    { type: 'audio-end', id },
+    { type: 'image', id, data: 'AAAA', mimeType: 'image/jpeg' },
+    { type: 'activity', id, state: 'start' },
+    { type: 'interrupt', id },
+    { type: 'watch', id, audio: 'binary' },
+  ]
+  for (const frame of frames) client.send(frame)
+  client.socket.send(Buffer.alloc(640), { binary: true })
+  await client.next(({ frame }) => frame === 'binary')
+  const refused = client.frames.filter(({ type }) => type === 'refused')
+  expect(refused.map(({ frame }) => frame)).toEqual([...frames.map(({ type }) => type), 'binary'])
+  expect(new Set(refused.map(({ code }) => code))).toEqual(new Set(['not-live']))
+})
+
+test.each([
+  ['no JSON', '{"type":', 'unknown', 'malformed-json'],
+  ['not an object', '[1]', 'unknown', 'bad-request'],
+  ['null', 'null', 'unknown', 'bad-request'],
+  ['no type', '{"id":"chat-1"}', 'unknown', 'bad-request'],
+  ['an unknown type', '{"type":"explode"}', 'explode', 'bad-request'],
+  ['a type of every object', '{"type":"constructor"}', 'constructor', 'bad-request'],
+  [
+    '65 levels',
+    `{"type":"ping","x":${'['.repeat(65)}${']'.repeat(65)}}`,
+    'unknown',
+    'malformed-json',
+  ],
+  ['100,000 levels', '['.repeat(100_000), 'unknown', 'malformed-json'],
+  ['a chat id with a slash', '{"type":"interrupt","id":"a/b"}', 'interrupt', 'bad-request'],
+  ['no base64', '{"type":"audio","id":"c","data":"!","mimeType":"a"}', 'audio', 'bad-request'],
+  [
+    'a yes that is none',
+    '{"type":"decide","decisionId":"d","id":"c","approvalId":"a","approved":"yes"}',
+    'decide',
+    'bad-request',
+  ],
+  [
+    'an output and an error',
+    '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t","output":1,"errorText":"e"}',
+    'tool-output',
+    'bad-request',
+  ],
+  [
+    'neither output nor error',
+    '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t"}',
+    'tool-output',
+    'bad-request',
+  ],
+])('[WS12] %s is refused by name, and turns go on', async (_name, text, frame, code) => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait gate]][[say Two.]]')
+  await client.untilText('One.')
+  client.send(text)
+  const refused = await client.nextOf('refused')
+  expect(refused).toMatchObject({ frame, code })
+  expect(findLeaks(JSON.stringify(refused))).toEqual([])
+  server.emulator.release('gate')
+  await client.nextOf('end', 'r1')
+  expect(client.text()).toBe('One.Two.')
+  expect(server.errors).toEqual([])
+})
+
+test.each([
+  ['no messages', { type: 'send', id: 'chat-1' }],
+  ['no user message', { type: 'send', id: 'chat-1', messages: [] }],
+  ['a wrong id', { type: 'resume', id: '../x' }],
+  ['an unknown dialect', { type: 'resume', id: 'chat-1', body: { dialect: 'klingon' } }],
+])('[WS12] a request with %s fails by itself', async (_name, frame) => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  client.send({ ...frame, requestId: 'bad' })
+  expect(await client.nextOf('error', 'bad')).toMatchObject({ code: 'bad-request' })
+  client.say('[[say Fine.]]')
+  await client.nextOf('end', 'r1')
+  expect(client.text()).toBe('Fine.')
+})
+
+test('[WS12] no frame changes what objects have', () => {
+  const frame = JSON.parse('{"type":"ping","__proto__":{"polluted":1}}') as unknown
+  expect(ClientFrame.parse(frame)).toEqual({ type: 'ping' })
+  expect('polluted' in {}).toBe(false)
+})
