@@ -59,21 +59,37 @@ export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): T
   let state = beginTranslation()
   const chunks: Chunk[] = []
   const pauses: number[] = []
+  const pause = (): void => {
+    const closing = new Telling(state)
+    closing.closeStep()
+    chunks.push(...closing.chunks)
+    pauses.push(chunks.length)
+    state = closing.state
+  }
   for (const [index, events] of turn.runs.entries()) {
-    if (index > 0) {
-      const pause = new Telling(state)
-      pause.closeStep()
-      chunks.push(...pause.chunks)
-      pauses.push(chunks.length)
-      state = pause.state
-    }
+    if (index > 0) pause()
     for (const event of errorsLast(events)) {
+      // A live run is one, however often it pauses: it had paused where somebody outside had to answer.
+      if (pauses.at(-1) !== chunks.length && goesOn(state, event)) pause()
       const [next, told] = translateEvent(state, event, options)
       state = next
       chunks.push(...told)
     }
   }
   return { state, chunks, pauses }
+}
+
+/** Whether an event answers what a turn stood still for. */
+function goesOn({ calls }: Translation, event: Event): boolean {
+  const { pending = [], handedOver = [] } = readNotes(event)
+  const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+    const id = functionResponse?.id
+    return id === undefined || pending.includes(id) ? [] : id
+  })
+  return [...answered, ...handedOver].some((id) => {
+    const state = calls.get(id)?.state
+    return state === 'asked' || state === 'waiting'
+  })
 }
 
 /** The turn as a client has it that saw it pause: with its last step closed. */
@@ -84,16 +100,32 @@ export function closeAtPause({ state, chunks, pauses }: ToldTurn): ToldTurn {
   return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length] }
 }
 
-/** Where a client goes on that saw this approval asked: behind the pause after it, or behind the last one. */
+/** Where a client goes on that saw this approval asked, or this call made: behind the pause after it, or behind the last one. */
 export function findPause(
   { chunks, pauses }: Pick<ToldTurn, 'chunks' | 'pauses'>,
-  approvalId?: string,
+  seen?: string,
 ): number {
-  const asked = chunks.findIndex(
-    (chunk) => chunk.type === 'tool-approval-request' && chunk.approvalId === approvalId,
-  )
+  const asked = chunks.findIndex((chunk) => questionOf(chunk) === seen)
   const after = asked < 0 ? undefined : pauses.find((pause) => pause > asked)
   return after ?? chunks.length
+}
+
+/** The places behind pauses, with what a client has seen that goes on from there. */
+export function markPauses(told: Pick<ToldTurn, 'chunks' | 'pauses'>): Map<number, string[]> {
+  const marks = new Map<number, string[]>()
+  for (const chunk of told.chunks) {
+    const seen = questionOf(chunk)
+    if (seen === undefined) continue
+    const pause = findPause(told, seen)
+    marks.set(pause, [...(marks.get(pause) ?? []), seen])
+  }
+  return marks
+}
+
+/** What somebody outside may have to answer: an approval, or a call. */
+function questionOf(chunk: Chunk): string | undefined {
+  if (chunk.type === 'tool-approval-request') return chunk.approvalId
+  return chunk.type === 'tool-input-available' ? chunk.toolCallId : undefined
 }
 
 function isConfirmation({ content }: Event): boolean {

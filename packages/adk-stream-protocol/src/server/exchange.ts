@@ -1,6 +1,7 @@
 import type { Dialect } from '../transport/dialects.ts'
 import type { Feed } from '../transport/feed.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { ReadFrom } from '../turns/turn-log.ts'
 
 /** One HTTP request, whichever host it came through. */
 export interface Exchange {
@@ -26,7 +27,7 @@ export type Reply =
       readonly type: 'turn'
       readonly turn: Turn
       /** Where the client reads from: it may have seen all before the last pause. */
-      readonly from: 'start' | 'pause'
+      readonly from: ReadFrom
       readonly dialect: Dialect
       readonly headers: Readonly<Record<string, string>>
     }

@@ -73,7 +73,8 @@ export class LiveSource implements TurnSource {
     const run = runs.find(chat)
     const outputs = request.outputs.filter((output) => run?.takeOutput(output) !== true)
     const turn = outputs.length === 0 ? await run?.turnOf(messageId) : undefined
-    if (turn) return { turn, from: 'pause' }
+    const after = seen ?? request.outputs[0]?.toolCallId
+    if (turn) return { turn, from: after === undefined ? 'pause' : { after } }
     const answers = { outputs, ...(seen !== undefined && { seen }), ...(given && { given }) }
     return { turn: await turnDesk.resume(chat, messageId, answers), from: 'pause' }
   }

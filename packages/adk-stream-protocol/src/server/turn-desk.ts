@@ -7,7 +7,7 @@ import type { Content } from '@google/genai'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
-import { closeAtPause, findPause, tellStoredTurn } from '../adk/stored-turns.ts'
+import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Chunk } from '../protocol/chunk.ts'
@@ -103,7 +103,7 @@ export class TurnDesk {
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
           if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
-          await prefill(turn, told, { backend, key, seen: answers.seen })
+          await prefill(turn, told, { backend, key, pause: findPause(told, answers.seen) })
         } catch (thrown) {
           await release.now()
           if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
@@ -155,7 +155,7 @@ export class TurnDesk {
           // What is stored is told from there; what comes by the run after it.
           events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
           told = closeAtPause(tellStoredTurn(stored, this.#options))
-          await prefill(turn, told, { backend, key, seen: undefined })
+          await prefill(turn, told, { backend, key, pause: told.pauses[0] ?? told.chunks.length })
         } catch (thrown) {
           await release.now()
           throw thrown
@@ -302,21 +302,26 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
-/** Puts into the log what was told before, and marks where the client that answers goes on. */
+/** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
-  { chunks, pauses, state }: ToldTurn,
-  { backend, key, seen }: { backend: Backend; key: ApprovalChat; seen: string | undefined },
+  told: ToldTurn,
+  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
 ): Promise<void> {
+  const { chunks, state } = told
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
     if (approval && mayGoOn(approval, backend.host)) decided.add(toolCallId)
   }
-  const pause = findPause({ chunks, pauses }, seen)
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
   turn.log.append({ type: 'start', messageId: turn.messageId })
   for (const chunk of before) turn.log.append(chunk)
   turn.log.markPause()
-  for (const chunk of chunks.slice(pause)) turn.log.append(chunk)
+  const marks = markPauses(told)
+  for (let index = pause; index <= chunks.length; index += 1) {
+    for (const seen of marks.get(index) ?? []) turn.log.markPause(seen)
+    const chunk = chunks[index]
+    if (chunk) turn.log.append(chunk)
+  }
 }

@@ -1,6 +1,7 @@
 import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
 import type { StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { ReadFrom } from '../turns/turn-log.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { Principal } from './authenticate.ts'
@@ -9,7 +10,7 @@ import type { TurnDesk } from './turn-desk.ts'
 /** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
 export interface OpenedTurn {
   readonly turn: Turn
-  readonly from: 'start' | 'pause'
+  readonly from: ReadFrom
 }
 
 /** Where the answers of chats come from, whichever way clients ask. */

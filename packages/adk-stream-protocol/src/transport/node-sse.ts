@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
 import type { Sink } from '../turns/attachment.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { ReadFrom } from '../turns/turn-log.ts'
 import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
 
@@ -11,7 +12,7 @@ export interface SseOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly keepAliveMs: number
   /** Where the client reads from. */
-  readonly from: 'start' | 'pause'
+  readonly from: ReadFrom
   readonly dialect: Dialect
 }
 

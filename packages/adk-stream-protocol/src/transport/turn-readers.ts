@@ -1,6 +1,7 @@
 import type { SoundChunk } from '../protocol/chunk.ts'
 import type { Attachment, Sink } from '../turns/attachment.ts'
 import type { Turn } from '../turns/turn.ts'
+import type { ReadFrom } from '../turns/turn-log.ts'
 import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
 import type { WriteFrame } from './turn-frames.ts'
@@ -11,7 +12,7 @@ export type AudioMode = 'binary' | 'base64' | 'none'
 
 export interface ReadOptions {
   /** Where the client reads from. */
-  readonly from: 'start' | 'pause'
+  readonly from: ReadFrom
   readonly dialect: Dialect
   readonly audio: AudioMode
 }

@@ -13,6 +13,9 @@ export interface TurnLogLimits {
   readonly maxReplay: number
 }
 
+/** Where a client reads from: the first chunk, the last pause, or the pause after an approval that it has seen asked. */
+export type ReadFrom = 'start' | 'pause' | { readonly after: string }
+
 /** How far ahead of its only reader a turn may run before it pauses, in characters. */
 const PAUSE_LAG = 65_536
 
@@ -39,6 +42,7 @@ export class TurnLog {
   #replayable = true
   #awaited = true
   #pause = START
+  readonly #marks = new Map<string, Position>()
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has gone. */
   onUnwatched: () => void = () => undefined
@@ -101,13 +105,14 @@ export class TurnLog {
     this.#wakeRoom()
   }
 
-  /** Remembers this place: who answered what the turn waited for has seen all before it. */
-  markPause(): void {
-    this.#pause = this.tip
+  /** Remembers this place: who answered what the turn waited for, or this approval, has seen all before it. */
+  markPause(approvalId?: string): void {
+    if (approvalId === undefined) this.#pause = this.tip
+    else this.#marks.set(approvalId, this.tip)
   }
 
-  /** Reads the turn from its first chunk, or from its last pause on. Refused for a turn too long to be replayed. */
-  attach(sink: Sink, from: 'start' | 'pause' = 'start'): Attachment | undefined {
+  /** Reads the turn from a place on. Refused for a turn too long to be replayed. */
+  attach(sink: Sink, from: ReadFrom = 'start'): Attachment | undefined {
     this.#awaited = false
     if (!this.#replayable) return undefined
     const attachment = new Attachment(sink, {
@@ -121,8 +126,13 @@ export class TurnLog {
       onRoom: () => this.#wakeRoom(),
     })
     this.#attachments.add(attachment)
-    attachment.catchUp(from === 'start' ? START : this.#pause)
+    attachment.catchUp(this.#placeOf(from))
     return attachment
+  }
+
+  #placeOf(from: ReadFrom): Position {
+    if (from === 'start') return START
+    return (from === 'pause' ? undefined : this.#marks.get(from.after)) ?? this.#pause
   }
 
   /** The place behind the last chunk. */

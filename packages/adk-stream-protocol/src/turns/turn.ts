@@ -1,6 +1,6 @@
 import { serialiseChunk } from '../protocol/chunk.ts'
 import type { Attachment, Sink } from './attachment.ts'
-import type { TurnLogLimits } from './turn-log.ts'
+import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface TurnOptions extends TurnLogLimits {
@@ -38,11 +38,11 @@ export class Turn {
     return this.#abort.signal
   }
 
-  /** Reads the turn from its start, or for the client that answered it, from its last pause on. */
-  attach(sink: Sink, from: 'start' | 'pause' = 'start'): Attachment | undefined {
+  /** Reads the turn from its start, or for the client that answered it, from a pause on. */
+  attach(sink: Sink, from: ReadFrom = 'start'): Attachment | undefined {
     clearTimeout(this.#grace)
     // The client goes on with the message it has; the id says which one.
-    if (from === 'pause') sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
+    if (from !== 'start') sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
     return this.log.attach(sink, from)
   }
 

@@ -2,10 +2,10 @@ import { Chat as Chat6 } from '@ai-sdk/react'
 import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
-import type { WebSocket } from 'ws'
 
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
+import type { PageSocketClass } from './page.ts'
 
 /** Which of the AI SDK's own helpers says when the client sends by itself. */
 export type AutoSend = 'approvals' | 'tool-calls' | 'both'
@@ -14,7 +14,7 @@ interface ApprovingChatOptions {
   readonly id: string
   readonly api: string
   readonly fetch: typeof globalThis.fetch
-  readonly webSocket: typeof WebSocket
+  readonly webSocket: PageSocketClass
   readonly messages: readonly ChatMessage[]
   /** Default `approvals`. */
   readonly autoSend?: AutoSend

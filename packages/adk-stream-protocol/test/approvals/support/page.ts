@@ -29,6 +29,9 @@ export interface Answer {
   }
 }
 
+/** A WebSocket as a page makes one. */
+export type PageSocketClass = new (address: string | URL, protocols?: string | string[]) => WebSocket
+
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
   /** Bodies of every `POST /stream`, in the order they were sent. */
@@ -46,10 +49,10 @@ export class Page {
   }
 
   /** The sockets of this page, for clients that want one. */
-  get webSocket(): typeof WebSocket {
+  get webSocket(): PageSocketClass {
     const page = this
     return class PageSocket extends WebSocket {
-      constructor(_address: string | URL | null, protocols?: string | string[]) {
+      constructor(_address: string | URL, protocols?: string | string[]) {
         const url = `${page.#address.url.replace('http', 'ws')}/live`
         super(url, protocols, { headers: { 'x-api-key': page.#key } })
         page.#sockets.add(this)
