@@ -35,7 +35,8 @@ export interface LiveCallsOptions {
   readonly onError: (error: unknown) => void
 }
 
-export type LiveCallState = 'running' | 'waiting' | 'ended'
+/** `executing`: it runs and was approved, so that who asked has been told that it waits. */
+export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
 
 /** A call that has not ended. */
 interface OpenCall extends ToolCall {
@@ -267,7 +268,7 @@ export class LiveCalls {
 
   /** Nobody waits for the work of a call; what goes wrong with it must not end the conversation. */
   #guard(call: OpenCall, work: () => Promise<void>): void {
-    this.#options.onChange(call.id, 'running')
+    this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
     work().catch((error: unknown) => {
       this.#options.onError(error)
       this.#forget(call)

@@ -56,8 +56,13 @@ export class LiveMessage {
     else this.#calls.set(toolCallId, state)
   }
 
-  /** Whether a call of it does something that nobody outside has to wait for. */
+  /** Whether a call of it does something. */
   get works(): boolean {
+    return this.runs || [...this.#calls.values()].includes('executing')
+  }
+
+  /** Whether a call of it runs that is shown to run, so that its result must be told where it was shown. */
+  get runs(): boolean {
     return [...this.#calls.values()].includes('running')
   }
 

@@ -131,7 +131,7 @@ export class LiveRun {
   /** Says something in writing. What the model is saying, it breaks off. */
   async say(content: Content, options: LiveMessageOptions): Promise<Turn> {
     await this.#ready
-    for (const open of this.#messages.values()) if (!this.#floor.owes(open) && !open.works) open.pause()
+    for (const open of this.#messages.values()) if (!this.#floor.owes(open) && !open.runs) open.pause()
     const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
     message.written = true
@@ -339,7 +339,7 @@ export class LiveRun {
   #noteCall(toolCallId: string, state: LiveCallState): void {
     const message = this.#messageOf(toolCallId)
     message.noteCall(toolCallId, state)
-    if (state !== 'running') this.#review(message)
+    if (state === 'waiting' || state === 'ended') this.#review(message)
   }
 
   /** Ends the telling of a message that nothing more comes for. */

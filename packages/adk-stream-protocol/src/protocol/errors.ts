@@ -43,6 +43,9 @@ const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
+// The keys are those of `ERRORS`.
+export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
+
 export interface ProtocolErrorOptions {
   /** A sentence for the client in place of the code's own. It must hold nothing secret. */
   readonly message?: string

@@ -176,9 +176,9 @@ function openDesks(
   const resume = (approval: Approval): void => void follow(approval)
   const begin = (given: Approval): void => void goOn(given, { given })
   const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
-  const source = new TurnByTurn({ turns, turnDesk, approvalDesk })
+  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
   const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState, resume })
-  const live = runs && new LiveSource({ runs, turnDesk, approvalDesk, turnByTurn: source })
+  const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,

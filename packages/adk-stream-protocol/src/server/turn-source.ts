@@ -1,10 +1,11 @@
 import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
-import type { StreamRequest } from '../protocol/stream-request.ts'
+import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { Principal } from './authenticate.ts'
+import type { LiveRuns } from './live-runs.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
 /** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
@@ -25,29 +26,41 @@ export interface TurnSource {
   giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void>
 }
 
-interface Parts {
+export interface TurnSourceParts {
   readonly turns: Turns
   readonly turnDesk: TurnDesk
   readonly approvalDesk: ApprovalDesk
+  /** The live conversations, where there are such. */
+  readonly runs: LiveRuns | undefined
 }
 
 /** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
 export class TurnByTurn implements TurnSource {
-  readonly #parts: Parts
+  readonly #parts: TurnSourceParts
 
-  constructor(parts: Parts) {
+  constructor(parts: TurnSourceParts) {
     this.#parts = parts
   }
 
   async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
-    const { approvalDesk, turnDesk } = this.#parts
+    const { turnDesk } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
-    if (request.type === 'message') {
-      return { turn: await turnDesk.begin(chat, request), from: 'start' }
-    }
-    const { outputs } = request
+    return request.type === 'message'
+      ? { turn: await turnDesk.begin(chat, request), from: 'start' }
+      : this.goOn(principal, chat, request)
+  }
+
+  /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
+  async goOn(principal: Principal, chat: ChatKey, request: AnswersRequest): Promise<OpenedTurn> {
+    const { approvalDesk, turnDesk, runs } = this.#parts
+    const run = runs?.find(chat)
     const decided = await approvalDesk.decideAll(principal, chat, request)
     const { messageId, seen, given } = decided
+    const outputs = request.outputs.filter((output) => run?.takeOutput(output) !== true)
+    // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
+    const live = await run?.turnOf(messageId)
+    const after = seen ?? request.outputs.at(-1)?.toolCallId
+    if (live) return { turn: live, from: after === undefined ? 'pause' : { after } }
     const turn = await turnDesk.resume(chat, messageId, {
       outputs,
       ...(seen !== undefined && { seen }),
@@ -66,7 +79,8 @@ export class TurnByTurn implements TurnSource {
     return state.name
   }
 
-  giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
-    return this.#parts.turnDesk.giveOutput(chat, output)
+  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+    const { runs, turnDesk } = this.#parts
+    if (runs?.find(chat)?.takeOutput(output) !== true) await turnDesk.giveOutput(chat, output)
   }
 }

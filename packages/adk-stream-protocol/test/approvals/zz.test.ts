@@ -1,12 +1,15 @@
 import { test } from 'vitest'
 import { liveClient } from './support/approving-chat.ts'
 import { Office } from './support/office.ts'
-import { callPayment } from './support/payments.ts'
+import { weather } from '../support/agents.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
 test('zz', async () => {
-  await using office = await Office.open()
+  await using office = await Office.open({ tools: (wallet) => [weather, paymentTool(wallet)] })
   const page = office.page()
-  const S = page.webSocket; const s = new S(''); s.on('unexpected-response', (_q, r) => { console.log('RESP', r.statusCode); r.on('data', (d) => console.log(String(d))) }); s.on('error', (e) => console.log('ERR', e.message)); await new Promise((r) => setTimeout(r, 300))
   const chat = await page.open(liveClient)
-  await chat.send(`${callPayment(30, 'Alice')}`)
+  await chat.send(`[[call get_weather {"place":"A"}]]${callPayment(50, 'Alice')}[[then]][[say Done]]`)
   console.log(chat.status, chat.error, JSON.stringify(chat.messages), office.errors)
+  await chat.decide(true)
+  console.log(chat.status, chat.error, JSON.stringify(chat.messages), office.errors)
+  console.log(JSON.stringify((await page.messages()).at(-1)))
 })

@@ -16,6 +16,7 @@ import { findFaults, readFrames } from './wire-rules.ts'
 
 export interface ServeOptions extends Omit<BridgeOptions, 'agent' | 'live'> {
   /** Live conversations with an emulated live model. Default: none. */
+  readonly liveModel?: string
   readonly live?: (model: EmulatedGemini) => NonNullable<BridgeOptions['live']>
   /** The agent around the emulated model. Default: one without tools. */
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
@@ -45,7 +46,7 @@ const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
 
 /** Starts a server for one test. On disposal, every stream it ever sent must have been as PROTOCOL.md says. */
 export async function serve(options: ServeOptions = {}): Promise<TestServer> {
-  const { agent = assistant, host = nodeHost, recorded = true, mind, live, ...bridgeOptions } = options
+  const { agent = assistant, host = nodeHost, recorded = true, mind, live, liveModel = LIVE_MODEL, ...bridgeOptions } = options
   const emulator = await startEmulator({ paceMs: 0, ...(mind && { mind }) })
   const errors: unknown[] = []
   const told: TestServer['told'] = []
@@ -54,7 +55,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     basePath: host.basePath,
     onError: (error) => errors.push(error),
     onChunk: (chunk, turn) => told.push({ chunk, turn }),
-    ...(live && { live: live(new EmulatedGemini(emulator.baseUrl, LIVE_MODEL)) }),
+    ...(live && { live: live(new EmulatedGemini(emulator.baseUrl, liveModel)) }),
     ...bridgeOptions,
   })
   const responses: ServerResponse[] = []

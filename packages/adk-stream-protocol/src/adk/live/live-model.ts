@@ -5,6 +5,7 @@ import { BaseLlm } from '@google/adk'
 export class LiveModel extends BaseLlm {
   readonly #inner: BaseLlm
   readonly #prepare: (request: LlmRequest) => void
+  #connections = 0
 
   constructor(inner: BaseLlm, prepare: (request: LlmRequest) => void) {
     super({ model: inner.model })
@@ -22,6 +23,19 @@ export class LiveModel extends BaseLlm {
 
   override async connect(request: LlmRequest): Promise<BaseLlmConnection> {
     this.#prepare(request)
-    return this.#inner.connect(request)
+    const connection = await this.#inner.connect(request)
+    this.#connections += 1
+    if (this.#connections > 1) answerHistory(connection)
+    return connection
+  }
+}
+
+/** Lets an agent that a conversation was handed to answer what it was handed over with; a history alone asks for nothing. */
+function answerHistory(connection: BaseLlmConnection): void {
+  const send = connection.sendHistory.bind(connection)
+  connection.sendHistory = async (history) => {
+    const last = history.at(-1)
+    await send(history.slice(0, -1))
+    if (last) await connection.sendContent(last)
   }
 }

@@ -3,6 +3,7 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 
+import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
 import type { PageSocketClass } from './page.ts'
@@ -55,6 +56,14 @@ export class ApprovingChat extends ChatProbe {
   /** The approvals that the newest message asks for, in the order of its calls. */
   get asked(): string[] {
     return approvalIds(this.lastMessage)
+  }
+
+  /** The code of the error that the client was refused with; a socket tells stock clients only the sentence. */
+  get refusal(): string | undefined {
+    const told = this.error?.message ?? ''
+    return ERROR_CODES.find(
+      (code) => told.includes(`"${code}"`) || told === new ProtocolError(code).message,
+    )
   }
 
   /** Clicks, without waiting for anything. */

@@ -24,7 +24,12 @@ const PEOPLE = {
 
 export type Person = keyof typeof PEOPLE
 
+/** A live model that goes on talking while its calls wait. */
+export const FREE_MODEL = 'gemini-2.5-flash-native-audio-preview-12-2025'
+
 export interface OfficeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
+  /** The live model. Default: one that waits for its calls. */
+  readonly liveModel?: string
   /** Default: the gated payment. */
   readonly tools?: (wallet: Wallet) => readonly BaseTool[]
   /** The agent with its tools. Default: one agent. */
@@ -38,6 +43,7 @@ export class Office implements AsyncDisposable {
   readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
   readonly #pages: Page[] = []
   readonly #prompts: Prompt[] = []
+  readonly #waiting = new Set<(prompt: Prompt) => void>()
   #running: { readonly server: TestServer; readonly store: Store } | undefined
 
   private constructor(options: OfficeOptions, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
@@ -75,6 +81,20 @@ export class Office implements AsyncDisposable {
     return this.#prompts.length
   }
 
+  /** Resolves when the model is asked something that holds this text. */
+  untilAsked(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (prompt: Prompt): void => {
+        if (!JSON.stringify(prompt).includes(text)) return
+        this.#waiting.delete(look)
+        resolve()
+      }
+      this.#waiting.add(look)
+      const last = this.#prompts.at(-1)
+      if (last) look(last)
+    })
+  }
+
   /** What the model was last told, as text. */
   get told(): string {
     return JSON.stringify(this.#prompts.at(-1))
@@ -108,24 +128,26 @@ export class Office implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { tools = (wallet) => [paymentTool(wallet)], agent, limits, ...options } = this.#options
+    const { tools = (wallet) => [paymentTool(wallet)], agent, limits, liveModel, mind = firstOf(scriptMind, demoMind), ...options } = this.#options
     const store = await openSqliteStore({ path: this.#folder.path('office.db') })
     const given = [...tools(this.wallet)]
-    const model = firstOf(scriptMind, demoMind)
+    this.#prompts.length = 0
     const server = await serve({
       store,
       mind: (prompt) => {
         this.#prompts.push(prompt)
-        return model(prompt)
+        for (const look of this.#waiting) look(prompt)
+        return mind(prompt)
       },
       live: (gemini) => ({
         model: gemini,
         runConfig: { responseModalities: [Modality.TEXT] },
-        approvalDeadlineMs: 24 * 3_600_000,
+        approvalDeadlineMs: options.approvalDeadlineMs ?? 24 * 3_600_000,
       }),
       authenticate: apiKey(PEOPLE),
       agent: (model) => agent?.(model, given) ?? assistant(model, { tools: given }),
       limits: { sweepMs: 20, ...limits },
+      ...(liveModel !== undefined && { liveModel }),
       recorded: false,
       ...options,
     })
