@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { ProtocolError } from '../protocol/errors.ts'
+import { Quota } from './quota.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
 
@@ -37,12 +38,14 @@ const LEAVING_MS = 250
 export class Turns {
   readonly #options: TurnsOptions
   readonly #running = new Map<string, Turn>()
-  readonly #perPrincipal = new Map<string, number>()
-  readonly #queued = new Map<string, number>()
+  readonly #perPrincipal: Quota
+  readonly #queued: Quota
   #closed = false
 
   constructor(options: TurnsOptions) {
     this.#options = options
+    this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
+    this.#queued = new Quota(options.maxQueued)
   }
 
   /** Whether any turn runs. */
@@ -60,16 +63,13 @@ export class Turns {
     const key = keyOf(chat)
     while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
     if (this.#closed) throw new ProtocolError('unavailable')
-    const count = this.#perPrincipal.get(chat.principalId) ?? 0
-    if (count >= this.#options.maxTurnsPerPrincipal) {
-      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
-    }
+    const giveBack = this.#perPrincipal.take(chat.principalId)
+    if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, { ...this.#options, background: job.background === true })
     this.#running.set(key, turn)
-    this.#perPrincipal.set(chat.principalId, count + 1)
     const release = (): void => {
       this.#running.delete(key)
-      this.#release(chat.principalId)
+      giveBack()
       turn.settle()
     }
     try {
@@ -115,22 +115,13 @@ export class Turns {
   }
 
   async #queue(key: string, turn: Turn): Promise<void> {
-    const queued = this.#queued.get(key) ?? 0
-    if (queued >= this.#options.maxQueued) throw new ProtocolError('turn-running')
-    this.#queued.set(key, queued + 1)
+    const leave = this.#queued.take(key)
+    if (!leave) throw new ProtocolError('turn-running')
     try {
       await turn.settled
     } finally {
-      const left = (this.#queued.get(key) ?? 1) - 1
-      if (left > 0) this.#queued.set(key, left)
-      else this.#queued.delete(key)
+      leave()
     }
-  }
-
-  #release(principalId: string): void {
-    const count = (this.#perPrincipal.get(principalId) ?? 1) - 1
-    if (count > 0) this.#perPrincipal.set(principalId, count)
-    else this.#perPrincipal.delete(principalId)
   }
 }
 
