@@ -35,14 +35,29 @@ export interface ApprovalStore {
 
   /**
    * Gives a chat to one worker until it is unlocked, or until the worker gave no sign, by `beat` or by this call, for `leaseMs`.
-   * The worker that holds it gets it again.
+   * The worker that holds it gets it again. A lock matters to processes that live: it need not outlive a loss of power.
    */
-  lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean>
+  lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
+  /** Who holds a chat, dead or alive; nothing when nobody does. */
+  holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
   /** Gives a chat back; a worker that does not hold it changes nothing. */
   unlockChat(chat: ApprovalChat, worker: string): Promise<void>
 
   /** Cancels all of a chat that has not begun to run, at once, and answers those; the audit record stays. */
   deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
+}
+
+export interface ChatLock {
+  readonly worker: string
+  readonly leaseMs: number
+  /** Whether nobody waits for what is done with the chat: others wait for its end and are not turned away. */
+  readonly background: boolean
+}
+
+export interface ChatHolder {
+  readonly background: boolean
+  /** When it was last known to live. */
+  readonly signAt: number
 }
 
 /** How many approvals may wait at once. */

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, ApprovalChat, ApprovalTerms } from './approval.ts'
 import { ApprovalError } from './approval-error.ts'
-import type { ApprovalFilter, ApprovalStore, AuditFilter, PendingQuota } from './approval-store.ts'
+import type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditFilter,
+  ChatHolder,
+  PendingQuota,
+} from './approval-store.ts'
 import type { AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
@@ -181,8 +187,14 @@ export class Ledger {
     for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`
   }
 
-  async lockChat(chat: ApprovalChat): Promise<boolean> {
-    return this.#store.lockChat(chat, this.worker, this.leaseMs)
+  /** Takes a chat for this worker; `background` says that others may wait for its end. */
+  async lockChat(chat: ApprovalChat, background = false): Promise<boolean> {
+    const { worker, leaseMs } = this
+    return this.#store.lockChat(chat, { worker, leaseMs, background })
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    return this.#store.holderOf(chat)
   }
 
   async unlockChat(chat: ApprovalChat): Promise<void> {

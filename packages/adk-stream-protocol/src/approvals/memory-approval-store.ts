@@ -1,5 +1,12 @@
 import type { Approval, ApprovalChat, ApprovalStep } from './approval.ts'
-import type { ApprovalFilter, ApprovalStore, AuditFilter, PendingQuota } from './approval-store.ts'
+import type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditFilter,
+  ChatHolder,
+  ChatLock,
+  PendingQuota,
+} from './approval-store.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
 import { type Decider, nextApproval, type Transition } from './next-approval.ts'
 import { isRefusal } from './refusal.ts'
@@ -10,7 +17,7 @@ export class MemoryApprovalStore implements ApprovalStore {
   readonly #byCall = new Map<string, string>()
   readonly #audit: AuditRecord[] = []
   readonly #beats = new Map<string, number>()
-  readonly #locks = new Map<string, { readonly worker: string; readonly at: number }>()
+  readonly #locks = new Map<string, ChatLock & { readonly at: number }>()
   readonly #clock: () => number
 
   constructor(clock: () => number = Date.now) {
@@ -89,11 +96,17 @@ export class MemoryApprovalStore implements ApprovalStore {
     )
   }
 
-  async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
+  async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
     const held = this.#locks.get(callKey(chat))
-    if (held && held.worker !== worker && this.#lives(held.worker, held.at, leaseMs)) return false
-    this.#locks.set(callKey(chat), { worker, at: this.#clock() })
+    const isOthers = held !== undefined && held.worker !== lock.worker
+    if (isOthers && this.#lives(held.worker, held.at, lock.leaseMs)) return false
+    this.#locks.set(callKey(chat), { ...lock, at: this.#clock() })
     return true
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    const held = this.#locks.get(callKey(chat))
+    return held && { background: held.background, signAt: this.#lastSign(held.worker, held.at) }
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
@@ -127,7 +140,11 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #lives(worker: string, seenAt: number, leaseMs: number): boolean {
-    return Math.max(this.#beats.get(worker) ?? 0, seenAt) > this.#clock() - leaseMs
+    return this.#lastSign(worker, seenAt) > this.#clock() - leaseMs
+  }
+
+  #lastSign(worker: string, seenAt: number): number {
+    return Math.max(this.#beats.get(worker) ?? 0, seenAt)
   }
 }
 

@@ -18,6 +18,7 @@ import { reply } from './exchange.ts'
 import { FrontDoor } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
+import { holdChats } from './hold-chat.ts'
 import { Housekeeper } from './housekeeper.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
@@ -116,6 +117,7 @@ function openDesks(
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
+    hold: holdChats(backend, onError),
   })
   const turnDesk = new TurnDesk(backend, turns, {
     exposeState,

@@ -23,7 +23,6 @@ import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { BrowserWaits } from './browser-waits.ts'
 import { afterCancelling, cancelPending } from './cancel-open.ts'
-import { holdChat } from './hold-chat.ts'
 import type { TurnInfo } from './options.ts'
 import { traceTurn } from './trace-turn.ts'
 
@@ -79,26 +78,18 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ToldTurn | undefined
-    const release = { now: async (): Promise<void> => undefined }
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: answers.background === true,
       prepare: async (turn) => {
-        release.now = await holdChat(backend.ledger, key)
-        try {
-          told = await this.#tell(backend, key, messageId)
-          if (!told) throw new ProtocolError('nothing-new')
-          if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
-          await prefill(turn, told, { backend, key, seen: answers.seen })
-        } catch (thrown) {
-          await release.now()
-          throw thrown
-        }
+        told = await this.#tell(backend, key, messageId)
+        if (!told) throw new ProtocolError('nothing-new')
+        if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
+        await prefill(turn, told, { backend, key, seen: answers.seen })
       },
       run: async (turn) => {
         const events = this.#follow(backend, turn, { key, outputs: answers.outputs })
         await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
-        await release.now()
       },
     })
   }

@@ -11,6 +11,14 @@ export interface TurnsOptions extends TurnOptions {
   readonly maxTurnsPerPrincipal: number
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
+  /** Takes a chat among all processes, and gives the way to release it, which never rejects. */
+  readonly hold: (chat: ChatKey, hold: Hold) => Promise<() => Promise<void>>
+}
+
+/** How a turn wants its chat. */
+export interface Hold extends Pick<Turn, 'signal' | 'background'> {
+  /** What it does while another process holds the chat; `wait` is for answers to what the chat asked. */
+  readonly whileHeld: 'refuse' | 'queue' | 'wait'
 }
 
 /** Whose chat it is: the unit of ownership and of order. */
@@ -34,7 +42,7 @@ export interface TurnJob {
 /** How long a new message waits for the readers of the running turn to turn out gone, before it counts as a second message. */
 const LEAVING_MS = 250
 
-/** The running turns: one per chat at a time. */
+/** The running turns: one per chat at a time, here and in all other processes. */
 export class Turns {
   readonly #options: TurnsOptions
   readonly #running = new Map<string, Turn>()
@@ -67,19 +75,22 @@ export class Turns {
     if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, { ...this.#options, background: job.background === true })
     this.#running.set(key, turn)
-    const release = (): void => {
+    const free = (): void => {
       this.#running.delete(key)
       giveBack()
       turn.settle()
     }
     try {
-      await job.prepare?.(turn)
+      const release = await this.#prepare(chat, turn, job)
+      void job
+        .run(turn)
+        .finally(() => release())
+        .finally(free)
     } catch (thrown) {
       turn.log.end()
-      release()
+      free()
       throw thrown
     }
-    void job.run(turn).finally(release)
     return turn
   }
 
@@ -96,6 +107,20 @@ export class Turns {
     const turns = [...this.#running.values()]
     for (const turn of turns) turn.stop()
     await Promise.all(turns.map((turn) => turn.settled))
+  }
+
+  /** Takes the chat, and makes the turn ready for its readers; gives the way to release the chat. */
+  async #prepare(chat: ChatKey, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
+    const { signal, background } = turn
+    const whileHeld = job.patient === true ? 'wait' : this.#options.whileRunning
+    const release = await this.#options.hold(chat, { signal, background, whileHeld })
+    try {
+      await job.prepare?.(turn)
+      return release
+    } catch (thrown) {
+      await release()
+      throw thrown
+    }
   }
 
   async #waitFor(key: string, patient: boolean): Promise<void> {

@@ -98,6 +98,7 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     beat: (worker) => next().beat(worker),
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),
+    holderOf: (given) => next().holderOf(given),
     unlockChat: (...given) => next().unlockChat(...given),
     deleteChat: (...given) => next().deleteChat(...given),
   }

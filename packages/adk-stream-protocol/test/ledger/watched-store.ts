@@ -69,6 +69,7 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
     beat: (worker) => through(() => store.beat(worker)),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
+    holderOf: (given) => through(() => store.holderOf(given)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),
   }

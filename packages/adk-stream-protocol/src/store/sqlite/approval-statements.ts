@@ -80,10 +80,15 @@ function prepareLeases(connection: Connection, clock: string) {
     // A lease is far shorter: whoever was silent for so long has lost it anyway.
     forgetWorkers: connection.prepare(`DELETE FROM workers WHERE beat_at < ${clock} - 86400000`),
     lockChat: connection.prepare(`
-      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, locked_at) VALUES (?1, ?2, ?3, ?4, ${clock})
-      ON CONFLICT DO UPDATE SET worker = excluded.worker, locked_at = excluded.locked_at
-      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?5 AND NOT EXISTS (
-        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?5)`),
+      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, background, locked_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ${clock})
+      ON CONFLICT DO UPDATE SET worker = excluded.worker, background = excluded.background, locked_at = excluded.locked_at
+      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?6 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?6)`),
+    holderOf: connection.prepare<{ background: number; sign_at: number }>(`
+      SELECT background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
+      FROM chat_locks LEFT JOIN workers USING (worker)
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
     unlockChat: connection.prepare(`
       DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND worker = ?`),
   }

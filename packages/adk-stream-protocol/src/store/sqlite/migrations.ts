@@ -103,4 +103,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (app_name, principal_id, chat_id)
   ) STRICT;
   `,
+  `
+  ALTER TABLE chat_locks ADD COLUMN background INTEGER NOT NULL DEFAULT 0;
+  `,
 ]

@@ -3,6 +3,8 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
+  ChatHolder,
+  ChatLock,
   PendingQuota,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
@@ -132,14 +134,19 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#statements.stale.rows(leaseMs).map(decodeApproval)
   }
 
-  async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
+  async lockChat(chat: ApprovalChat, { worker, leaseMs, background }: ChatLock): Promise<boolean> {
     const key = [...chatColumns(chat), checkName('worker', worker)]
     // A lock and a sign of life matter to processes that live; after a power loss there are none.
     const locked = this.#connection.write(
-      () => this.#statements.lockChat.run(...key, leaseMs),
+      () => this.#statements.lockChat.run(...key, Number(background), leaseMs),
       'process-death',
     )
     return locked === 1
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    const [held] = this.#statements.holderOf.rows(...chatColumns(chat))
+    return held && { background: held.background === 1, signAt: held.sign_at }
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
