@@ -25,6 +25,14 @@ export interface ApprovalStore {
   /** Those that wait and whose deadline has passed, the longest overdue first. */
   due(limit: number): Promise<Approval[]>
 
+  /**
+   * Those of an application of which nobody has noted that their conversation shows what came of them, the oldest first: given
+   * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell.
+   */
+  untold(filter: UntoldFilter): Promise<Approval[]>
+  /** Notes that the conversation shows how these calls ended; one that is given and not begun has not ended. May be lost with the power. */
+  noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
+
   /** Reads the audit record in the order of writing. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
 
@@ -43,8 +51,14 @@ export interface ApprovalStore {
   /** Gives a chat back; a worker that does not hold it changes nothing. */
   unlockChat(chat: ApprovalChat, worker: string): Promise<void>
 
-  /** Cancels all of a chat that has not begun to run, at once, and answers those; the audit record stays. */
+  /** Cancels all of a chat that has not begun to run, at once, and answers those; nobody is told any more. The audit record stays. */
   deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
+}
+
+export interface UntoldFilter {
+  readonly appName: string
+  readonly leaseMs: number
+  readonly limit: number
 }
 
 export interface ChatLock {

@@ -144,6 +144,17 @@ export class Ledger {
     return this.#stepEach(due, () => ({ type: 'expire' }))
   }
 
+  /** Those whose conversation may not show what came of them, because whoever was to tell it died; at most `limit`. */
+  async untold(limit = 100): Promise<Approval[]> {
+    const { appName, leaseMs } = this
+    return this.#store.untold({ appName, leaseMs, limit })
+  }
+
+  /** Notes that the conversation shows how these calls ended. */
+  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    if (toolCallIds.length > 0) await this.#store.noteTold(chat, toolCallIds)
+  }
+
   /** Signs that this worker lives; to be called several times in `leaseMs`. */
   async beat(): Promise<void> {
     await this.#store.beat(this.worker)

@@ -9,30 +9,30 @@ const MOVED_ON = 'the person wrote something else'
 
 /** Cancels all that waits in a chat, and writes it into the session, where the model and the client read it. */
 export async function cancelPending(
-  { host, ledger }: Backend,
+  backend: Backend,
   chat: ApprovalChat,
   reason = MOVED_ON,
 ): Promise<void> {
-  for (const { id } of await ledger.pendingOf(chat)) {
-    const cancelled = await ledger.cancel(id, reason)
-    if (!isRefusal(cancelled)) await writeEnding({ host }, chat, cancelled)
+  for (const { id } of await backend.ledger.pendingOf(chat)) {
+    const cancelled = await backend.ledger.cancel(id, reason)
+    if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
   }
 }
 
 /** Writes the end of an approval that leads to no run into the session. */
 export async function writeEnding(
-  { host }: Pick<Backend, 'host'>,
-  chat: ApprovalChat,
+  { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
   approval: Approval,
 ): Promise<void> {
   const ending = describeEnding(approval)
   if (!ending) return
-  const { toolCallId: id, toolName: name, messageId } = approval
+  const { chat, toolCallId: id, toolName: name, messageId } = approval
   const { response, note } = ending
   await host.append(chat, messageId, {
     content: { role: 'user', parts: [{ functionResponse: { id, name, response } }] },
     notes: { decided: [note] },
   })
+  await ledger.noteTold(chat, [id])
 }
 
 /** Events that begin with the cancellation of what waits. */

@@ -126,14 +126,7 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const follow = async ({ chat, messageId }: Approval): Promise<void> => {
-    try {
-      const turn = await turnDesk.resume(chat, messageId, { outputs: [], background: true })
-      await turn.settled
-    } catch (error) {
-      onError(error)
-    }
-  }
+  const follow = (approval: Approval): Promise<void> => turnDesk.follow(approval).catch(onError)
   // Nobody waits for it; what goes wrong is tried again by the next sweep.
   const resume = (approval: Approval): void => void follow(approval)
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
@@ -145,7 +138,6 @@ function openDesks(
     approvalDesk,
     limits,
     exposeState,
-    resume,
   })
   const housekeeper = new Housekeeper({
     backend,
@@ -187,6 +179,7 @@ async function openBackend(
     appName,
     sessions: sessionService ?? opened.sessions,
     gate,
+    ledger,
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),

@@ -11,7 +11,7 @@ export interface HousekeeperOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Does at intervals what no request asks for: expires, recovers after crashes, follows decisions that nobody followed. */
+/** Does at intervals what no request asks for: expires, recovers after crashes, follows what nobody followed or told. */
 export class Housekeeper {
   readonly #options: HousekeeperOptions
   readonly #timer: NodeJS.Timeout
@@ -38,15 +38,15 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, busy, follow, onError } = this.#options
+    const { backend, busy, onError } = this.#options
     try {
       const { ledger } = await backend.get()
       // A sign is written to the disk, so only a process that has something to lose gives one.
       if (busy()) await ledger.beat()
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
-      const given = await ledger.list({ states: ['approved'], limit: 100 })
-      for (const approval of ended) void follow(approval)
-      for (const approval of given) void this.#followOnce(approval)
+      // What belongs to another application is told by its own servers.
+      const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
+      for (const approval of [...own, ...(await ledger.untold())]) void this.#followOnce(approval)
     } catch (error) {
       onError(error)
     }

@@ -8,7 +8,7 @@ import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, tellStoredTurn } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
@@ -17,12 +17,12 @@ import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
-import { withdrawLost } from './after-crash.ts'
+import { settleUnasked } from './after-crash.ts'
 import { collectAnswers, isDecided, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { BrowserWaits } from './browser-waits.ts'
-import { afterCancelling, cancelPending } from './cancel-open.ts'
+import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
 import { traceTurn } from './trace-turn.ts'
 
@@ -94,6 +94,19 @@ export class TurnDesk {
     })
   }
 
+  /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
+  async follow(approval: Approval): Promise<void> {
+    const { chat, messageId } = approval
+    const backend = await this.#backend.get()
+    if (!(await this.#isAsked(backend, approval))) return settleUnasked(backend, approval)
+    const turn = await this.resume(chat, messageId, { outputs: [], background: true })
+    await turn.settled
+    if (turn.signal.aborted || !(await this.#isAsked(backend, approval))) return
+    // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
+    const known = await backend.ledger.get(approval.id)
+    if (known) await writeEnding(backend, known)
+  }
+
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
   async *#follow(
     backend: Backend,
@@ -104,9 +117,6 @@ export class TurnDesk {
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
       const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
-      if (!content && given.size === 0) {
-        await withdrawLost(backend, key, { messageId, calls: told?.state.calls })
-      }
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
@@ -170,6 +180,12 @@ export class TurnDesk {
   /** Stops waiting for clients. */
   close(): void {
     this.#waits.close()
+  }
+
+  async #isAsked(backend: Backend, approval: Approval): Promise<boolean> {
+    const { chat, messageId, toolCallId } = approval
+    const told = await this.#tell(backend, chat, messageId)
+    return told?.state.calls.get(toolCallId)?.state === 'asked'
   }
 
   async #tell(

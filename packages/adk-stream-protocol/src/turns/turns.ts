@@ -82,10 +82,8 @@ export class Turns {
     }
     try {
       const release = await this.#prepare(chat, turn, job)
-      void job
-        .run(turn)
-        .finally(() => release())
-        .finally(free)
+      // Nobody waits for it here; who waits for the turn waits until it is settled.
+      void runAndRelease(turn, job, release).finally(free)
     } catch (thrown) {
       turn.log.end()
       free()
@@ -147,6 +145,18 @@ export class Turns {
     } finally {
       leave()
     }
+  }
+}
+
+async function runAndRelease(
+  turn: Turn,
+  job: TurnJob,
+  release: () => Promise<void>,
+): Promise<void> {
+  try {
+    await job.run(turn)
+  } finally {
+    await release()
   }
 }
 

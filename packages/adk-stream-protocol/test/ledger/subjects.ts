@@ -94,6 +94,8 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     replace: (transition) => next().replace(transition),
     list: (filter) => next().list(filter),
     due: (limit) => next().due(limit),
+    untold: (filter) => next().untold(filter),
+    noteTold: (...given) => next().noteTold(...given),
     audit: (filter) => next().audit(filter),
     beat: (worker) => next().beat(worker),
     stale: (leaseMs) => next().stale(leaseMs),

@@ -105,5 +105,11 @@ export const migrations: readonly string[] = [
   `,
   `
   ALTER TABLE chat_locks ADD COLUMN background INTEGER NOT NULL DEFAULT 0;
+
+  -- Since when something is to be told of it that nobody has noted as told.
+  ALTER TABLE approvals ADD COLUMN untold_since REAL;
+  UPDATE approvals SET untold_since = 0 WHERE state NOT IN ('requested', 'executing');
+  CREATE INDEX approvals_untold ON approvals (app_name) WHERE untold_since IS NOT NULL;
+  DROP INDEX approvals_approved;
   `,
 ]
