@@ -144,12 +144,12 @@ function openDesks(
     intervalMs: limits.sweepMs,
     busy: () => turns.busy,
     follow,
+    giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
     onError,
   })
   return {
     routes: [...chatDesk.routes, ...approvalDesk.routes],
     close: async () => {
-      turnDesk.close()
       await housekeeper.close()
       await turns.close()
     },
@@ -185,7 +185,13 @@ async function openBackend(
     ...(memoryService && { memoryService }),
     ...(credentialService && { credentialService }),
   })
-  return { host, ledger, findTool: (toolName) => findTool(agent, toolName), appName }
+  return {
+    host,
+    ledger,
+    waits: opened.waits,
+    findTool: (toolName) => findTool(agent, toolName),
+    appName,
+  }
 }
 
 /** The store of the host, or one of our own that is opened when something needs it. */

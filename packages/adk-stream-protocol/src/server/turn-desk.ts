@@ -13,6 +13,7 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
+import type { Wait } from '../store/wait-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
@@ -21,7 +22,6 @@ import { settleUnasked } from './after-crash.ts'
 import { collectAnswers, isDecided, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
-import { BrowserWaits } from './browser-waits.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
 import { traceTurn } from './trace-turn.ts'
@@ -48,7 +48,6 @@ export class TurnDesk {
   readonly #backend: BackendOnDemand
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
-  readonly #waits = new BrowserWaits()
 
   constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
     this.#backend = backend
@@ -98,13 +97,28 @@ export class TurnDesk {
   async follow(approval: Approval): Promise<void> {
     const { chat, messageId } = approval
     const backend = await this.#backend.get()
-    if (!(await this.#isAsked(backend, approval))) return settleUnasked(backend, approval)
+    if ((await this.#stateOf(backend, approval)) !== 'asked')
+      return settleUnasked(backend, approval)
     const turn = await this.resume(chat, messageId, { outputs: [], background: true })
     await turn.settled
-    if (turn.signal.aborted || !(await this.#isAsked(backend, approval))) return
+    if (turn.signal.aborted || (await this.#stateOf(backend, approval)) !== 'asked') return
     // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
     const known = await backend.ledger.get(approval.id)
     if (known) await writeEnding(backend, known)
+  }
+
+  /** Goes on with a turn whose client gave no output in time, unless it did after all. */
+  async giveUp(wait: Wait): Promise<void> {
+    const { chat, messageId, toolCallId } = wait
+    const backend = await this.#backend.get()
+    if ((await this.#stateOf(backend, wait)) === 'waiting') {
+      const outputs = [{ toolCallId, result: { errorText: 'The browser did not answer in time.' } }]
+      const turn = await this.resume(chat, messageId, { outputs, background: true })
+      await turn.settled
+      // A server that closes leaves it to the next one.
+      if (turn.signal.aborted) return
+    }
+    await backend.waits.drop(chat, [toolCallId])
   }
 
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
@@ -120,11 +134,10 @@ export class TurnDesk {
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
-      for (const id of ids) {
-        given.add(id)
-        this.#waits.forget(id)
-      }
+      for (const id of ids) given.add(id)
       yield* backend.host.resume(key, messageId, { content, signal })
+      const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
+      if (came.length > 0) await backend.waits.drop(key, came)
     }
   }
 
@@ -160,32 +173,25 @@ export class TurnDesk {
 
   /** Gives clients their time to answer the calls that wait for them. */
   async #watch(
-    { findTool }: Backend,
+    backend: Backend,
     { messageId, ...chat }: TurnInfo,
     { waiting }: RunOutcome,
   ): Promise<void> {
     for (const [toolCallId, toolName] of waiting) {
-      const tool = await findTool(toolName)
+      const tool = await backend.findTool(toolName)
       const browser = tool && asBrowserTool(tool)
-      if (!browser) continue
-      this.#waits.watch(toolCallId, browser.timeoutMs, (output) => {
-        // Nobody waits for this promise. A client that answered in the meantime was first, and then there is nothing new.
-        this.resume(chat, messageId, { outputs: [output], background: true }).catch(
-          this.#options.onError,
-        )
-      })
+      const wait = { chat: toApprovalChat(backend, chat), messageId, toolCallId }
+      if (browser) await backend.waits.add(wait, browser.timeoutMs)
     }
   }
 
-  /** Stops waiting for clients. */
-  close(): void {
-    this.#waits.close()
-  }
-
-  async #isAsked(backend: Backend, approval: Approval): Promise<boolean> {
-    const { chat, messageId, toolCallId } = approval
+  /** How a call stands in the conversation; nothing when it is not there. */
+  async #stateOf(
+    backend: Backend,
+    { chat, messageId, toolCallId }: Wait,
+  ): Promise<string | undefined> {
     const told = await this.#tell(backend, chat, messageId)
-    return told?.state.calls.get(toolCallId)?.state === 'asked'
+    return told?.state.calls.get(toolCallId)?.state
   }
 
   async #tell(

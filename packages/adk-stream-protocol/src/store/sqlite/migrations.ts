@@ -111,5 +111,19 @@ export const migrations: readonly string[] = [
   UPDATE approvals SET untold_since = 0 WHERE state NOT IN ('requested', 'executing');
   CREATE INDEX approvals_untold ON approvals (app_name) WHERE untold_since IS NOT NULL;
   DROP INDEX approvals_approved;
+
+  -- Calls that wait for a client.
+  CREATE TABLE waits (
+    wait INTEGER PRIMARY KEY,
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    deadline REAL NOT NULL,
+    UNIQUE (app_name, principal_id, chat_id, tool_call_id)
+  ) STRICT;
+
+  CREATE INDEX waits_due ON waits (app_name, deadline);
   `,
 ]
