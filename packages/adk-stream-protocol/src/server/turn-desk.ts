@@ -30,7 +30,7 @@ export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
-  /** Hears of every turn that begins or goes on. */
+  /** Hears of every turn that begins, and of every one that goes on with something. */
   readonly onTurn: (turn: TurnInfo) => void
 }
 
@@ -65,6 +65,7 @@ export class TurnDesk {
     return this.#turns.begin(chat, randomUUID(), {
       run: async (turn) => {
         const { messageId, signal } = turn
+        this.#options.onTurn({ ...chat, messageId })
         const events = backend.host.run(key, request, { messageId, userMessageId, signal })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#run(backend, turn, { chat, events: all })
@@ -134,6 +135,8 @@ export class TurnDesk {
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
+      // EV3: who watches is told of what is done, not of a look that finds nothing to do.
+      if (given.size === 0) this.#options.onTurn({ ...key, messageId })
       for (const id of ids) given.add(id)
       yield* backend.host.resume(key, messageId, { content, signal })
       const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
@@ -152,7 +155,6 @@ export class TurnDesk {
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
-    this.#options.onTurn(info)
     try {
       await traceTurn(info, async () => {
         const outcome = await runTurn(turn, events, {
