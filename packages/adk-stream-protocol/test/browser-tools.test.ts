@@ -5,10 +5,12 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 
 import { assistant, tool } from './support/agents.ts'
 import { toolParts } from './support/chat-probe.ts'
 import { answer, ASK, ask, lastMessage, locate, TOKYO } from './support/locating.ts'
+import type { ServeOptions } from './support/serve.ts'
 import { serve } from './support/serve.ts'
 import { readFrames } from './support/wire-rules.ts'
 
@@ -81,6 +83,34 @@ test('[BT4] an output of the wrong shape, or an error, is told to the model', as
     { state: 'output-error', errorText: 'Permission denied' },
   ])
 })
+
+test.each([
+  [[1, 2], { results: [1, 2] }],
+  ['here', { result: 'here' }],
+  [null, { result: null }],
+])(
+  '[BT9] the model is told the output %j as ADK tells it of a tool of the server',
+  async (output, response) => {
+    const agents = [locate({ output: z.unknown() }), serveTool(tool('get_location', () => output))]
+    for (const options of agents) {
+      await using server = await serve(options)
+      const browser = server.browser()
+      const asked = await ask(browser)
+      await (await answer(browser, asked, { state: 'output-available', output })).text()
+      const body = server.emulator.requests[1]?.body as
+        | { contents: { parts: { functionResponse?: { response: unknown } }[] }[] }
+        | undefined
+      const [told] = (body?.contents ?? []).flatMap(({ parts }) =>
+        parts.flatMap(({ functionResponse }) => functionResponse ?? []),
+      )
+      expect(told?.response).toEqual(response)
+    }
+  },
+)
+
+function serveTool(served: ReturnType<typeof tool>): ServeOptions {
+  return { agent: (model) => assistant(model, { tools: [served] }) }
+}
 
 test('[BT5] a client that does not answer in time is given up, and the model is told', async () => {
   await using server = await serve(locate({ timeoutMs: 30 }))

@@ -10,7 +10,7 @@ const Position = z.object({ latitude: z.number(), longitude: z.number() })
 export const TOKYO = { latitude: 35.7, longitude: 139.7 }
 
 export function locate(
-  options: { gated?: boolean; timeoutMs?: number } = {},
+  options: { gated?: boolean; timeoutMs?: number; output?: z.ZodType } = {},
 ): Omit<ServeOptions, 'recorded'> {
   const { gated = false, ...rest } = options
   const tools = [
