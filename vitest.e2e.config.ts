@@ -11,7 +11,5 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false,
-    // A browser on a busy machine may miss a moment; a fault fails twice.
-    retry: 1,
   },
 })

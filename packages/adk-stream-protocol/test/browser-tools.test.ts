@@ -7,61 +7,12 @@ import * as ai7 from 'ai-7'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { browserTool } from '../src/server/index.ts'
 import { assistant, tool } from './support/agents.ts'
-import type { Browser } from './support/browser.ts'
-import type { ChatMessage, ChatPart } from './support/chat-probe.ts'
 import { toolParts } from './support/chat-probe.ts'
+import { answer, ASK, ask, lastMessage, locate, TOKYO } from './support/locating.ts'
 import type { ServeOptions } from './support/serve.ts'
 import { serve } from './support/serve.ts'
 import { readFrames } from './support/wire-rules.ts'
-
-const Position = z.object({ latitude: z.number(), longitude: z.number() })
-const TOKYO = { latitude: 35.7, longitude: 139.7 }
-
-function locate(
-  options: { gated?: boolean; timeoutMs?: number } = {},
-): Omit<ServeOptions, 'recorded'> {
-  const { gated = false, ...rest } = options
-  const tools = [
-    browserTool({
-      name: 'get_location',
-      description: 'Where the person is.',
-      parameters: z.object({}),
-      output: Position,
-      requireConfirmation: gated,
-      ...rest,
-    }),
-  ]
-  return { agent: (model) => assistant(model, { tools }) }
-}
-
-const ASK = '[[call get_location {}]][[then]][[say There you are.]]'
-
-/** Asks, and gives the assistant message that the client holds then. */
-async function ask(browser: Browser, text = ASK): Promise<ChatMessage> {
-  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
-  await (await browser.post('/stream', { id: 'chat-1', messages: [message] })).text()
-  return lastMessage(browser)
-}
-
-async function lastMessage(browser: Browser): Promise<ChatMessage> {
-  const message = (await browser.messages()).messages.at(-1)
-  if (!message) throw new Error('There is no message.')
-  return message
-}
-
-/** Sends the message back with another state of its call, as the AI SDK does. */
-function answer(browser: Browser, message: ChatMessage, change: object): Promise<Response> {
-  const parts = message.parts.map((part: ChatPart) =>
-    part.toolCallId === undefined ? part : { ...part, ...change },
-  )
-  return browser.post('/stream', {
-    id: 'chat-1',
-    messages: [{ ...message, parts }],
-    messageId: message.id,
-  })
-}
 
 test('[BT1] the turn pauses for the client and goes on with its output, in the same message', async () => {
   await using server = await serve(locate())
@@ -132,6 +83,34 @@ test('[BT4] an output of the wrong shape, or an error, is told to the model', as
     { state: 'output-error', errorText: 'Permission denied' },
   ])
 })
+
+test.each([
+  [[1, 2], { results: [1, 2] }],
+  ['here', { result: 'here' }],
+  [null, { result: null }],
+])(
+  '[BT9] the model is told the output %j as ADK tells it of a tool of the server',
+  async (output, response) => {
+    const agents = [locate({ output: z.unknown() }), serveTool(tool('get_location', () => output))]
+    for (const options of agents) {
+      await using server = await serve(options)
+      const browser = server.browser()
+      const asked = await ask(browser)
+      await (await answer(browser, asked, { state: 'output-available', output })).text()
+      const body = server.emulator.requests[1]?.body as
+        | { contents: { parts: { functionResponse?: { response: unknown } }[] }[] }
+        | undefined
+      const [told] = (body?.contents ?? []).flatMap(({ parts }) =>
+        parts.flatMap(({ functionResponse }) => functionResponse ?? []),
+      )
+      expect(told?.response).toEqual(response)
+    }
+  },
+)
+
+function serveTool(served: ReturnType<typeof tool>): ServeOptions {
+  return { agent: (model) => assistant(model, { tools: [served] }) }
+}
 
 test('[BT5] a client that does not answer in time is given up, and the model is told', async () => {
   await using server = await serve(locate({ timeoutMs: 30 }))

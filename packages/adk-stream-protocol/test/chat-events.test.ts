@@ -3,8 +3,12 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { createBridge } from '../src/server/index.ts'
+import { openSqliteStore } from '../src/store/index.ts'
 import { assistant } from './support/agents.ts'
+import { codeOf } from './support/browser.ts'
+import { toolParts } from './support/chat-probe.ts'
 import { serve } from './support/serve.ts'
+import { readFrames } from './support/wire-rules.ts'
 
 const pay = new FunctionTool({
   name: 'pay',
@@ -85,6 +89,67 @@ test('[EV1] the chats of another principal are silent', async () => {
     })
   ).text()
   expect(await seen).toHaveLength(1)
+})
+
+test('[EV2] a principal has at most the allowed number of watching pages; one that leaves makes room', async () => {
+  await using server = await serve({ recorded: false, limits: { maxTurnsPerPrincipal: 2 } })
+  const browser = server.browser()
+  await browser.get('/approvals')
+  const leaving = await browser.get('/chats/chat-1/events')
+  const staying = await browser.get('/chats/chat-2/events')
+  const refused = await browser.get('/chats/chat-1/events')
+  expect([refused.status, await codeOf(refused)]).toEqual([429, 'too-many-watchers'])
+  const stranger = await server.browser().get('/chats/chat-1/events')
+  expect(stranger.status).toBe(200)
+  await leaving.body?.cancel()
+  const statusOfNext = async (): Promise<number> => {
+    const next = await browser.get('/chats/chat-1/events')
+    await next.body?.cancel()
+    return next.status
+  }
+  await expect.poll(statusOfNext).toBe(200)
+  for (const { body } of [staying, stranger]) await body?.cancel()
+})
+
+test('[EV3] watchers are not told of a look that finds nothing to do, of a late tab or of the sweep', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  // As if the server died whenever it has told an ending and not noted it.
+  const { approvals } = store
+  const noteTold = approvals.noteTold.bind(approvals)
+  let isForgetful = true
+  approvals.noteTold = async (...given) => (isForgetful ? undefined : noteTold(...given))
+  await using server = await serve({
+    store,
+    agent: (model) => assistant(model, { tools: [pay] }),
+    authenticate: () => ({ id: 'hanako' }),
+    recorded: false,
+    limits: { leaseMs: 100, sweepMs: 10 },
+  })
+  const browser = server.browser()
+  const feed = await browser.get('/chats/chat-1/events')
+  await (await browser.say('[[call pay {}]][[then]][[say Paid.]]')).text()
+  const asked = (await browser.messages()).messages.at(-1)
+  const [question] = toolParts(asked) as unknown as { approval: { id: string } }[]
+  const approval = { ...question?.approval, approved: true }
+  const decide = async (): Promise<string> => {
+    const parts = asked?.parts.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, state: 'approval-responded', approval },
+    )
+    const messages = [{ ...asked, parts }]
+    return (await browser.post('/stream', { id: 'chat-1', messages, messageId: asked?.id })).text()
+  }
+  expect(await decide()).toContain('Paid.')
+  expect(await decide()).toContain('Paid.')
+  const untold = async () =>
+    (await approvals.untold({ appName: 'adk-stream-protocol', leaseMs: 100, limit: 9 })).length
+  await expect.poll(untold).toBe(1)
+  isForgetful = false
+  await expect.poll(untold).toBe(0)
+  const last = readFrames(await (await browser.say('[[say Bye.]]')).text()).chunks[0]
+  const events = await readUntil(feed, ({ messageId }) => messageId === last?.['messageId'])
+  const turns = events.flatMap(({ type, messageId }) => (type === 'turn' ? [messageId] : []))
+  expect(turns).toEqual([asked?.id, asked?.id, last?.['messageId']])
+  expect(server.errors).toEqual([])
 })
 
 test('[AP12] agents that ADK cannot pause are refused when the bridge is made', () => {

@@ -256,15 +256,19 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
   test('[LG29] a chat is locked by one worker until it unlocks, or gives no sign for the lease', async () => {
     await using subject = await open()
     const { store } = subject
-    const lock = (worker: string) => store.lockChat(chat, worker, 100)
+    const lock = (worker: string, of = chat) =>
+      store.lockChat(of, { worker, leaseMs: 100, background: worker === 'w-2' })
     expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
-    expect(await store.lockChat({ ...chat, chatId: 'other' }, 'w-2', 100)).toBe(true)
+    expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
     await store.unlockChat(chat, 'w-2')
     expect(await lock('w-2')).toBe(false)
+    expect(await store.holderOf(chat)).toEqual({ background: false, signAt: NOON })
     await store.unlockChat(chat, 'w-1')
+    expect(await store.holderOf(chat)).toBeUndefined()
     expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
     subject.setClock(NOON + 80)
     await store.beat('w-2')
+    expect(await store.holderOf(chat)).toEqual({ background: true, signAt: NOON + 80 })
     subject.setClock(NOON + 179)
     expect(await lock('w-1')).toBe(false)
     subject.setClock(NOON + 180)

@@ -70,7 +70,7 @@ export function describeEnding({ toolCallId, state }: Approval): Ending | undefi
   }
 }
 
-/** A tool's result as Gemini wants it: an object. */
+/** A tool's result as Gemini wants it: an object, with ADK's names for what is none. */
 export function toResponse(result: unknown): Record<string, unknown> {
   if (typeof result === 'object' && result !== null && !Array.isArray(result)) {
     // A plain object by the checks above.

@@ -31,6 +31,7 @@ import { chatOf } from './gate-chat.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { routeAnswers } from './route-answers.ts'
+import { hasStayedSilent } from './silent-model.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import type { ToolCall } from './tool-call.ts'
 import { isWaiting } from './translation.ts'
@@ -155,6 +156,7 @@ export class ApprovalGate extends BasePlugin {
     const run = this.#runOf(callbackContext.invocationContext)
     // AP8: the model goes on when everything that its turn waits for has come. An empty response ends the run.
     if (run?.cause === 'answers' && waits(callbackContext.invocationContext.session, run)) return {}
+    if (run?.cause === 'answers' && hasStayedSilent(callbackContext)) return {}
     // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
     // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
     // twice.

@@ -74,7 +74,9 @@ export function noteEndings(run: GateRun, event: Event): Event | undefined {
   const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id ?? ''
     run.results.delete(id)
-    return run.decided.get(id) ?? []
+    const note = run.decided.get(id)
+    if (note) run.tell(id)
+    return note ?? []
   })
   if (decided.length === 0) return undefined
   return {
@@ -95,5 +97,6 @@ export async function noteHandover(
     ...(agent && { author: agent.name }),
   })
   await sessionService?.appendEvent({ session, event: handed })
+  run.told.add(toolCallId)
   run.append(handed)
 }

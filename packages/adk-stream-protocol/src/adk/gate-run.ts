@@ -21,6 +21,9 @@ export class GateRun {
   readonly executing = new Map<string, string>()
   /** Endings to be noted beside the response of their call. */
   readonly decided = new Map<string, DecidedNote>()
+  /** Calls whose ending the session shows. */
+  readonly told = new Set<string>()
+  readonly #telling = new Set<string>()
   #appended: Event[] = []
 
   constructor(messageId: string, cause: RunCause) {
@@ -31,6 +34,18 @@ export class GateRun {
   /** An event that the gate wrote into the session itself, and that ADK will not yield. */
   append(event: Event): void {
     this.#appended.push(event)
+  }
+
+  /** The ending of a call is noted beside an event that ADK is about to store. */
+  tell(toolCallId: string): void {
+    this.#telling.add(toolCallId)
+  }
+
+  /** ADK gave an event: it has stored all before it, and it. */
+  noteStored(): void {
+    if (this.#telling.size === 0) return
+    for (const toolCallId of this.#telling) this.told.add(toolCallId)
+    this.#telling.clear()
   }
 
   get hasAppended(): boolean {

@@ -25,6 +25,14 @@ export interface ApprovalStore {
   /** Those that wait and whose deadline has passed, the longest overdue first. */
   due(limit: number): Promise<Approval[]>
 
+  /**
+   * Those of an application of which nobody has noted that their conversation shows what came of them, the oldest first: given
+   * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell.
+   */
+  untold(filter: UntoldFilter): Promise<Approval[]>
+  /** Notes that the conversation shows how these calls ended; one that is given and not begun has not ended. May be lost with the power. */
+  noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
+
   /** Reads the audit record in the order of writing. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
 
@@ -35,14 +43,35 @@ export interface ApprovalStore {
 
   /**
    * Gives a chat to one worker until it is unlocked, or until the worker gave no sign, by `beat` or by this call, for `leaseMs`.
-   * The worker that holds it gets it again.
+   * The worker that holds it gets it again. A lock matters to processes that live: it need not outlive a loss of power.
    */
-  lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean>
+  lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
+  /** Who holds a chat, dead or alive; nothing when nobody does. */
+  holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
   /** Gives a chat back; a worker that does not hold it changes nothing. */
   unlockChat(chat: ApprovalChat, worker: string): Promise<void>
 
-  /** Cancels all of a chat that has not begun to run, at once, and answers those; the audit record stays. */
+  /** Cancels all of a chat that has not begun to run, at once, and answers those; nobody is told any more. The audit record stays. */
   deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
+}
+
+export interface UntoldFilter {
+  readonly appName: string
+  readonly leaseMs: number
+  readonly limit: number
+}
+
+export interface ChatLock {
+  readonly worker: string
+  readonly leaseMs: number
+  /** Whether nobody waits for what is done with the chat: others wait for its end and are not turned away. */
+  readonly background: boolean
+}
+
+export interface ChatHolder {
+  readonly background: boolean
+  /** When it was last known to live. */
+  readonly signAt: number
 }
 
 /** How many approvals may wait at once. */

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Approval, ApprovalChat, ApprovalTerms } from './approval.ts'
 import { ApprovalError } from './approval-error.ts'
-import type { ApprovalFilter, ApprovalStore, AuditFilter, PendingQuota } from './approval-store.ts'
+import type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditFilter,
+  ChatHolder,
+  PendingQuota,
+} from './approval-store.ts'
 import type { AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
 import {
@@ -138,6 +144,17 @@ export class Ledger {
     return this.#stepEach(due, () => ({ type: 'expire' }))
   }
 
+  /** Those whose conversation may not show what came of them, because whoever was to tell it died; at most `limit`. */
+  async untold(limit = 100): Promise<Approval[]> {
+    const { appName, leaseMs } = this
+    return this.#store.untold({ appName, leaseMs, limit })
+  }
+
+  /** Notes that the conversation shows how these calls ended. */
+  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    if (toolCallIds.length > 0) await this.#store.noteTold(chat, toolCallIds)
+  }
+
   /** Signs that this worker lives; to be called several times in `leaseMs`. */
   async beat(): Promise<void> {
     await this.#store.beat(this.worker)
@@ -181,8 +198,14 @@ export class Ledger {
     for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`
   }
 
-  async lockChat(chat: ApprovalChat): Promise<boolean> {
-    return this.#store.lockChat(chat, this.worker, this.leaseMs)
+  /** Takes a chat for this worker; `background` says that others may wait for its end. */
+  async lockChat(chat: ApprovalChat, background = false): Promise<boolean> {
+    const { worker, leaseMs } = this
+    return this.#store.lockChat(chat, { worker, leaseMs, background })
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    return this.#store.holderOf(chat)
   }
 
   async unlockChat(chat: ApprovalChat): Promise<void> {

@@ -1,7 +1,15 @@
 import type { Approval, ApprovalChat, ApprovalStep } from './approval.ts'
-import type { ApprovalFilter, ApprovalStore, AuditFilter, PendingQuota } from './approval-store.ts'
+import type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditFilter,
+  ChatHolder,
+  ChatLock,
+  PendingQuota,
+  UntoldFilter,
+} from './approval-store.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import { type Decider, nextApproval, type Transition } from './next-approval.ts'
+import { type Decider, nextApproval, type Transition, untoldSince } from './next-approval.ts'
 import { isRefusal } from './refusal.ts'
 
 /** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
@@ -9,8 +17,10 @@ export class MemoryApprovalStore implements ApprovalStore {
   readonly #approvals = new Map<string, Approval>()
   readonly #byCall = new Map<string, string>()
   readonly #audit: AuditRecord[] = []
+  /** Since when something is to be told, by approval. */
+  readonly #untoldSince = new Map<string, number>()
   readonly #beats = new Map<string, number>()
-  readonly #locks = new Map<string, { readonly worker: string; readonly at: number }>()
+  readonly #locks = new Map<string, ChatLock & { readonly at: number }>()
   readonly #clock: () => number
 
   constructor(clock: () => number = Date.now) {
@@ -68,6 +78,23 @@ export class MemoryApprovalStore implements ApprovalStore {
       .slice(0, limit)
   }
 
+  async untold({ appName, leaseMs, limit }: UntoldFilter): Promise<Approval[]> {
+    const before = this.#clock() - leaseMs
+    const found = this.#select({ appName }).filter(({ id, chat, state }) => {
+      const since = this.#untoldSince.get(id)
+      if (since === undefined || this.#isHeld(chat, leaseMs)) return false
+      return state.name === 'approved' || since <= before
+    })
+    return structuredClone(found.slice(0, limit))
+  }
+
+  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    for (const toolCallId of toolCallIds) {
+      const id = this.#byCall.get(callKey(chat, toolCallId)) ?? ''
+      if (this.#approvals.get(id)?.state.name !== 'approved') this.#untoldSince.delete(id)
+    }
+  }
+
   async *audit({ appName, approvalId, chat, after = 0, limit = Infinity }: AuditFilter) {
     let left = limit
     for (const record of this.#audit.slice(after)) {
@@ -89,11 +116,16 @@ export class MemoryApprovalStore implements ApprovalStore {
     )
   }
 
-  async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
+  async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
     const held = this.#locks.get(callKey(chat))
-    if (held && held.worker !== worker && this.#lives(held.worker, held.at, leaseMs)) return false
-    this.#locks.set(callKey(chat), { worker, at: this.#clock() })
+    if (held?.worker !== lock.worker && this.#isHeld(chat, lock.leaseMs)) return false
+    this.#locks.set(callKey(chat), { ...lock, at: this.#clock() })
     return true
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    const held = this.#locks.get(callKey(chat))
+    return held && { background: held.background, signAt: this.#lastSign(held.worker, held.at) }
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
@@ -101,16 +133,22 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
-    return this.#select({ chat, states: ['requested', 'approved'] }).flatMap((approval) => {
+    const open = this.#select({ chat, states: ['requested', 'approved'] })
+    const cancelled = open.flatMap((approval) => {
       const result = nextApproval(approval, { type: 'cancel', reason }, this.#clock())
       if (isRefusal(result)) return []
       this.#write(result.next, result.entry)
       return [result.next]
     })
+    for (const { id } of this.#select({ chat })) this.#untoldSince.delete(id)
+    return cancelled
   }
 
   #write(approval: Approval, entry: AuditEntry): void {
     this.#approvals.set(approval.id, structuredClone(approval))
+    const since = untoldSince(approval)
+    if (since === undefined) this.#untoldSince.delete(approval.id)
+    else this.#untoldSince.set(approval.id, since)
     this.#audit.push({ ...structuredClone(entry), seq: this.#audit.length + 1 })
   }
 
@@ -126,8 +164,17 @@ export class MemoryApprovalStore implements ApprovalStore {
     )
   }
 
+  #isHeld(chat: ApprovalChat, leaseMs: number): boolean {
+    const held = this.#locks.get(callKey(chat))
+    return held !== undefined && this.#lives(held.worker, held.at, leaseMs)
+  }
+
   #lives(worker: string, seenAt: number, leaseMs: number): boolean {
-    return Math.max(this.#beats.get(worker) ?? 0, seenAt) > this.#clock() - leaseMs
+    return this.#lastSign(worker, seenAt) > this.#clock() - leaseMs
+  }
+
+  #lastSign(worker: string, seenAt: number): number {
+    return Math.max(this.#beats.get(worker) ?? 0, seenAt)
   }
 }
 

@@ -81,6 +81,11 @@ export function argsToRun({ state, args }: Approval): Readonly<Record<string, un
   return editedArgsOf(state) ?? args
 }
 
+/** Since when there is something to tell of an approval: it was given, or it ended. What waits or runs will be told by whoever ends it. */
+export function untoldSince({ state }: Approval): number | undefined {
+  return state.name === 'requested' || state.name === 'executing' ? undefined : state.at
+}
+
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
   const refusal = refuseDecision(approval, decision, now)
   if (refusal !== undefined) return refusal

@@ -24,6 +24,7 @@ import { splitTurns } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import { toUserContent } from '../adk/user-content.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
@@ -44,6 +45,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly appName: string
   readonly sessions: BaseSessionService
   readonly gate: ApprovalGate
+  readonly ledger: Ledger
 }
 
 interface DriveOptions {
@@ -61,11 +63,14 @@ export class AgentHost {
   readonly #gate: ApprovalGate
   /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
   readonly #predictable: boolean
+  readonly #ledger: Ledger
 
-  constructor({ agent, appName, sessions, gate, plugins = [], ...services }: AgentHostOptions) {
+  constructor(options: AgentHostOptions) {
+    const { agent, appName, sessions, gate, ledger, plugins = [], ...services } = options
     this.#sessions = sessions
     this.#gate = gate
     this.#predictable = !plugins.some(actsBeforeAgents)
+    this.#ledger = ledger
     this.#runner = new Runner({
       agent,
       appName,
@@ -210,6 +215,7 @@ export class AgentHost {
         abortSignal: signal,
       })
       for await (const event of events) {
+        run.noteStored()
         if (run.hasAppended) yield* run.takeAppended()
         yield event
       }
@@ -219,6 +225,7 @@ export class AgentHost {
     } finally {
       this.#gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
+      await this.#ledger.noteTold(chat, [...run.told])
     }
   }
 
@@ -229,6 +236,7 @@ export class AgentHost {
       if (!note) continue
       const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
       await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
+      run.told.add(id)
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
+import { toResponse } from '../adk/approval-answers.ts'
 import type { BrowserTool } from '../adk/browser-tool.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
@@ -31,7 +32,7 @@ export async function collectAnswers(
     const tool = given ? await findTool(name) : undefined
     const browser = tool && asBrowserTool(tool)
     // BT3: what another long-running tool waits for is not the client's to give.
-    if (given && browser) results.push({ id, name, response: toResponse(given, browser) })
+    if (given && browser) results.push({ id, name, response: checkOutput(given, browser) })
   }
   // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
   // What has begun comes before what has not: the tools of a chat run one after the other, on the state that the last one left.
@@ -76,11 +77,10 @@ function toConfirmation(
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
 }
 
-function toResponse({ result }: OutputAnswer, browser: BrowserTool): Record<string, unknown> {
+function checkOutput({ result }: OutputAnswer, browser: BrowserTool): Record<string, unknown> {
   if ('errorText' in result) return { error: result.errorText }
   const parsed = browser.output.safeParse(result.output)
-  if (!parsed.success) return { error: 'The browser gave a result of the wrong shape.' }
-  const output = parsed.data
-  const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
-  return isObject ? { ...output } : { result: output ?? null }
+  return parsed.success
+    ? toResponse(parsed.data)
+    : { error: 'The browser gave a result of the wrong shape.' }
 }

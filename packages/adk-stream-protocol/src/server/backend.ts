@@ -2,12 +2,15 @@ import type { BaseTool } from '@google/adk'
 
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import type { WaitStore } from '../store/wait-store.ts'
 import type { AgentHost } from './agent-host.ts'
 
 /** What stands behind the desks: the agent with its sessions, and the ledger. */
 export interface Backend {
   readonly host: AgentHost
   readonly ledger: Ledger
+  /** Calls that wait for clients. */
+  readonly waits: WaitStore
   /** Finds a tool of the agent by its name. */
   readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
   readonly appName: string

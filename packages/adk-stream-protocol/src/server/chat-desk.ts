@@ -1,15 +1,12 @@
-import type { Approval } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
-import type { Message } from '../protocol/message.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
 import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
 import type { Feed } from '../transport/feed.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
-import { findUntold } from './after-crash.ts'
-import type { Backend, BackendOnDemand } from './backend.ts'
+import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
@@ -24,8 +21,6 @@ export interface ChatDeskOptions {
   readonly source: TurnSource
   readonly limits: BridgeLimits
   readonly exposeState: (key: string) => boolean
-  /** Goes on with the turn of an approval, with nobody reading. */
-  readonly resume: (approval: Approval) => void
 }
 
 /** What can be done with a chat over HTTP. */
@@ -60,27 +55,19 @@ export class ChatDesk {
   }
 
   async #messages(visit: Visit): Promise<Reply> {
-    const { backend, resume } = this.#options
+    const { backend, turns, exposeState } = this.#options
     const chat = chatOf(visit)
     const opened = await backend.get()
-    const read = await this.#read(opened, chat)
-    const untold = await findUntold(opened, read.messages)
-    for (const approval of untold) resume(approval)
-    const { messages, running } = untold.length > 0 ? await this.#read(opened, chat) : read
-    return reply(200, { chatId: chat.chatId, messages, running })
-  }
-
-  async #read(
-    backend: Backend,
-    chat: ChatKey,
-  ): Promise<{ readonly messages: Message[]; readonly running: boolean }> {
-    const { turns, exposeState } = this.#options
     const running = turns.running(chat)
-    const messages = await backend.host.messages(toApprovalChat(backend, chat), {
+    const messages = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
     })
-    return { messages: messages ?? [], running: running !== undefined }
+    return reply(200, {
+      chatId: chat.chatId,
+      messages: messages ?? [],
+      running: running !== undefined,
+    })
   }
 
   async #watch(visit: Visit): Promise<Reply> {
@@ -106,6 +93,7 @@ export class ChatDesk {
     const opened = await backend.get()
     const chat = toApprovalChat(opened, chatOf(visit))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
+    await opened.waits.dropChat(chat)
     await opened.host.delete(chat)
     return reply(204)
   }

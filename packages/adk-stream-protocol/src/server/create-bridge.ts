@@ -21,6 +21,7 @@ import type { OpenHandlers } from './frame-handlers.ts'
 import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
+import { holdChats } from './hold-chat.ts'
 import { Housekeeper } from './housekeeper.ts'
 import { LiveDoor } from './live-door.ts'
 import { openLiveHandlers } from './live-handlers.ts'
@@ -31,7 +32,6 @@ import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
-import type { TurnAnswers } from './turn-desk.ts'
 import { TurnDesk } from './turn-desk.ts'
 import { openTurnHandlers } from './turn-handlers.ts'
 import { TurnByTurn } from './turn-source.ts'
@@ -147,6 +147,7 @@ function openDesks(
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
+    hold: holdChats(backend, onError),
   })
   const turnDesk = new TurnDesk(backend, turns, {
     exposeState,
@@ -156,34 +157,24 @@ function openDesks(
     whilePending: options.whilePending ?? 'keep',
   })
   const runs = openRuns(options, { backend, turnDesk, onError })
-  const goOn = async (
-    approval: Approval,
-    answers: Pick<TurnAnswers, 'given'> = {},
-  ): Promise<void> => {
+  const goOn = async (approval: Approval, given?: Approval): Promise<void> => {
     // A live conversation goes on by itself.
     if (runs?.holds(approval)) return runs.approvalChanged(approval)
-    const { chat, messageId } = approval
-    try {
-      const given = { outputs: [], background: true, ...answers }
-      const turn = await turnDesk.resume(chat, messageId, given)
-      await turn.settled
-    } catch (error) {
-      onError(error)
-    }
+    await turnDesk.follow(approval, given).catch(onError)
   }
-  const follow = async (approval: Approval): Promise<void> => goOn(approval)
-  // Nobody waits for these; what goes wrong is tried again by the next sweep.
-  const resume = (approval: Approval): void => void follow(approval)
-  const begin = (given: Approval): void => void goOn(given, { given })
-  const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
+  const follow = (approval: Approval): Promise<void> => goOn(approval)
+  // Nobody waits for it; what goes wrong is tried again by the next sweep.
+  const resume = (given: Approval): void => void goOn(given, given)
+  const approvalDesk = new ApprovalDesk({ backend, limits, resume })
   const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
-  const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState, resume })
+  const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
     busy: () => turns.busy || runs?.busy === true,
     follow,
+    giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
     onError,
   })
   return {
@@ -195,7 +186,6 @@ function openDesks(
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     close: async () => {
       await runs?.close()
-      turnDesk.close()
       await housekeeper.close()
       await turns.close()
     },
@@ -246,12 +236,19 @@ async function openBackend(
     appName,
     sessions: sessionService ?? opened.sessions,
     gate,
+    ledger,
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),
     ...(credentialService && { credentialService }),
   })
-  return { host, ledger, findTool: (toolName) => findTool(agent, toolName), appName }
+  return {
+    host,
+    ledger,
+    waits: opened.waits,
+    findTool: (toolName) => findTool(agent, toolName),
+    appName,
+  }
 }
 
 /** The store of the host, or one of our own that is opened when something needs it. */

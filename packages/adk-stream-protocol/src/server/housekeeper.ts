@@ -1,4 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
+import type { Wait } from '../store/wait-store.ts'
 import type { BackendOnDemand } from './backend.ts'
 
 export interface HousekeeperOptions {
@@ -8,10 +9,12 @@ export interface HousekeeperOptions {
   readonly busy: () => boolean
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
   readonly follow: (approval: Approval) => Promise<void>
+  /** Tells that no client gave the output of a call in time. Never rejects. */
+  readonly giveUp: (wait: Wait) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
-/** Does at intervals what no request asks for: expires, recovers after crashes, follows decisions that nobody followed. */
+/** Does at intervals what no request asks for: expires, recovers after crashes, follows what nobody followed or told. */
 export class Housekeeper {
   readonly #options: HousekeeperOptions
   readonly #timer: NodeJS.Timeout
@@ -38,15 +41,17 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, busy, follow, onError } = this.#options
+    const { backend, busy, giveUp, onError } = this.#options
     try {
-      const { ledger } = await backend.get()
+      const { ledger, waits } = await backend.get()
       // A sign is written to the disk, so only a process that has something to lose gives one.
       if (busy()) await ledger.beat()
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
-      const given = await ledger.list({ states: ['approved'], limit: 100 })
-      for (const approval of ended) void follow(approval)
-      for (const approval of given) void this.#followOnce(approval)
+      // What belongs to another application is told by its own servers.
+      const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
+      for (const approval of [...own, ...(await ledger.untold())]) void this.#followOnce(approval)
+      const { appName, leaseMs } = ledger
+      for (const wait of await waits.takeDue({ appName, leaseMs, limit: 100 })) void giveUp(wait)
     } catch (error) {
       onError(error)
     }

@@ -14,18 +14,17 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
+import type { Wait } from '../store/wait-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
-import { withdrawLost } from './after-crash.ts'
+import { settleUnasked } from './after-crash.ts'
 import { collectAnswers, mayGoOn, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
-import { BrowserWaits } from './browser-waits.ts'
-import { afterCancelling, cancelPending } from './cancel-open.ts'
-import { holdChat } from './hold-chat.ts'
+import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
 import { traceTurn } from './trace-turn.ts'
 
@@ -33,7 +32,7 @@ export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
-  /** Hears of every turn that begins or goes on. */
+  /** Hears of every turn that begins, and of every one that goes on with something. */
   readonly onTurn: (turn: TurnInfo) => void
 }
 
@@ -62,7 +61,6 @@ export class TurnDesk {
   readonly #backend: BackendOnDemand
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
-  readonly #waits = new BrowserWaits()
 
   constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
     this.#backend = backend
@@ -80,6 +78,7 @@ export class TurnDesk {
     return this.#turns.begin(chat, randomUUID(), {
       run: async (turn) => {
         const { messageId, signal } = turn
+        this.#options.onTurn({ ...chat, messageId })
         const events = backend.host.run(key, request, { messageId, userMessageId, signal })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#run(backend, turn, { chat, events: all })
@@ -92,12 +91,10 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ToldTurn | undefined
-    const release = { now: async (): Promise<void> => undefined }
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: answers.background === true,
       prepare: async (turn) => {
-        release.now = await holdChat(backend.ledger, key)
         try {
           if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
           told = await this.#tell(backend, key, messageId)
@@ -105,7 +102,6 @@ export class TurnDesk {
           if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
           await prefill(turn, told, { backend, key, pause: findPause(told, answers.seen) })
         } catch (thrown) {
-          await release.now()
           if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
           throw thrown
         }
@@ -113,7 +109,6 @@ export class TurnDesk {
       run: async (turn) => {
         const events = this.#follow(backend, turn, { key, outputs: answers.outputs })
         await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
-        await release.now()
         if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
       },
     })
@@ -141,29 +136,22 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ToldTurn | undefined
-    const release = { now: async (): Promise<void> => undefined }
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background,
       graceMs,
       prepare: async (turn) => {
-        release.now = await holdChat(backend.ledger, key)
-        if (!resumes) return
-        try {
-          const stored = await backend.host.turn(key, messageId)
-          if (!stored) return
-          // What is stored is told from there; what comes by the run after it.
-          events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
-          told = closeAtPause(tellStoredTurn(stored, this.#options))
-          await prefill(turn, told, { backend, key, pause: told.pauses[0] ?? told.chunks.length })
-        } catch (thrown) {
-          await release.now()
-          throw thrown
-        }
+        const stored = resumes ? await backend.host.turn(key, messageId) : undefined
+        if (!stored) return
+        // What is stored is told from there; what comes by the run after it.
+        events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
+        told = closeAtPause(tellStoredTurn(stored, this.#options))
+        await prefill(turn, told, { backend, key, pause: told.pauses[0] ?? told.chunks.length })
       },
       run: async (turn) => {
-        await this.#run(backend, turn, { chat, events, passSound: true, ...(told && { from: told.state }) })
-        await release.now()
+        this.#options.onTurn({ ...chat, messageId })
+        const from = told && { from: told.state }
+        await this.#run(backend, turn, { chat, events, passSound: true, ...from })
       },
     })
   }
@@ -209,6 +197,36 @@ export class TurnDesk {
     throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
   }
 
+  /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
+  async follow(approval: Approval, given?: Approval): Promise<void> {
+    const { chat, messageId } = approval
+    const backend = await this.#backend.get()
+    // What was given just now was asked, and its call is not kept waiting for a look.
+    if (!given && (await this.#stateOf(backend, approval)) !== 'asked')
+      return settleUnasked(backend, approval)
+    const answers = { outputs: [], background: true, ...(given && { given }) }
+    const turn = await this.resume(chat, messageId, answers)
+    await turn.settled
+    if (turn.signal.aborted || (await this.#stateOf(backend, approval)) !== 'asked') return
+    // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
+    const known = await backend.ledger.get(approval.id)
+    if (known) await writeEnding(backend, known)
+  }
+
+  /** Goes on with a turn whose client gave no output in time, unless it did after all. */
+  async giveUp(wait: Wait): Promise<void> {
+    const { chat, messageId, toolCallId } = wait
+    const backend = await this.#backend.get()
+    if ((await this.#stateOf(backend, wait)) === 'waiting') {
+      const outputs = [{ toolCallId, result: { errorText: 'The browser did not answer in time.' } }]
+      const turn = await this.resume(chat, messageId, { outputs, background: true })
+      await turn.settled
+      // A server that closes leaves it to the next one.
+      if (turn.signal.aborted) return
+    }
+    await backend.waits.drop(chat, [toolCallId])
+  }
+
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
   async *#follow(
     backend: Backend,
@@ -219,17 +237,15 @@ export class TurnDesk {
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
       const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
-      if (!content && given.size === 0) {
-        await withdrawLost(backend, key, { messageId, calls: told?.state.calls })
-      }
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
-      for (const id of ids) {
-        given.add(id)
-        this.#waits.forget(id)
-      }
+      // EV3: who watches is told of what is done, not of a look that finds nothing to do.
+      if (given.size === 0) this.#options.onTurn({ ...key, messageId })
+      for (const id of ids) given.add(id)
       yield* backend.host.resume(key, messageId, { content, signal })
+      const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
+      if (came.length > 0) await backend.waits.drop(key, came)
     }
   }
 
@@ -244,7 +260,6 @@ export class TurnDesk {
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
-    this.#options.onTurn(info)
     try {
       await traceTurn(info, async () => {
         const outcome = await runTurn(turn, events, {
@@ -266,26 +281,25 @@ export class TurnDesk {
 
   /** Gives clients their time to answer the calls that wait for them. */
   async #watch(
-    { findTool }: Backend,
+    backend: Backend,
     { messageId, ...chat }: TurnInfo,
     { waiting }: RunOutcome,
   ): Promise<void> {
     for (const [toolCallId, toolName] of waiting) {
-      const tool = await findTool(toolName)
+      const tool = await backend.findTool(toolName)
       const browser = tool && asBrowserTool(tool)
-      if (!browser) continue
-      this.#waits.watch(toolCallId, browser.timeoutMs, (output) => {
-        // Nobody waits for this promise. A client that answered in the meantime was first, and then there is nothing new.
-        this.resume(chat, messageId, { outputs: [output], background: true }).catch(
-          this.#options.onError,
-        )
-      })
+      const wait = { chat: toApprovalChat(backend, chat), messageId, toolCallId }
+      if (browser) await backend.waits.add(wait, browser.timeoutMs)
     }
   }
 
-  /** Stops waiting for clients. */
-  close(): void {
-    this.#waits.close()
+  /** How a call stands in the conversation; nothing when it is not there. */
+  async #stateOf(
+    backend: Backend,
+    { chat, messageId, toolCallId }: Wait,
+  ): Promise<string | undefined> {
+    const told = await this.#tell(backend, chat, messageId)
+    return told?.state.calls.get(toolCallId)?.state
   }
 
   async #tell(

@@ -1,10 +1,12 @@
 import type { BaseSessionService } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
+import type { WaitStore } from './wait-store.ts'
 
 /** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
 export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService
   readonly approvals: ApprovalStore
+  readonly waits: WaitStore
   /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
   secret(name: string): Promise<Buffer>
   /** Releases the database for good; every later call is refused with the code `closed`. */

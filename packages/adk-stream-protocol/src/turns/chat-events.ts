@@ -1,4 +1,5 @@
 import { ProtocolError } from '../protocol/errors.ts'
+import { Quota } from './quota.ts'
 import type { ChatKey } from './turns.ts'
 import { keyOf } from './turns.ts'
 
@@ -12,12 +13,11 @@ type Listener = (event: ChatEvent) => void
 
 /** Who watches which chat. */
 export class ChatEvents {
-  readonly #maxPerPrincipal: number
+  readonly #perPrincipal: Quota
   readonly #listeners = new Map<string, Set<Listener>>()
-  readonly #perPrincipal = new Map<string, number>()
 
   constructor(maxPerPrincipal: number) {
-    this.#maxPerPrincipal = maxPerPrincipal
+    this.#perPrincipal = new Quota(maxPerPrincipal)
   }
 
   tell(chat: ChatKey, event: ChatEvent): void {
@@ -26,19 +26,17 @@ export class ChatEvents {
 
   /** Watches a chat; gives the way to stop. */
   watch(chat: ChatKey, listener: Listener): () => void {
-    const { principalId } = chat
-    const count = this.#perPrincipal.get(principalId) ?? 0
-    if (count >= this.#maxPerPrincipal) throw new ProtocolError('too-many-watchers')
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-watchers')
     const key = keyOf(chat)
     const listeners = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, listeners.add(listener))
-    this.#perPrincipal.set(principalId, count + 1)
     return () => {
-      if (!listeners.delete(listener)) return
-      if (listeners.size === 0) this.#listeners.delete(key)
-      const left = (this.#perPrincipal.get(principalId) ?? 1) - 1
-      if (left > 0) this.#perPrincipal.set(principalId, left)
-      else this.#perPrincipal.delete(principalId)
+      release()
+      listeners.delete(listener)
+      // The chat may have got watchers of its own again.
+      if (listeners.size === 0 && this.#listeners.get(key) === listeners)
+        this.#listeners.delete(key)
     }
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { ProtocolError } from '../protocol/errors.ts'
+import { Quota } from './quota.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
 
@@ -10,6 +11,14 @@ export interface TurnsOptions extends TurnOptions {
   readonly maxTurnsPerPrincipal: number
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
+  /** Takes a chat among all processes, and gives the way to release it, which never rejects. */
+  readonly hold: (chat: ChatKey, hold: Hold) => Promise<() => Promise<void>>
+}
+
+/** How a turn wants its chat. */
+export interface Hold extends Pick<Turn, 'signal' | 'background'> {
+  /** What it does while another process holds the chat; `wait` is for answers to what the chat asked. */
+  readonly whileHeld: 'refuse' | 'queue' | 'wait'
 }
 
 /** Whose chat it is: the unit of ownership and of order. */
@@ -35,16 +44,18 @@ export interface TurnJob {
 /** How long a new message waits for the readers of the running turn to turn out gone, before it counts as a second message. */
 const LEAVING_MS = 250
 
-/** The running turns: one per chat at a time. */
+/** The running turns: one per chat at a time, here and in all other processes. */
 export class Turns {
   readonly #options: TurnsOptions
   readonly #running = new Map<string, Turn>()
-  readonly #perPrincipal = new Map<string, number>()
-  readonly #queued = new Map<string, number>()
+  readonly #perPrincipal: Quota
+  readonly #queued: Quota
   #closed = false
 
   constructor(options: TurnsOptions) {
     this.#options = options
+    this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
+    this.#queued = new Quota(options.maxQueued)
   }
 
   /** Whether any turn runs. */
@@ -62,30 +73,28 @@ export class Turns {
     const key = keyOf(chat)
     while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
     if (this.#closed) throw new ProtocolError('unavailable')
-    const count = this.#perPrincipal.get(chat.principalId) ?? 0
-    if (count >= this.#options.maxTurnsPerPrincipal) {
-      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
-    }
+    const giveBack = this.#perPrincipal.take(chat.principalId)
+    if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, {
       ...this.#options,
       background: job.background === true,
       ...(job.graceMs !== undefined && { disconnectGraceMs: job.graceMs }),
     })
     this.#running.set(key, turn)
-    this.#perPrincipal.set(chat.principalId, count + 1)
-    const release = (): void => {
+    const free = (): void => {
       this.#running.delete(key)
-      this.#release(chat.principalId)
+      giveBack()
       turn.settle()
     }
     try {
-      await job.prepare?.(turn)
+      const release = await this.#prepare(chat, turn, job)
+      // Nobody waits for it here; who waits for the turn waits until it is settled.
+      void runAndRelease(turn, job, release).finally(free)
     } catch (thrown) {
       turn.log.end()
-      release()
+      free()
       throw thrown
     }
-    void job.run(turn).finally(release)
     return turn
   }
 
@@ -102,6 +111,20 @@ export class Turns {
     const turns = [...this.#running.values()]
     for (const turn of turns) turn.stop()
     await Promise.all(turns.map((turn) => turn.settled))
+  }
+
+  /** Takes the chat, and makes the turn ready for its readers; gives the way to release the chat. */
+  async #prepare(chat: ChatKey, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
+    const { signal, background } = turn
+    const whileHeld = job.patient === true ? 'wait' : this.#options.whileRunning
+    const release = await this.#options.hold(chat, { signal, background, whileHeld })
+    try {
+      await job.prepare?.(turn)
+      return release
+    } catch (thrown) {
+      await release()
+      throw thrown
+    }
   }
 
   async #waitFor(key: string, patient: boolean): Promise<void> {
@@ -121,22 +144,25 @@ export class Turns {
   }
 
   async #queue(key: string, turn: Turn): Promise<void> {
-    const queued = this.#queued.get(key) ?? 0
-    if (queued >= this.#options.maxQueued) throw new ProtocolError('turn-running')
-    this.#queued.set(key, queued + 1)
+    const leave = this.#queued.take(key)
+    if (!leave) throw new ProtocolError('turn-running')
     try {
       await turn.settled
     } finally {
-      const left = (this.#queued.get(key) ?? 1) - 1
-      if (left > 0) this.#queued.set(key, left)
-      else this.#queued.delete(key)
+      leave()
     }
   }
+}
 
-  #release(principalId: string): void {
-    const count = (this.#perPrincipal.get(principalId) ?? 1) - 1
-    if (count > 0) this.#perPrincipal.set(principalId, count)
-    else this.#perPrincipal.delete(principalId)
+async function runAndRelease(
+  turn: Turn,
+  job: TurnJob,
+  release: () => Promise<void>,
+): Promise<void> {
+  try {
+    await job.run(turn)
+  } finally {
+    await release()
   }
 }
 

@@ -94,10 +94,13 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     replace: (transition) => next().replace(transition),
     list: (filter) => next().list(filter),
     due: (limit) => next().due(limit),
+    untold: (filter) => next().untold(filter),
+    noteTold: (...given) => next().noteTold(...given),
     audit: (filter) => next().audit(filter),
     beat: (worker) => next().beat(worker),
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),
+    holderOf: (given) => next().holderOf(given),
     unlockChat: (...given) => next().unlockChat(...given),
     deleteChat: (...given) => next().deleteChat(...given),
   }

@@ -65,10 +65,13 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
       }),
     list: (filter) => through(() => store.list(filter)),
     due: (limit) => through(() => store.due(limit)),
+    untold: (filter) => through(() => store.untold(filter)),
+    noteTold: (...given) => through(() => store.noteTold(...given)),
     audit: (filter) => store.audit(filter),
     beat: (worker) => through(() => store.beat(worker)),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
+    holderOf: (given) => through(() => store.holderOf(given)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),
   }

@@ -36,8 +36,14 @@ function prepareTransitions(connection: Connection, clock: string) {
       'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',
     ),
     replace: connection.prepare(`
-      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, moved = ?6
-      WHERE id = ?1 AND version = ?2 - 1 AND (?7 IS NULL OR ${clock} < ?7)`),
+      UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, untold_since = ?6, moved = ?7
+      WHERE id = ?1 AND version = ?2 - 1 AND (?8 IS NULL OR ${clock} < ?8)`),
+    noteTold: connection.prepare(`
+      UPDATE approvals SET untold_since = NULL
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ? AND state <> 'approved'`),
+    tellNobody: connection.prepare(`
+      UPDATE approvals SET untold_since = NULL
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND untold_since IS NOT NULL`),
     deleteDecider: connection.prepare(
       'DELETE FROM approval_deciders WHERE name = ? AND approval_id = ?',
     ),
@@ -63,6 +69,15 @@ function prepareReads(connection: Connection, clock: string) {
       connection,
       `state = 'requested' AND deadline <= ${clock} ORDER BY deadline, seq LIMIT ?`,
     ),
+    untold: selectApprovals(
+      connection,
+      `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ${clock} - ?2)
+      AND NOT EXISTS (
+        SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
+        WHERE chat_locks.app_name = approvals.app_name AND chat_locks.principal_id = approvals.principal_id
+        AND chat_locks.chat_id = approvals.chat_id AND max(locked_at, coalesce(beat_at, 0)) > ${clock} - ?2)
+      ORDER BY seq LIMIT ?3`,
+    ),
     stale: selectApprovals(
       connection,
       `state = 'executing' AND started_at <= ${clock} - ?1 AND NOT EXISTS (
@@ -80,10 +95,15 @@ function prepareLeases(connection: Connection, clock: string) {
     // A lease is far shorter: whoever was silent for so long has lost it anyway.
     forgetWorkers: connection.prepare(`DELETE FROM workers WHERE beat_at < ${clock} - 86400000`),
     lockChat: connection.prepare(`
-      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, locked_at) VALUES (?1, ?2, ?3, ?4, ${clock})
-      ON CONFLICT DO UPDATE SET worker = excluded.worker, locked_at = excluded.locked_at
-      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?5 AND NOT EXISTS (
-        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?5)`),
+      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, background, locked_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ${clock})
+      ON CONFLICT DO UPDATE SET worker = excluded.worker, background = excluded.background, locked_at = excluded.locked_at
+      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?6 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?6)`),
+    holderOf: connection.prepare<{ background: number; sign_at: number }>(`
+      SELECT background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
+      FROM chat_locks LEFT JOIN workers USING (worker)
+      WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
     unlockChat: connection.prepare(`
       DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND worker = ?`),
   }

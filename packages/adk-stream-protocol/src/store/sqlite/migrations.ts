@@ -103,4 +103,27 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (app_name, principal_id, chat_id)
   ) STRICT;
   `,
+  `
+  ALTER TABLE chat_locks ADD COLUMN background INTEGER NOT NULL DEFAULT 0;
+
+  -- Since when something is to be told of it that nobody has noted as told.
+  ALTER TABLE approvals ADD COLUMN untold_since REAL;
+  UPDATE approvals SET untold_since = 0 WHERE state NOT IN ('requested', 'executing');
+  CREATE INDEX approvals_untold ON approvals (app_name) WHERE untold_since IS NOT NULL;
+  DROP INDEX approvals_approved;
+
+  -- Calls that wait for a client.
+  CREATE TABLE waits (
+    wait INTEGER PRIMARY KEY,
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    deadline REAL NOT NULL,
+    UNIQUE (app_name, principal_id, chat_id, tool_call_id)
+  ) STRICT;
+
+  CREATE INDEX waits_due ON waits (app_name, deadline);
+  `,
 ]

@@ -3,10 +3,13 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
+  ChatHolder,
+  ChatLock,
   PendingQuota,
+  UntoldFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { nextApproval, type Transition } from '../../approvals/next-approval.ts'
+import { nextApproval, type Transition, untoldSince } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -105,6 +108,18 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#statements.due.rows(limit).map(decodeApproval)
   }
 
+  async untold({ appName, leaseMs, limit }: UntoldFilter): Promise<Approval[]> {
+    return this.#statements.untold.rows(appName, leaseMs, limit).map(decodeApproval)
+  }
+
+  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    const key = chatColumns(chat)
+    // With the power, the session may lose what was told; then it loses this note as well, and is told again.
+    this.#connection.write(() => {
+      for (const id of toolCallIds) this.#statements.noteTold.run(...key, id)
+    }, 'process-death')
+  }
+
   async *audit(filter: AuditFilter): AsyncIterable<AuditRecord> {
     const { conditions, values } = auditConditions(filter)
     const statement = memoize(this.#audits, conditions, () =>
@@ -132,14 +147,19 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#statements.stale.rows(leaseMs).map(decodeApproval)
   }
 
-  async lockChat(chat: ApprovalChat, worker: string, leaseMs: number): Promise<boolean> {
+  async lockChat(chat: ApprovalChat, { worker, leaseMs, background }: ChatLock): Promise<boolean> {
     const key = [...chatColumns(chat), checkName('worker', worker)]
     // A lock and a sign of life matter to processes that live; after a power loss there are none.
     const locked = this.#connection.write(
-      () => this.#statements.lockChat.run(...key, leaseMs),
+      () => this.#statements.lockChat.run(...key, Number(background), leaseMs),
       'process-death',
     )
     return locked === 1
+  }
+
+  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+    const [held] = this.#statements.holderOf.rows(...chatColumns(chat))
+    return held && { background: held.background === 1, signAt: held.sign_at }
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
@@ -151,10 +171,12 @@ export class SqliteApprovalStore implements ApprovalStore {
     const key = chatColumns(chat)
     return this.#connection.write(() => {
       const open = this.#statements.findOpen.rows(...key).map(decodeApproval)
-      return open.flatMap((approval) => {
+      const cancelled = open.flatMap((approval) => {
         const result = nextApproval(approval, { type: 'cancel', reason }, this.#now())
         return !isRefusal(result) && this.#replace(result) ? [result.next] : []
       })
+      this.#statements.tellNobody.run(...key)
+      return cancelled
     })
   }
 
@@ -166,8 +188,8 @@ export class SqliteApprovalStore implements ApprovalStore {
     const { id, version, state } = next
     const [worker, startedAt] =
       state.name === 'executing' ? [checkName('worker', state.worker), state.at] : [null, null]
-    const row = [id, version, state.name, worker, startedAt, encodeMoved(next), before ?? null]
-    if (this.#statements.replace.run(...row) === 0) return false
+    const row = [id, version, state.name, worker, startedAt, untoldSince(next) ?? null]
+    if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
     if (state.name !== 'requested') this.#forgetDeciders(next)
     this.#appendAudit(entry)
     return true

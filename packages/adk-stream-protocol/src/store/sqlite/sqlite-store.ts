@@ -7,6 +7,7 @@ import type { Connection, Statement } from './connection.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
+import { SqliteWaitStore } from './sqlite-wait-store.ts'
 
 export interface SqliteStoreOptions {
   /** The database file, created with its folder when missing; `:memory:` keeps everything in this process. */
@@ -23,6 +24,7 @@ export async function openSqliteStore({ path, cache }: SqliteStoreOptions): Prom
 class SqliteStore implements Store {
   readonly sessions: SqliteSessionService
   readonly approvals: SqliteApprovalStore
+  readonly waits: SqliteWaitStore
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -33,6 +35,7 @@ class SqliteStore implements Store {
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache)
     this.approvals = new SqliteApprovalStore(connection)
+    this.waits = new SqliteWaitStore(connection)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )

@@ -1,0 +1,76 @@
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import { checkName } from '../session-key.ts'
+import type { DueWaits, Wait, WaitStore } from '../wait-store.ts'
+import { chatColumns } from './approval-rows.ts'
+import { DATABASE_CLOCK } from './approval-statements.ts'
+import type { Connection } from './connection.ts'
+
+/** Calls that wait for clients, in SQLite. They belong to the conversation, and outlive what it outlives. */
+export class SqliteWaitStore implements WaitStore {
+  readonly #connection: Connection
+  readonly #statements: ReturnType<typeof prepareStatements>
+
+  /** `clock` is the SQL expression of the clock that counts, in ms. */
+  constructor(connection: Connection, clock: string = DATABASE_CLOCK) {
+    this.#connection = connection
+    this.#statements = prepareStatements(connection, clock)
+  }
+
+  async add({ chat, messageId, toolCallId }: Wait, timeoutMs: number): Promise<void> {
+    const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
+    const row = [...chatColumns(chat), ...names, timeoutMs]
+    this.#connection.write(() => this.#statements.add.run(...row), 'process-death')
+  }
+
+  async drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    const key = chatColumns(chat)
+    this.#connection.write(() => {
+      for (const id of toolCallIds) this.#statements.drop.run(...key, id)
+    }, 'process-death')
+  }
+
+  async dropChat(chat: ApprovalChat): Promise<void> {
+    const key = chatColumns(chat)
+    this.#connection.write(() => this.#statements.dropChat.run(...key), 'process-death')
+  }
+
+  async takeDue({ appName, leaseMs, limit }: DueWaits): Promise<Wait[]> {
+    // Mostly nothing is due, and to find that out needs no lock.
+    if (this.#statements.isDue.rows(appName).length === 0) return []
+    const rows = this.#connection.write(
+      () => this.#statements.takeDue.rows(appName, leaseMs, limit),
+      'process-death',
+    )
+    return rows.map((row) => ({
+      chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
+      messageId: row.message_id,
+      toolCallId: row.tool_call_id,
+    }))
+  }
+}
+
+interface WaitRow {
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly tool_call_id: string
+  readonly message_id: string
+}
+
+function prepareStatements(connection: Connection, clock: string) {
+  const chat = 'app_name = ? AND principal_id = ? AND chat_id = ?'
+  return {
+    add: connection.prepare(`
+      INSERT INTO waits (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
+      VALUES (?, ?, ?, ?, ?, ${clock} + ?) ON CONFLICT DO NOTHING`),
+    drop: connection.prepare(`DELETE FROM waits WHERE ${chat} AND tool_call_id = ?`),
+    dropChat: connection.prepare(`DELETE FROM waits WHERE ${chat}`),
+    isDue: connection.prepare<{ due: number }>(
+      `SELECT 1 AS due FROM waits WHERE app_name = ? AND deadline <= ${clock} LIMIT 1`,
+    ),
+    takeDue: connection.prepare<WaitRow>(`
+      UPDATE waits SET deadline = ${clock} + ?2
+      WHERE wait IN (
+        SELECT wait FROM waits WHERE app_name = ?1 AND deadline <= ${clock} ORDER BY deadline LIMIT ?3)
+      RETURNING principal_id, chat_id, tool_call_id, message_id`),
+  }
+}

@@ -1,0 +1,28 @@
+/** Counts what each key holds at once, up to a limit; a key that holds nothing costs nothing. */
+export class Quota {
+  readonly #max: number
+  readonly #held = new Map<string, number>()
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** Takes one for a key, and gives the way to give it back, which counts once; nothing when the key has all that it may. */
+  take(key: string): (() => void) | undefined {
+    const held = this.#held.get(key) ?? 0
+    if (held >= this.#max) return undefined
+    this.#held.set(key, held + 1)
+    let isHeld = true
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#giveBack(key)
+    }
+  }
+
+  #giveBack(key: string): void {
+    const left = (this.#held.get(key) ?? 1) - 1
+    if (left > 0) this.#held.set(key, left)
+    else this.#held.delete(key)
+  }
+}

@@ -1,0 +1,74 @@
+import { setImmediate } from 'node:timers/promises'
+
+import { expect, test } from 'vitest'
+
+import { openSqliteStore } from '../src/store/index.ts'
+import { temporaryFolder } from './store-fixture.ts'
+import { toolParts } from './support/chat-probe.ts'
+import { answer, ask, lastMessage, locate, TOKYO } from './support/locating.ts'
+import { serve } from './support/serve.ts'
+
+const APP = { appName: 'adk-stream-protocol' }
+const SELDOM = { sweepMs: 3_600_000 }
+
+test('[BT8] the time of a client is over after a restart too', async () => {
+  await using folder = await temporaryFolder()
+  await using store = await openSqliteStore({ path: folder.path('chat.db') })
+  const options = { ...locate({ timeoutMs: 200 }), store, authenticate: () => ({ id: 'hanako' }) }
+  const before = await serve({ ...options, limits: { sweepMs: 3_600_000 } })
+  await ask(before.browser())
+  await before[Symbol.asyncDispose]()
+  await using server = await serve({ ...options, limits: { sweepMs: 20 } })
+  const told = await server.emulator.nextRequest(({ body }) =>
+    JSON.stringify(body).includes('in time'),
+  )
+  await told.done
+  const browser = server.browser()
+  while ((await browser.messages()).running) await setImmediate()
+  expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
+})
+
+test('[BT8] of two servers, one gives a client up, and one that answers in time is not given up', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('chat.db')
+  await using one = await openSqliteStore({ path })
+  await using two = await openSqliteStore({ path })
+  const options = {
+    ...locate({ timeoutMs: 300 }),
+    authenticate: () => ({ id: 'hanako' }),
+    limits: { sweepMs: 10 },
+  }
+  await using first = await serve({ ...options, store: one })
+  await using second = await serve({ ...options, store: two })
+  const browser = first.browser()
+  const answered = await ask(browser)
+  await (await answer(browser, answered, { state: 'output-available', output: TOKYO })).text()
+  await ask(browser)
+  const asked = () => first.emulator.requests.length + second.emulator.requests.length
+  await expect.poll(asked, { timeout: 5_000 }).toBe(4)
+  const drained = async () => (await one.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
+  await expect.poll(drained).toBe(0)
+  expect(asked()).toBe(4)
+  const { messages } = await browser.messages()
+  const states = messages.flatMap((message) => toolParts(message).map(({ state }) => state))
+  expect(states).toEqual(['output-available', 'output-error'])
+  expect([first.errors, second.errors]).toEqual([[], []])
+})
+
+test('[BT8] a chat that is deleted, or whose message is made anew, waits for nobody', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({ ...locate({ timeoutMs: 1 }), store, limits: SELDOM })
+  const browser = server.browser()
+  await ask(browser)
+  await browser.delete()
+  expect(await store.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).toEqual([])
+  await ask(browser)
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: '[[say Anew.]]' }] }
+  const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
+  await (await browser.post('/stream', anew)).text()
+  await using other = await serve({ ...locate(), store, limits: { sweepMs: 10 } })
+  const left = async () => (await store.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
+  await expect.poll(left).toBe(0)
+  expect(other.emulator.requests).toHaveLength(0)
+  expect(other.errors).toEqual([])
+})

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import type { Approval } from '../src/approvals/approval.ts'
+import type { ApprovalStore } from '../src/approvals/approval-store.ts'
+import {
+  after,
+  approve,
+  askedFor,
+  chat,
+  claimOf,
+  deny,
+  entryOf,
+  hanako,
+  NOON,
+  step,
+} from './ledger/fixture.ts'
+import { subjects } from './ledger/subjects.ts'
+
+const QUOTA = { perChat: 16, perPrincipal: 100 }
+
+async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<void> {
+  for (const approval of approvals)
+    expect(await store.insert(approval, entryOf(approval), QUOTA)).toBe('inserted')
+}
+
+async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
+  return (await approvals).map(({ id }) => id)
+}
+
+describe.each(Object.entries(subjects))('%s', (_, open) => {
+  test('[LG38] what was given or has ended is untold until it is noted as told', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [given, denied, running] = ['given', 'denied', 'running'].map((id) =>
+      askedFor({ id, toolCallId: id }),
+    ) as [Approval, Approval, Approval]
+    await insert(store, askedFor({ id: 'asked', toolCallId: 'asked' }), given, denied, running)
+    await insert(store, askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }))
+    for (const transition of [
+      step(given, approve(hanako), NOON),
+      step(denied, deny(hanako), NOON),
+      step(running, approve(hanako), NOON),
+      step(after(running, approve(hanako)), claimOf(running), NOON),
+      step(askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }), deny(hanako), NOON),
+    ])
+      expect(await store.replace(transition)).toBe(true)
+    const untold = (limit = 10) => ids(store.untold({ appName: 'demo', leaseMs: 100, limit }))
+    // What has ended is left to whoever ended it, for the time of a lease.
+    expect(await untold()).toEqual([given.id])
+    subject.setClock(NOON + 100)
+    expect([await untold(), await untold(1)]).toEqual([[given.id, denied.id], [given.id]])
+    // What is given has not ended: it cannot be noted away.
+    await store.noteTold(chat, [given.toolCallId, denied.toolCallId, 'none'])
+    expect(await untold()).toEqual([given.id])
+    const succeeded = { type: 'succeed', worker: 'worker-1', output: 1 } as const
+    const claimed = after(running, approve(hanako), claimOf(running))
+    expect(await store.replace(step(claimed, succeeded, NOON))).toBe(true)
+    expect(await untold()).toEqual([given.id, running.id])
+    await store.deleteChat(chat, 'deleted')
+    subject.setClock(NOON + 1_000)
+    expect(await untold()).toEqual([])
+  })
+
+  test('[LG38] what a living worker may be about to tell is not untold', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    expect(await store.replace(step(approval, deny(hanako), NOON))).toBe(true)
+    const untold = () => ids(store.untold({ appName: 'demo', leaseMs: 100, limit: 10 }))
+    await store.lockChat(chat, { worker: 'w-1', leaseMs: 100, background: false })
+    subject.setClock(NOON + 90)
+    await store.beat('w-1')
+    subject.setClock(NOON + 189)
+    expect(await untold()).toEqual([])
+    subject.setClock(NOON + 190)
+    expect(await untold()).toEqual([approval.id])
+    await store.unlockChat(chat, 'w-1')
+    expect(await untold()).toEqual([approval.id])
+  })
+})

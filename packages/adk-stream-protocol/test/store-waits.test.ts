@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+
+import { SqliteWaitStore } from '../src/store/sqlite/sqlite-wait-store.ts'
+import type { Wait } from '../src/store/wait-store.ts'
+import { chat, NOON } from './ledger/fixture.ts'
+import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
+import { temporaryFolder } from './store-fixture.ts'
+
+function take(store: SqliteWaitStore, limit = 10): Promise<Wait[]> {
+  return store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
+}
+
+function wait(toolCallId: string, of = chat): Wait {
+  return { chat: of, messageId: 'm-1', toolCallId }
+}
+
+test('[ST36] a call that waits for a client is taken by one process when its time is over, and again if that one dies', async () => {
+  await using folder = await temporaryFolder()
+  const connections = [
+    await openWithClock(folder.path('waits.db')),
+    await openWithClock(folder.path('waits.db')),
+  ] as const
+  const [one, two] = connections.map((connection) => new SqliteWaitStore(connection, CLOCK)) as [
+    SqliteWaitStore,
+    SqliteWaitStore,
+  ]
+  const other = { ...chat, chatId: 'other' }
+  await one.add(wait('late'), 200)
+  await one.add(wait('soon'), 100)
+  // It keeps its time.
+  await two.add(wait('soon'), 1_000)
+  await two.add(wait('foreign', { ...chat, appName: 'other' }), 1)
+  await two.add(wait('kept', other), 300)
+  moveClock(connections[0], NOON + 99)
+  expect(await take(one)).toEqual([])
+  moveClock(connections[0], NOON + 100)
+  expect([await take(one), await take(two)]).toEqual([[wait('soon')], []])
+  moveClock(connections[0], NOON + 200)
+  expect([await take(two, 1), await take(one), await take(two)]).toEqual([
+    [expect.anything()],
+    [expect.anything()],
+    [],
+  ])
+  await one.drop(chat, ['soon', 'none'])
+  moveClock(connections[0], NOON + 300)
+  expect((await take(two)).map(({ toolCallId }) => toolCallId).toSorted()).toEqual(['kept', 'late'])
+  await one.dropChat(chat)
+  moveClock(connections[0], NOON + 400)
+  expect(await take(one)).toEqual([wait('kept', other)])
+  for (const connection of connections) connection.close()
+})

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+
+import { browserTool } from '../../src/server/index.ts'
+import { assistant } from './agents.ts'
+import type { Browser } from './browser.ts'
+import type { ChatMessage, ChatPart } from './chat-probe.ts'
+import type { ServeOptions } from './serve.ts'
+
+const Position = z.object({ latitude: z.number(), longitude: z.number() })
+export const TOKYO = { latitude: 35.7, longitude: 139.7 }
+
+export function locate(
+  options: { gated?: boolean; timeoutMs?: number; output?: z.ZodType } = {},
+): Omit<ServeOptions, 'recorded'> {
+  const { gated = false, ...rest } = options
+  const tools = [
+    browserTool({
+      name: 'get_location',
+      description: 'Where the person is.',
+      parameters: z.object({}),
+      output: Position,
+      requireConfirmation: gated,
+      ...rest,
+    }),
+  ]
+  return { agent: (model) => assistant(model, { tools }) }
+}
+
+export const ASK = '[[call get_location {}]][[then]][[say There you are.]]'
+
+/** Asks, and gives the assistant message that the client holds then. */
+export async function ask(browser: Browser, text = ASK): Promise<ChatMessage> {
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+  await (await browser.post('/stream', { id: 'chat-1', messages: [message] })).text()
+  return lastMessage(browser)
+}
+
+export async function lastMessage(browser: Browser): Promise<ChatMessage> {
+  const message = (await browser.messages()).messages.at(-1)
+  if (!message) throw new Error('There is no message.')
+  return message
+}
+
+/** Sends the message back with another state of its call, as the AI SDK does. */
+export function answer(browser: Browser, message: ChatMessage, change: object): Promise<Response> {
+  const parts = message.parts.map((part: ChatPart) =>
+    part.toolCallId === undefined ? part : { ...part, ...change },
+  )
+  return browser.post('/stream', {
+    id: 'chat-1',
+    messages: [{ ...message, parts }],
+    messageId: message.id,
+  })
+}

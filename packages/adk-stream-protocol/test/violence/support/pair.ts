@@ -1,0 +1,69 @@
+import { openSqliteStore, type Store } from '../../../src/store/index.ts'
+import { makeFolder } from './folder.ts'
+import { Person, readEffects } from './person.ts'
+import { openWorld, type World, type WorldOptions } from './world.ts'
+
+/** Two servers on one database: each has a connection, a ledger and a model of its own, as two processes have. */
+export interface Pair extends AsyncDisposable {
+  readonly one: World
+  readonly two: World
+  /** A look into the database that belongs to neither. */
+  readonly store: Store
+  /** The same person at both. */
+  readonly atOne: Person
+  readonly atTwo: Person
+  /** Resolves when the second server has found the chat taken this many more times. */
+  untilTaken(times?: number): Promise<void>
+  effects(): ReturnType<typeof readEffects>
+}
+
+export async function openPair(
+  options: Partial<WorldOptions> & { readonly ofOne?: Partial<WorldOptions> } = {},
+): Promise<Pair> {
+  const { ofOne = {}, ...common } = options
+  const folder = await makeFolder()
+  const [store, first, second] = await Promise.all(
+    [1, 2, 3].map(() => openSqliteStore({ path: folder.database })),
+  )
+  if (!store || !first || !second) throw new Error('There are three stores.')
+  const refusals = countRefusals(second)
+  const base = { effects: folder.effects, limits: { leaseMs: 15_000, sweepMs: 20 }, ...common }
+  const one = await openWorld({ ...base, ...ofOne, store: first })
+  const two = await openWorld({ ...base, store: second })
+  return {
+    one,
+    two,
+    store,
+    atOne: new Person(one.url),
+    atTwo: new Person(two.url),
+    untilTaken: (times = 1) => refusals.untilMore(times),
+    effects: () => readEffects(folder.effects),
+    async [Symbol.asyncDispose]() {
+      await one[Symbol.asyncDispose]()
+      await two[Symbol.asyncDispose]()
+      for (const open of [store, first, second]) await open.close()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Counts how often a store finds a chat taken by another. */
+function countRefusals({ approvals }: Store): { untilMore: (times: number) => Promise<void> } {
+  let count = 0
+  let waiting: { readonly count: number; readonly resolve: () => void }[] = []
+  const lockChat = approvals.lockChat.bind(approvals)
+  approvals.lockChat = async (...given) => {
+    const isLocked = await lockChat(...given)
+    if (!isLocked) count += 1
+    const ready = waiting.filter((waiter) => waiter.count <= count)
+    waiting = waiting.filter((waiter) => waiter.count > count)
+    for (const { resolve } of ready) resolve()
+    return isLocked
+  }
+  return {
+    untilMore: (times) =>
+      new Promise((resolve) => {
+        waiting.push({ count: count + times, resolve })
+      }),
+  }
+}

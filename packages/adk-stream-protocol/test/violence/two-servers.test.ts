@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+
+import { defer } from '../support/agents.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { openPair, type Pair } from './support/pair.ts'
+
+const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
+
+async function holder({ store }: Pair) {
+  return store.approvals.holderOf(CHAT)
+}
+
+/** Waits until so much time has passed by the clock of the database. */
+async function untilLater({ store }: Pair, ms: number): Promise<void> {
+  const from = await store.approvals.now()
+  await expect.poll(async () => (await store.approvals.now()) - from).toBeGreaterThan(ms)
+}
+
+test('[TU12] a message to a chat in which another server answers is refused', async () => {
+  await using pair = await openPair()
+  const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
+  expect(await pair.atTwo.say('[[say Me too.]]')).toMatchObject({
+    status: 409,
+    code: 'turn-running',
+  })
+  pair.one.emulator.release('gate')
+  expect(await answer.text()).toContain('Two.')
+  expect((await pair.atTwo.say('[[say Now.]]')).body).toContain('Now.')
+  expect(pair.two.emulator.requests).toHaveLength(1)
+})
+
+test('[TU12] of messages at the same moment to two servers, one is answered', async () => {
+  await using pair = await openPair()
+  const script = '[[say One.]][[wait gate]][[say Two.]]'
+  const answers = await Promise.all([pair.atOne.begin(script), pair.atTwo.begin(script)])
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
+  for (const { emulator } of [pair.one, pair.two]) emulator.release('gate')
+  const texts = await Promise.all(answers.map((answer) => answer.text()))
+  expect(texts.filter((text) => text.includes('Two.'))).toHaveLength(1)
+  expect((await pair.atOne.messages()).map(textOf)).toEqual([script, 'One.Two.'])
+})
+
+test('[TU12] with queue, a message waits for the answer of another server', async () => {
+  await using pair = await openPair({ whileRunning: 'queue' })
+  const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')
+  const taken = pair.untilTaken(3)
+  const second = pair.atTwo.say('[[say Two.]]')
+  await taken
+  expect(pair.two.emulator.requests).toHaveLength(0)
+  pair.one.emulator.release('gate')
+  await answer.text()
+  expect((await second).body).toContain('Two.')
+  const assistant = (await pair.atOne.messages()).filter(({ role }) => role === 'assistant')
+  expect(assistant.map(textOf)).toEqual(['One.', 'Two.'])
+})
+
+test('[TU12] who waits longer than two leases is told that an answer is being written', async () => {
+  const limits = { leaseMs: 100, sweepMs: 20 }
+  await using pair = await openPair({ whileRunning: 'queue', limits })
+  const answer = await pair.atOne.begin('[[say One.]][[wait gate]]')
+  expect(await pair.atTwo.say('[[say Two.]]')).toMatchObject({ status: 409, code: 'turn-running' })
+  pair.one.emulator.release('gate')
+  expect(await answer.text()).toContain('[DONE]')
+})
+
+test('[TU12] a message waits for a turn that another server goes on with by itself', async () => {
+  const started = defer()
+  const gate = defer()
+  const reached = async (moment: string) => {
+    if (moment !== 'before effect') return
+    started.resolve()
+    await gate.promise
+  }
+  await using pair = await openPair({ ofOne: { reached } })
+  const { approvalId } = await pair.atOne.ask()
+  await pair.atOne.decide(approvalId, { approved: true })
+  await started.promise
+  const sign = (await holder(pair))?.signAt ?? 0
+  const answered = pair.atTwo.say('[[say Next.]]')
+  // It has seen that the other one lives, more than once, and waits still.
+  await expect.poll(async () => (await holder(pair))?.signAt).toBeGreaterThan(sign + 40)
+  await pair.untilTaken(3)
+  gate.resolve()
+  expect((await answered).body).toContain('Next.')
+  expect(pair.effects()).toHaveLength(1)
+})
+
+test('[TU13] a turn keeps its chat for longer than a lease', async () => {
+  await using pair = await openPair({ limits: { leaseMs: 200, sweepMs: 20 } })
+  const answer = await pair.atOne.begin('[[say One.]][[wait gate]][[say Two.]]')
+  await untilLater(pair, 700)
+  expect((await pair.atTwo.say('[[say Me too.]]')).code).toBe('turn-running')
+  pair.one.emulator.release('gate')
+  expect(await answer.text()).toContain('Two.')
+})
+
+test('[TU13] a server that died loses its chat with its lease; who waits for that is answered', async () => {
+  await using pair = await openPair({ limits: { leaseMs: 300, sweepMs: 20 } })
+  const dead = { worker: 'dead', leaseMs: 300, background: false }
+  expect(await pair.store.approvals.lockChat(CHAT, dead)).toBe(true)
+  const taken = pair.untilTaken(3)
+  const answered = pair.atTwo.say('[[say Alive.]]')
+  await taken
+  expect((await answered).body).toContain('Alive.')
+})
+
+const ENDINGS: readonly (readonly [string, (pair: Pair) => Promise<unknown>])[] = [
+  ['by itself', ({ atOne }) => atOne.say('[[say Fine.]]')],
+  ['with an error of the model', ({ atOne }) => atOne.say('[[fail 400 no]]')],
+  ['with a question', ({ atOne }) => atOne.ask()],
+  ['with an answer that holds nothing new', askAndRepeat],
+  ['because it is stopped', begunAnd(({ atOne }) => atOne.post('/chats/chat-1/stop', {}))],
+  ['because its chat is deleted', begunAnd(deleteChat)],
+  ['because its server closes', begunAnd(({ one }) => one.bridge.close())],
+  ['because its reader leaves', async ({ atOne }) => (await atOne.begin(OPEN)).body?.cancel()],
+]
+
+const OPEN = '[[say Half.]][[wait never]]'
+
+function begunAnd(end: (pair: Pair) => Promise<unknown>) {
+  return async (pair: Pair): Promise<void> => {
+    const answer = await pair.atOne.begin(OPEN)
+    await end(pair)
+    await answer.text()
+  }
+}
+
+function deleteChat({ one }: Pair): Promise<Response> {
+  return fetch(`${one.url}/chats/chat-1`, { method: 'DELETE', headers: { 'x-user': 'hanako' } })
+}
+
+async function askAndRepeat({ atOne }: Pair): Promise<void> {
+  const asked = await atOne.ask()
+  await atOne.answer({ ...asked, messageId: 'none' }, { approved: false })
+  expect((await atOne.answer(asked, { approved: true })).code).toBe('approval-decided')
+}
+
+test.each(ENDINGS)('[TU13] a turn that ends %s gives its chat back', async (_how, live) => {
+  await using pair = await openPair()
+  await live(pair)
+  await expect.poll(() => holder(pair)).toBeUndefined()
+  expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
+})

@@ -1,0 +1,88 @@
+import { FunctionTool } from '@google/adk'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { openSqliteStore } from '../../src/store/index.ts'
+import { assistant } from '../support/agents.ts'
+import { serve } from '../support/serve.ts'
+import { openArena } from './support/arena.ts'
+import { openPair, type Pair } from './support/pair.ts'
+
+const APP = { appName: 'adk-stream-protocol' }
+const CHAT = { ...APP, principalId: 'hanako', chatId: 'chat-1' }
+const LIMITS = { leaseMs: 300, sweepMs: 20 }
+const HANAKO = { id: 'hanako', roles: [] }
+
+/** What the session says, read without asking any server for it. */
+async function stored({ store }: Pick<Pair, 'store'>): Promise<string> {
+  const { appName, principalId: userId, chatId: sessionId } = CHAT
+  const session = await store.sessions.getSession({ appName, userId, sessionId })
+  return JSON.stringify(session?.events)
+}
+
+/** A server that decides and dies before it tells: its ledger without the rest of it. */
+function dyingServer({ store }: Pick<Pair, 'store'>): Ledger {
+  return new Ledger({ store: store.approvals, ...APP, leaseMs: LIMITS.leaseMs })
+}
+
+test.each([
+  ['denied', (ledger: Ledger, id: string) => ledger.decide(id, { by: HANAKO, approved: false })],
+  ['cancelled', (ledger: Ledger, id: string) => ledger.cancel(id, 'no longer needed')],
+])(
+  '[AP70] an approval that a dead server left as %s is told once, with nobody opening the chat',
+  async (state, end) => {
+    await using pair = await openPair({ limits: LIMITS })
+    const { approvalId } = await pair.atOne.ask()
+    expect(await end(dyingServer(pair), approvalId)).toMatchObject({ state: { name: state } })
+    await expect.poll(() => stored(pair), PATIENCE).toContain(`"status":"${state}"`)
+    const untold = () => pair.store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
+    await expect.poll(untold, PATIENCE).toEqual([])
+    // The question at one, and what became of it, at either.
+    const asked = () => pair.one.emulator.requests.length + pair.two.emulator.requests.length
+    await expect.poll(asked, PATIENCE).toBe(2)
+    const from = await pair.store.approvals.now()
+    await expect.poll(() => pair.store.approvals.now()).toBeGreaterThan(from + 2 * LIMITS.leaseMs)
+    expect(asked()).toBe(2)
+    expect(pair.effects()).toEqual([])
+    expect([pair.one.errors, pair.two.errors]).toEqual([[], []])
+  },
+)
+
+test('[AP70] what was told is noted as told when its turn ends', async () => {
+  await using arena = await openArena()
+  const person = arena.person()
+  const asked = await person.ask()
+  await person.answer(asked, { approved: true })
+  await person.answer(await person.ask(), { approved: false })
+  const untold = () => arena.store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
+  await expect.poll(untold).toEqual([])
+  expect(arena.effects()).toHaveLength(1)
+})
+
+test('[AP70] an ending is told although its tool is gone', async () => {
+  const pay = new FunctionTool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: z.object({}),
+    requireConfirmation: true,
+    execute: () => ({ paid: true }),
+  })
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const options = { store, authenticate: () => HANAKO, limits: LIMITS }
+  const before = await serve({
+    ...options,
+    agent: (model) => assistant(model, { tools: [pay] }),
+  })
+  await (await before.browser().say('[[call pay {}]]')).text()
+  await before[Symbol.asyncDispose]()
+  const [approval] = await store.approvals.list({ limit: 1 })
+  await dyingServer({ store }).decide(approval?.id ?? '', { by: HANAKO, approved: false })
+  await using server = await serve(options)
+  const untold = () => store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
+  await expect.poll(untold, PATIENCE).toEqual([])
+  expect(await stored({ store })).toContain('"status":"denied"')
+  expect(server.emulator.requests).toHaveLength(0)
+})
+
+const PATIENCE = { timeout: 10_000, interval: 20 }
