@@ -125,22 +125,10 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const goOn = async (
-    { chat, messageId }: Approval,
-    answers: Pick<TurnAnswers, 'given'> = {},
-  ): Promise<void> => {
-    try {
-      const given = { outputs: [], background: true, ...answers }
-      const turn = await turnDesk.resume(chat, messageId, given)
-      await turn.settled
-    } catch (error) {
-      onError(error)
-    }
-  }
-  const follow = async (approval: Approval): Promise<void> => goOn(approval)
+  const follow = followWith(turnDesk, onError)
   // Nobody waits for these; what goes wrong is tried again by the next sweep.
   const resume = (approval: Approval): void => void follow(approval)
-  const begin = (given: Approval): void => void goOn(given, { given })
+  const begin = (given: Approval): void => void follow(given, { given })
   const approvalDesk = new ApprovalDesk({ backend, limits, resume: begin })
   const chatDesk = new ChatDesk({
     backend,
@@ -166,6 +154,22 @@ function openDesks(
       await housekeeper.close()
       await turns.close()
     },
+  }
+}
+
+/** Goes on with the turn of an approval to its end, with nobody reading. Never rejects. */
+function followWith(turnDesk: TurnDesk, onError: (error: unknown) => void) {
+  return async (
+    { chat, messageId }: Approval,
+    given: Pick<TurnAnswers, 'given'> = {},
+  ): Promise<void> => {
+    try {
+      const answers = { outputs: [], background: true, ...given }
+      const turn = await turnDesk.resume(chat, messageId, answers)
+      await turn.settled
+    } catch (error) {
+      onError(error)
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BaseTool, Context, Event } from '@google/adk'
+import type { Context, Event } from '@google/adk'
 import {
   BasePlugin,
   FunctionTool,
@@ -15,11 +15,14 @@ import { Office, type OfficeOptions } from './support/office.ts'
 
 type Act = (context: Context, note: string) => unknown
 
-const [client] = approvingClients
-if (!client) throw new Error('There is no client.')
+const succeed: Act = () => ({ done: true })
+
+const fail: Act = () => {
+  throw new Error('no money')
+}
 
 const ACTS: readonly (readonly [string, Act])[] = [
-  ['returns an object', () => ({ done: true })],
+  ['returns an object', succeed],
   ['returns a word', () => 'done'],
   ['returns a list', () => [1, 2]],
   [
@@ -49,14 +52,9 @@ const ACTS: readonly (readonly [string, Act])[] = [
       return { quiet: true }
     },
   ],
+  ['throws', fail],
   [
-    'throws',
-    () => {
-      throw new Error('no money')
-    },
-  ],
-  [
-    'has a confirmation and an idempotent identity',
+    'reads what its context says',
     (context) => ({ confirmed: context.toolConfirmation?.confirmed, agent: context.agentName }),
   ],
 ]
@@ -80,8 +78,7 @@ describe.each([
   )
 
   test('[AP63] callbacks of plugins and of the agent are called once each, in the order of ADK', async () => {
-    const act: Act = () => ({ done: true })
-    const early = await live(act, decision, { heard: true })
+    const early = await live(succeed, decision, { heard: true })
     expect(early.isEarly).toBe(true)
     expect(early.heard).toEqual([
       'plugin before',
@@ -90,15 +87,12 @@ describe.each([
       'plugin after',
       'agent after',
     ])
-    const late = await live(act, decision, { heard: true, plugins: [new LateStart('late')] })
+    const late = await live(succeed, decision, { heard: true, plugins: [new LateStart('late')] })
     expect(late.heard).toEqual(early.heard)
   })
 
   test('[AP63] a plugin hears of an error once, and may answer for the tool', async () => {
-    const act: Act = () => {
-      throw new Error('no money')
-    }
-    const early = await live(act, decision, { heard: true })
+    const early = await live(fail, decision, { heard: true })
     expect(early.heard).toEqual([
       'plugin before',
       'agent before',
@@ -108,17 +102,16 @@ describe.each([
       'agent after',
     ])
     expect(JSON.stringify(early.told)).toContain('rescued')
-    const late = await live(act, decision, { heard: true, plugins: [new LateStart('late')] })
+    const late = await live(fail, decision, { heard: true, plugins: [new LateStart('late')] })
     expect(late.heard).toEqual(early.heard)
     expect(late.events).toEqual(early.events)
   })
 
   test('[AP63] a callback before the tool may take its place', async () => {
-    const act: Act = () => ({ done: true })
-    const early = await live(act, decision, { heard: true, veto: true })
+    const early = await live(succeed, decision, { heard: true, veto: true })
     expect(early.heard).toEqual(['plugin before', 'plugin after', 'agent after'])
     expect(JSON.stringify(early.told)).toContain('vetoed')
-    const late = await live(act, decision, {
+    const late = await live(succeed, decision, {
       heard: true,
       veto: true,
       plugins: [new LateStart('late')],
@@ -203,7 +196,8 @@ async function live(
         },
       }),
   })
-  if (options.heard !== true) heard.length = 0
+  const [client] = approvingClients
+  if (!client) throw new Error('There is no client.')
   const page = office.page()
   const chat = await page.open(client)
   await chat.send('[[call act {"note":"first"}]][[then]][[say Done.]]')
@@ -233,11 +227,14 @@ function withoutTime({ timestamp: _timestamp, ...event }: Event): object {
 function withoutIds(value: unknown): unknown {
   const ids = new Map<string, string>()
   const text = JSON.stringify(value)
-    .replaceAll(/"(?:id|invocationId)":"[^"]{6,}"|[\w-]*[0-9a-f]{8}-[0-9a-f-]{27}/g, (id) => {
-      const name = ids.get(id) ?? `id-${ids.size}`
-      ids.set(id, name)
-      return id.startsWith('"') ? `"id":"${name}"` : name
-    })
+    .replaceAll(
+      /"(?:id|invocationId|userMessageId)":"[^"]{6,}"|[\w-]*[0-9a-f]{8}-[0-9a-f-]{27}/g,
+      (id) => {
+        const name = ids.get(id) ?? `id-${ids.size}`
+        ids.set(id, name)
+        return id.startsWith('"') ? `"id":"${name}"` : name
+      },
+    )
     .replaceAll(/"deadline":\d+/g, '"deadline":0')
     .replaceAll(/"deadline":"[^"]+"/g, '"deadline":""')
   return JSON.parse(text)

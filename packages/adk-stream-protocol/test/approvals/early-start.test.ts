@@ -11,13 +11,12 @@ import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
-const [ai6, client = ai6] = approvingClients
-if (!client) throw new Error('There is no client.')
+const [client = failWithoutClient()] = approvingClients
 
 test.each(['inbox', 'chat'])(
   '[AP61] a call approved in the %s runs before ADK hears of the decision, and once',
   async (place) => {
-    const sessionService = new HeldSessions('office')
+    const sessionService = new HeldSessions()
     await using office = await Office.open({ sessionService })
     const page = office.page()
     const chat = await page.open(client)
@@ -44,7 +43,7 @@ test.each(['inbox', 'chat'])(
 test('[AP61] a call that has begun is executing while its turn is not told', async () => {
   const started = defer()
   const gate = defer()
-  const sessionService = new HeldSessions('office')
+  const sessionService = new HeldSessions()
   const before = (): Promise<void> => {
     started.resolve()
     return gate.promise
@@ -66,13 +65,15 @@ test('[AP61] a call that has begun is executing while its turn is not told', asy
   sessionService.release.resolve()
   expect((await page.decide(id, { approved: false })).body.error?.code).toBe('approval-decided')
   gate.resolve()
-  await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.state === 'output-available')
+  await page.untilMessages(
+    (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
+  )
   expect(office.wallet.payments).toHaveLength(1)
   expect(await page.history(id)).toEqual(LIFE)
 })
 
 test('[AP64] where a plugin may end the run first, the call waits for ADK', async () => {
-  const sessionService = new HeldSessions('office')
+  const sessionService = new HeldSessions()
   await using office = await Office.open({ sessionService, plugins: [new LateStart('late')] })
   const page = office.page()
   const chat = await page.open(client)
@@ -118,10 +119,10 @@ test('[AP65] a call that is approved while its chat is busy waits until it is fr
   const [id = ''] = chat.asked
   const other = await page.open(client)
   const speaking = other.send('[[say Meanwhile]][[wait door]][[say .]]')
-  await office.emulator.gates.waited('door')
+  await other.untilShown('Meanwhile')
   await page.decide(id, { approved: true })
   expect(await page.history(id)).toEqual(['requested', 'approved'])
-  office.emulator.gates.open('door')
+  office.emulator.release('door')
   await speaking
   await page.untilState(id, 'succeeded')
   expect(office.wallet.payments).toHaveLength(1)
@@ -135,7 +136,7 @@ test('[AP65] calls that are approved one by one run one after the other, on the 
     started.resolve()
     return gates[calls++]?.promise ?? Promise.resolve()
   }
-  const sessionService = new HeldSessions('office')
+  const sessionService = new HeldSessions()
   await using office = await Office.open({
     sessionService,
     tools: (wallet) => [paymentTool(wallet, { before })],
@@ -160,7 +161,7 @@ test('[AP65] calls that are approved one by one run one after the other, on the 
 test('[AP66] a turn that is stopped before ADK comes by leaves the result to a later one', async () => {
   const started = defer()
   const gate = defer()
-  const sessionService = new HeldSessions('office')
+  const sessionService = new HeldSessions()
   const before = (): Promise<void> => {
     started.resolve()
     return gate.promise
@@ -180,10 +181,16 @@ test('[AP66] a turn that is stopped before ADK comes by leaves the result to a l
   await page.untilMessages(() => true)
   sessionService.release.resolve()
   gate.resolve()
-  await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.state === 'output-available')
+  await page.untilMessages(
+    (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
+  )
   expect(office.wallet.payments).toHaveLength(1)
   expect(await page.history(id)).toEqual(LIFE)
   const reloaded = await page.open(client)
   await reloaded.send('[[say Still here.]]')
   expect(reloaded.text).toBe('Still here.')
 })
+
+function failWithoutClient(): never {
+  throw new Error('There is no client.')
+}
