@@ -1,3 +1,4 @@
+import { LlmAgent, LongRunningFunctionTool } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
@@ -6,7 +7,7 @@ import { approvingClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { HeldSessions } from './support/held-sessions.ts'
 import { LateStart } from './support/late-start.ts'
-import { Office } from './support/office.ts'
+import { Office, type OfficeOptions } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
@@ -72,9 +73,33 @@ test('[AP61] a call that has begun is executing while its turn is not told', asy
   expect(await page.history(id)).toEqual(LIFE)
 })
 
-test('[AP64] where a plugin may end the run first, the call waits for ADK', async () => {
+const LATE: readonly (readonly [string, OfficeOptions])[] = [
+  ['a plugin may end the run first', { plugins: [new LateStart('late')] }],
+  [
+    'its agent may end the run first',
+    {
+      agent: (model, tools) =>
+        new LlmAgent({ name: 'assistant', model, tools, beforeAgentCallback: () => undefined }),
+    },
+  ],
+  [
+    'its tool is long-running',
+    {
+      tools: (wallet) => [
+        new LongRunningFunctionTool({
+          name: 'process_payment',
+          description: 'Pays somebody.',
+          requireConfirmation: true,
+          execute: () => ({ balance: wallet.pay({ amount: 50, recipient: '花子' }) }),
+        }),
+      ],
+    },
+  ],
+]
+
+test.each(LATE)('[AP64] where %s, the call waits for ADK', async (_where, options) => {
   const sessionService = new HeldSessions()
-  await using office = await Office.open({ sessionService, plugins: [new LateStart('late')] })
+  await using office = await Office.open({ ...options, sessionService })
   const page = office.page()
   const chat = await page.open(client)
   await chat.send(PAY)
