@@ -28,23 +28,22 @@ export interface CallSurroundings {
  */
 export function prepareCall(
   approval: Approval,
-  { runner, session, artifacts, runConfig, signal }: CallSurroundings,
+  { runner, session, ...around }: CallSurroundings,
 ): ToolCall | undefined {
   const open = findOpenCall(session.events, approval)
-  const agent =
-    open && isBaseAgent(runner.agent) ? runner.agent.findAgent(open.event.author ?? '') : undefined
-  if (!open || !isLlmAgent(agent) || agent.beforeAgentCallback.length > 0) return undefined
-  const tool = findOwnTool(agent, approval.toolName)
+  const agent = open && findAgent(runner.agent, open.event.author)
+  const tool = agent && findOwnTool(agent, approval.toolName)
   if (!tool || tool.isLongRunning) return undefined
-  const { memoryService, credentialService } = runner
+  const { sessionService, pluginManager, memoryService, credentialService } = runner
+  const { artifacts, runConfig, signal } = around
   const invocationContext = new InvocationContext({
     invocationId: open.event.invocationId,
     agent,
     session,
     userContent: toConfirmation(approval),
     runConfig,
-    sessionService: runner.sessionService,
-    pluginManager: runner.pluginManager,
+    sessionService,
+    pluginManager,
     abortSignal: signal,
     ...(artifacts && { artifactService: artifacts }),
     ...(memoryService && { memoryService }),
@@ -56,6 +55,12 @@ export function prepareCall(
     toolConfirmation: new ToolConfirmation({ confirmed: true }),
   })
   return { tool, toolArgs: open.call.args ?? {}, toolContext }
+}
+
+/** The agent of that name, if nothing of its own comes before its tools. */
+function findAgent(root: Runner['agent'], name = ''): LlmAgent | undefined {
+  const agent = isBaseAgent(root) ? root.findAgent(name) : undefined
+  return isLlmAgent(agent) && agent.beforeAgentCallback.length === 0 ? agent : undefined
 }
 
 /** The call that a question is about, unless it has a response since; the agent that called is the one that asked. */

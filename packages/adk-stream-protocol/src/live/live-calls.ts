@@ -256,6 +256,7 @@ export class LiveCalls {
         ...(branch !== undefined && { branch }),
       }),
     )
+    if (note) await this.#options.ledger.noteTold(this.#options.chat, [id])
     if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
     this.#forget(call)
   }

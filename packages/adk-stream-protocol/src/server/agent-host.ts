@@ -2,15 +2,17 @@ import type {
   BaseArtifactService,
   BaseCredentialService,
   BaseMemoryService,
+  BasePlugin,
   BaseSessionService,
   Event,
   RunConfig,
   RunnerConfig,
   Session,
 } from '@google/adk'
-import { BasePlugin, createEvent, Runner, StreamingMode } from '@google/adk'
+import { createEvent, Runner, StreamingMode } from '@google/adk'
 import type { Content } from '@google/genai'
 
+import { actsBeforeAgents } from '../adk/acts-before-agents.ts'
 import type { ApprovalGate } from '../adk/approval-gate.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
@@ -272,14 +274,6 @@ const RUN_CONFIG: RunConfig = {
   saveInputBlobsAsArtifacts: false,
   supportCfc: false,
   enableAffectiveDialog: false,
-}
-
-function actsBeforeAgents(plugin: BasePlugin): boolean {
-  const { onUserMessageCallback, beforeRunCallback } = BasePlugin.prototype
-  return (
-    plugin.onUserMessageCallback !== onUserMessageCallback ||
-    plugin.beforeRunCallback !== beforeRunCallback
-  )
 }
 
 function keyOf({ appName, principalId, chatId }: ApprovalChat) {

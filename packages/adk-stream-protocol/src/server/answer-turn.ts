@@ -19,15 +19,11 @@ export async function collectAnswers(
   { ledger, host, findTool }: Backend,
   { chat, outputs }: { chat: ApprovalChat; outputs: readonly OutputAnswer[] },
 ): Promise<Content | undefined> {
-  const begun: FunctionResponse[] = []
-  const confirmations: FunctionResponse[] = []
+  const approvals: Approval[] = []
   const results: FunctionResponse[] = []
   for (const [id, { toolName: name, state }] of calls) {
-    if (state === 'asked') {
-      const approval = await ledger.findByCall(chat, id)
-      if (approval && host.hasBegun(approval)) begun.push(toConfirmation(approval, true))
-      else if (approval && isDecided(approval)) confirmations.push(toConfirmation(approval))
-    }
+    const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
+    if (approval) approvals.push(approval)
     const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
     const tool = given ? await findTool(name) : undefined
     const browser = tool && asBrowserTool(tool)
@@ -35,10 +31,21 @@ export async function collectAnswers(
     if (given && browser) results.push({ id, name, response: checkOutput(given, browser) })
   }
   // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
-  // What has begun comes before what has not: the tools of a chat run one after the other, on the state that the last one left.
-  const [responses = []] = [results, begun, confirmations].filter(({ length }) => length > 0)
+  const responses = results.length > 0 ? results : toConfirmations(approvals, host)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
+}
+
+/** AP65: what has begun comes alone, and the rest after it: calls run one after the other, on the state that the last one left. */
+function toConfirmations(
+  approvals: readonly Approval[],
+  host: Pick<AgentHost, 'hasBegun'>,
+): FunctionResponse[] {
+  const begun = approvals.filter((approval) => host.hasBegun(approval))
+  if (begun.length > 0) return begun.map(({ id }) => toConfirmation(id, true))
+  return approvals
+    .filter(isDecided)
+    .map(({ id, state }) => toConfirmation(id, state.name === 'approved'))
 }
 
 /** Whether a turn may go on by it: it was decided, or it ended without a decision. */
@@ -70,10 +77,7 @@ export async function onlyRuns(
 }
 
 // The ledger decides whether the call runs; ADK only has to come by.
-function toConfirmation(
-  { id, state }: Approval,
-  confirmed = state.name === 'approved',
-): FunctionResponse {
+function toConfirmation(id: string, confirmed: boolean): FunctionResponse {
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
 }
 

@@ -168,10 +168,7 @@ export class TurnDesk {
   }
 
   /** Goes on, when it has ended, with a call that was begun by a turn which was stopped before ADK came by for its result. */
-  #collectLater(
-    { host }: Backend,
-    { chat, given }: { chat: ChatKey; given: Approval },
-  ): void {
+  #collectLater({ host }: Backend, { chat, given }: { chat: ChatKey; given: Approval }): void {
     if (!host.hasBegun(given)) return
     const again = { outputs: [], background: true }
     // Nobody waits for this promise. What cannot be told now is on record, and told to whoever reads the chat.
