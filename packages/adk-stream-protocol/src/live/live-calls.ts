@@ -279,7 +279,10 @@ export class LiveCalls {
 }
 
 const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
-const UNDER_WAY = { status: 'pending', note: 'Under way. The result does not come in this conversation.' } as const
+const UNDER_WAY = {
+  status: 'pending',
+  note: 'Under way. The result does not come in this conversation.',
+} as const
 const BROKEN = { error: 'The call could not be carried out.' } as const
 const NO_ANSWER = 'The browser did not answer in time.'
 

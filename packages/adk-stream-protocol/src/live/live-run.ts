@@ -31,10 +31,7 @@ import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
 import type { Segment } from './segment.ts'
 import { toUserEvent } from './user-event.ts'
 
-export interface LiveRunOptions extends Pick<
-  LiveCallsOptions,
-  'ledger' | 'terms' | 'onError'
-> {
+export interface LiveRunOptions extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
   readonly chat: ApprovalChat
   readonly agent: BaseAgent
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
@@ -131,7 +128,8 @@ export class LiveRun {
   /** Says something in writing. What the model is saying, it breaks off. */
   async say(content: Content, options: LiveMessageOptions): Promise<Turn> {
     await this.#ready
-    for (const open of this.#messages.values()) if (!this.#floor.owes(open) && !open.runs) open.pause()
+    for (const open of this.#messages.values())
+      if (!this.#floor.owes(open) && !open.runs) open.pause()
     const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
     message.written = true
@@ -276,7 +274,9 @@ export class LiveRun {
 
   #show(message: LiveMessage, event: Event): void {
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
-      functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '') ? functionCall.id : [],
+      functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '')
+        ? functionCall.id
+        : [],
     )
     for (const id of calls) this.#ofCall.set(id, message)
     if (!this.#options.free) this.#floor.called(calls)

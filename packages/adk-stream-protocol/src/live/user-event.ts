@@ -8,10 +8,7 @@ import { writeNotes } from '../adk/event-notes.ts'
 import type { LiveMessage } from './live-message.ts'
 
 /** What a person said, as the event that begins a turn of the session: in the form that ADK gives it over SSE. */
-export function toUserEvent(
-  { messageId, userMessageId }: LiveMessage,
-  content: Content,
-): Event {
+export function toUserEvent({ messageId, userMessageId }: LiveMessage, content: Content): Event {
   return createEvent({
     author: 'user',
     invocationId: randomUUID(),

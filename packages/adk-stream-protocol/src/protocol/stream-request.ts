@@ -91,7 +91,16 @@ const FilePart = z.object({
 
 /** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
 export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
-  const { id, chatId = id, messages, trigger, messageId, edits, dialect, hold } = parse(Body, body, '')
+  const {
+    id,
+    chatId = id,
+    messages,
+    trigger,
+    messageId,
+    edits,
+    dialect,
+    hold,
+  } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)

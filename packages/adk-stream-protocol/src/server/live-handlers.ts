@@ -132,7 +132,8 @@ class Presence {
     return {
       onTurn: (turn) => this.show(id, turn),
       onHeard: (message) => tell({ type: 'user-message', id, message }),
-      onTranscript: ({ text, final }) => tell({ type: 'transcript', id, author: 'user', text, final }),
+      onTranscript: ({ text, final }) =>
+        tell({ type: 'transcript', id, author: 'user', text, final }),
       onInterrupted: () => tell({ type: 'interrupted', id }),
       onStatus: (status) => tell({ type: 'status', id, status }),
     }

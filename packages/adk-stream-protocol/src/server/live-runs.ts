@@ -53,7 +53,9 @@ export class LiveRuns {
 
   constructor(options: LiveRunsOptions) {
     if (!isBaseAgent(options.agent)) {
-      throw new TypeError('createBridge: `live` needs an agent; ADK runs workflows only turn by turn.')
+      throw new TypeError(
+        'createBridge: `live` needs an agent; ADK runs workflows only turn by turn.',
+      )
     }
     this.#options = options
     this.#agent = options.agent
@@ -130,7 +132,15 @@ export class LiveRuns {
   }
 
   async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
-    const { backend, turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const {
+      backend,
+      turnDesk,
+      services,
+      policy,
+      onError,
+      runConfig,
+      graceMs = MINUTE_MS,
+    } = this.#options
     const { host, ledger, appName } = await backend.get()
     // Another request may have begun it in the meantime.
     if (entry.run) return entry.run

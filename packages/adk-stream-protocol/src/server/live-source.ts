@@ -30,10 +30,7 @@ export class LiveSource extends TurnByTurn {
   }
 
   /** Says something in the chat's live conversation. */
-  async say(
-    chat: ChatKey,
-    { message, replaces, hold: held = false }: Said,
-  ): Promise<Turn> {
+  async say(chat: ChatKey, { message, replaces, hold: held = false }: Said): Promise<Turn> {
     const { runs, turnDesk } = this.#parts
     const userMessageId = message.id ?? randomUUID()
     if (replaces) {

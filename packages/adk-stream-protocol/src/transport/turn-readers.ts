@@ -53,7 +53,8 @@ export class TurnReaders {
   /** Where the sound of a turn goes; within the messages it is one chunk among the others. */
   #soundIn(audio: AudioMode): Pick<Sink, 'pass'> {
     if (audio === 'base64') return {}
-    const pass = ({ data }: SoundChunk): void => this.#sendAudio(Buffer.from(data.content, 'base64'))
+    const pass = ({ data }: SoundChunk): void =>
+      this.#sendAudio(Buffer.from(data.content, 'base64'))
     return { pass: audio === 'binary' ? pass : () => undefined }
   }
 

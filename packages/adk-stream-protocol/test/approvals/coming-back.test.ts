@@ -209,33 +209,36 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
   })
 
   // In a live conversation who comes back joins what runs.
-  test.skipIf(client.live)('[AP11] who approves again what runs already is told so, once', async () => {
-    const started = defer()
-    const gate = defer()
-    await using office = await Office.open({
-      tools: (wallet) => [
-        paymentTool(wallet, {
-          before: () => {
-            started.resolve()
-            return gate.promise
-          },
-        }),
-      ],
-    })
-    const page = office.page()
-    const chat = await page.open(client)
-    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
-    const [id = ''] = chat.asked
-    await chat.click({ id, approved: true })
-    await started.promise
-    page.loseConnection()
-    await page.untilMessages(() => true)
-    const reloaded = await page.open(client)
-    await reloaded.decide(true)
-    expect(reloaded.refusal).toBe('approval-decided')
-    expect(page.sent).toHaveLength(3)
-    gate.resolve()
-    await page.untilState(id, 'succeeded')
-    expect(office.wallet.payments).toHaveLength(1)
-  })
+  test.skipIf(client.live)(
+    '[AP11] who approves again what runs already is told so, once',
+    async () => {
+      const started = defer()
+      const gate = defer()
+      await using office = await Office.open({
+        tools: (wallet) => [
+          paymentTool(wallet, {
+            before: () => {
+              started.resolve()
+              return gate.promise
+            },
+          }),
+        ],
+      })
+      const page = office.page()
+      const chat = await page.open(client)
+      await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+      const [id = ''] = chat.asked
+      await chat.click({ id, approved: true })
+      await started.promise
+      page.loseConnection()
+      await page.untilMessages(() => true)
+      const reloaded = await page.open(client)
+      await reloaded.decide(true)
+      expect(reloaded.refusal).toBe('approval-decided')
+      expect(page.sent).toHaveLength(3)
+      gate.resolve()
+      await page.untilState(id, 'succeeded')
+      expect(office.wallet.payments).toHaveLength(1)
+    },
+  )
 })

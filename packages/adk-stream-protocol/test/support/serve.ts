@@ -46,7 +46,15 @@ const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
 
 /** Starts a server for one test. On disposal, every stream it ever sent must have been as PROTOCOL.md says. */
 export async function serve(options: ServeOptions = {}): Promise<TestServer> {
-  const { agent = assistant, host = nodeHost, recorded = true, mind, live, liveModel = LIVE_MODEL, ...bridgeOptions } = options
+  const {
+    agent = assistant,
+    host = nodeHost,
+    recorded = true,
+    mind,
+    live,
+    liveModel = LIVE_MODEL,
+    ...bridgeOptions
+  } = options
   const emulator = await startEmulator({ paceMs: 0, ...(mind && { mind }) })
   const errors: unknown[] = []
   const told: TestServer['told'] = []

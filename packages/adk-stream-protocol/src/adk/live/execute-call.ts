@@ -21,7 +21,11 @@ export async function executeCall(
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
   const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
   const context = new Context({
-    invocationContext: new InvocationContext({ ...invocationContext, agent, pluginManager: hosted }),
+    invocationContext: new InvocationContext({
+      ...invocationContext,
+      agent,
+      pluginManager: hosted,
+    }),
     eventActions: actions,
     ...(functionCallId !== undefined && { functionCallId }),
     ...(toolConfirmation && { toolConfirmation }),

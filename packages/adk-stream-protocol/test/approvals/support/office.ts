@@ -128,7 +128,14 @@ export class Office implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    const { tools = (wallet) => [paymentTool(wallet)], agent, limits, liveModel, mind = firstOf(scriptMind, demoMind), ...options } = this.#options
+    const {
+      tools = (wallet) => [paymentTool(wallet)],
+      agent,
+      limits,
+      liveModel,
+      mind = firstOf(scriptMind, demoMind),
+      ...options
+    } = this.#options
     const store = await openSqliteStore({ path: this.#folder.path('office.db') })
     const given = [...tools(this.wallet)]
     this.#prompts.length = 0

@@ -30,7 +30,10 @@ export interface Answer {
 }
 
 /** A WebSocket as a page makes one. */
-export type PageSocketClass = new (address: string | URL, protocols?: string | string[]) => WebSocket
+export type PageSocketClass = new (
+  address: string | URL,
+  protocols?: string | string[],
+) => WebSocket
 
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
