@@ -180,22 +180,28 @@ export class LiveCalls {
   }
 
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
-    const { ledger, run, terms } = this.#options
-    const edited = approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
+    const { run, terms } = this.#options
+    const edited = editOf(approval)
     const outcome = await run({ ...call, ...(edited && { toolArgs: { ...edited } }) })
     const result =
       edited && outcome.by === 'tool'
         ? { ...toResponse(outcome.result), edited_arguments: edited }
         : outcome.result
+    if (approval) await this.#record(approval, { ...outcome, result })
     if (outcome.by === 'failure') this.#options.onError(outcome.error)
-    if (approval && outcome.by === 'failure') await ledger.fail(approval.id, outcome.error.message)
-    else if (approval) await ledger.succeed(approval.id, result ?? null)
-    const note = approval && toApprovedNote(call, edited)
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
-    if (asked) await this.#ask(call, asked)
-    else if (result === undefined && call.tool.isLongRunning) await this.#handOver(call, note)
-    else await this.#settle(call, toResponse(result), note)
+    if (asked) return this.#ask(call, asked)
+    const note = approval && toApprovedNote(call, edited)
+    const isOpen = result === undefined && call.tool.isLongRunning
+    return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
+  }
+
+  /** Records what came of an approved call. */
+  async #record({ id }: Approval, outcome: CallOutcome): Promise<void> {
+    const { ledger } = this.#options
+    if (outcome.by === 'failure') await ledger.fail(id, outcome.error.message)
+    else await ledger.succeed(id, outcome.result ?? null)
   }
 
   /** The call is answered from outside. Without anybody who could, the model is told that it is under way. */
@@ -292,6 +298,10 @@ function isOver({ state }: Approval): boolean {
 
 function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
+}
+
+function editOf(approval: Approval | undefined): Readonly<Record<string, unknown>> | undefined {
+  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
 }
 
 /** Lets a tool run that would ask, or refuse, without a confirmation. */

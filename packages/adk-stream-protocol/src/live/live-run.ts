@@ -22,13 +22,15 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { Turn } from '../turns/turn.ts'
 import { Floor } from './floor.ts'
-import type { LiveCallsOptions, LiveCallState } from './live-calls.ts'
+import { Hearing } from './hearing.ts'
+import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
 import type { LiveMessageOptions } from './live-message.ts'
 import { LiveMessage } from './live-message.ts'
 import type { LiveListener } from './live-listener.ts'
+import type { OpenTurn } from './live-messages.ts'
+import { LiveMessages } from './live-messages.ts'
 import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
-import type { Segment } from './segment.ts'
 import { toUserEvent } from './user-event.ts'
 
 export interface LiveRunOptions extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
@@ -46,29 +48,14 @@ export interface LiveRunOptions extends Pick<LiveCallsOptions, 'ledger' | 'terms
   readonly listener: LiveListener
 }
 
-/** Tells a message in a turn of its chat, when the turn before has ended. */
-export type OpenTurn = (
-  messageId: string,
-  options: {
-    readonly events: Segment
-    /** Whether the message was told before, up to a pause. */
-    readonly resumes: boolean
-    /** Whether nobody asked for the turn. */
-    readonly background: boolean
-  },
-) => Promise<Turn>
-
-/** How long a model that waits for calls is quiet before the message pauses: it may make further ones. */
-const QUIET_MS = 100
-
 /** One live conversation with the model, through ADK: what is said goes in, messages come out, each in a turn of its own. */
 export class LiveRun {
   readonly #options: LiveRunOptions
   readonly #queue = new LiveRequestQueue()
   readonly #floor: Floor<LiveMessage>
   readonly #calls: LiveCalls
-  readonly #messages = new Map<string, LiveMessage>()
-  readonly #ofCall = new Map<string, LiveMessage>()
+  readonly #messages: LiveMessages
+  readonly #hearing: Hearing
   readonly #hosted: PluginManager
   readonly #loop: Promise<void>
   #context: InvocationContext | undefined
@@ -76,13 +63,10 @@ export class LiveRun {
   #model: LastingModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
-  /** The message whose question is being heard. */
-  #hearing: LiveMessage | undefined
   /** Whether the model has been asked for its attention: what is said from then on is not part of the history it is given. */
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
   #failed: (error: unknown) => void = () => undefined
-  #quiet: NodeJS.Timeout | undefined
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -93,14 +77,24 @@ export class LiveRun {
     })
     this.#ready.catch(() => undefined)
     this.#floor = new Floor(options)
+    this.#hearing = new Hearing(this.#floor)
+    this.#messages = new LiveMessages({
+      floor: this.#floor,
+      openTurn: options.openTurn,
+      onTurn: (turn) => options.listener.onTurn(turn),
+      onStop: (message) => {
+        if (this.#floor.holder === message) this.interrupt()
+      },
+      onError: options.onError,
+    })
     this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = new LiveCalls({
       ...options,
       run: (call) => executeCall(call, { agent: options.agent, hosted: this.#hosted }),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
-      messageOf: (toolCallId) => this.#messageOf(toolCallId).messageId,
-      onChange: (toolCallId, state) => this.#noteCall(toolCallId, state),
+      messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
+      onChange: (toolCallId, state) => this.#messages.noteCall(toolCallId, state),
     })
     this.#loop = this.#follow()
   }
@@ -108,11 +102,6 @@ export class LiveRun {
   /** Resolves when the run is over, for whatever reason. Never rejects. */
   get over(): Promise<void> {
     return this.#loop
-  }
-
-  /** Whether it waits for a call, or tells something. */
-  get busy(): boolean {
-    return this.#calls.busy || [...this.#messages.values()].some(({ open }) => open)
   }
 
   /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */
@@ -128,14 +117,13 @@ export class LiveRun {
   /** Says something in writing. What the model is saying, it breaks off. */
   async say(content: Content, options: LiveMessageOptions): Promise<Turn> {
     await this.#ready
-    for (const open of this.#messages.values())
-      if (!this.#floor.owes(open) && !open.runs) open.pause()
+    this.#messages.makeRoom()
     const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
     message.written = true
     this.#floor.said(message)
     this.#queue.sendContent(content)
-    return this.#open(message, { background: false })
+    return this.#messages.open(message, { background: false })
   }
 
   /** Takes a piece of sound, or a picture. */
@@ -162,10 +150,8 @@ export class LiveRun {
   }
 
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
-  async turnOf(messageId: string): Promise<Turn | undefined> {
-    const message = this.#messages.get(messageId)
-    if (!message) return undefined
-    return message.open ? message.turn : this.#open(message, { background: false, resumes: true })
+  turnOf(messageId: string): Promise<Turn | undefined> {
+    return this.#messages.turnOf(messageId)
   }
 
   hasCall(toolCallId: string): boolean {
@@ -232,13 +218,9 @@ export class LiveRun {
 
   #end(failure: unknown): void {
     this.#state = 'closed'
-    clearTimeout(this.#quiet)
     this.#calls.close()
     this.#failed(failure ?? new ProtocolError('unavailable'))
-    for (const message of this.#messages.values()) {
-      if (failure === undefined) message.pause()
-      else message.fail(failure)
-    }
+    this.#messages.end(failure)
     this.#options.listener.onStatus('closed')
   }
 
@@ -257,19 +239,17 @@ export class LiveRun {
   }
 
   #tell(event: Event): void {
-    clearTimeout(this.#quiet)
+    this.#messages.stir()
     const message = this.#target
-    switch (kindOf(event)) {
-      case 'heard':
-        return this.#hear(event)
-      case 'end': {
-        const done = this.#floor.completed()
-        if (done) this.#review(done)
-        return
-      }
-      default:
-        if (message && !message.stopped) this.#show(message, event)
-    }
+    const kind = kindOf(event)
+    if (kind === 'heard') return this.#hear(event)
+    if (kind === 'end') return this.#endTurn()
+    if (message && !message.stopped) this.#show(message, event)
+  }
+
+  #endTurn(): void {
+    const done = this.#floor.completed()
+    if (done) this.#messages.review(done)
   }
 
   #show(message: LiveMessage, event: Event): void {
@@ -278,23 +258,16 @@ export class LiveRun {
         ? functionCall.id
         : [],
     )
-    for (const id of calls) this.#ofCall.set(id, message)
+    this.#messages.addCalls(message, calls)
     if (!this.#options.free) this.#floor.called(calls)
-    this.#ensureOpen(message)
+    this.#messages.ensureOpen(message)
     message.tell(event)
   }
 
-  #hear({ inputTranscription }: Event): void {
-    const { text = '', finished = false } = inputTranscription ?? {}
+  #hear(event: Event): void {
+    const { text = '', finished = false } = event.inputTranscription ?? {}
     this.#options.listener.onTranscript({ text, final: finished })
-    if (finished) return
-    if (!this.#hearing || this.#hearing.written) {
-      const { holder } = this.#floor
-      const isUnasked = holder && !holder.written && holder !== this.#hearing
-      this.#hearing = isUnasked ? holder : new LiveMessage()
-      if (!isUnasked) this.#floor.said(this.#hearing)
-    }
-    this.#hearing.heard += text
+    this.#hearing.hear(event)
   }
 
   /** For whom the model speaks; a message of its own when nobody asked, or when what they said is not known yet. */
@@ -310,17 +283,17 @@ export class LiveRun {
   async #writeHeard(message: LiveMessage): Promise<void> {
     if (message.written) return
     message.written = true
-    const text = message.heard.trim() === '' ? UNHEARD : message.heard.trim()
+    const text = this.#hearing.textOf(message)
     await this.#store(toUserEvent(message, { role: 'user', parts: [{ text }] }))
     this.#options.listener.onHeard(message, text)
   }
 
   /** Stores an event of a call, and tells it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
-    const message = this.#messageOf(toolCallId)
+    const message = this.#messages.ofCall(toolCallId)
     await this.#store(event)
     if (this.#state !== 'open') return
-    this.#ensureOpen(message)
+    this.#messages.ensureOpen(message)
     message.tell(event)
   }
 
@@ -328,7 +301,7 @@ export class LiveRun {
     const functionResponse: FunctionResponse = { id, name, response }
     if (this.#options.free) functionResponse.scheduling = FunctionResponseScheduling.WHEN_IDLE
     this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
-    this.#floor.answered(id, this.#messageOf(id))
+    this.#floor.answered(id, this.#messages.ofCall(id))
   }
 
   #cancel(ids: readonly string[]): void {
@@ -336,75 +309,12 @@ export class LiveRun {
     this.#calls.cancel(ids)
   }
 
-  #noteCall(toolCallId: string, state: LiveCallState): void {
-    const message = this.#messageOf(toolCallId)
-    message.noteCall(toolCallId, state)
-    if (state === 'waiting' || state === 'ended') this.#review(message)
-  }
-
-  /** Ends the telling of a message that nothing more comes for. */
-  #review(message: LiveMessage): void {
-    clearTimeout(this.#quiet)
-    if (!message.open || message.works || (message.held && message.waits)) return
-    if (!this.#floor.owes(message)) message.pause()
-    else if (message.waits && this.#floor.holder === message && this.#floor.standsStill) {
-      this.#quiet = setTimeout(() => message.pause(), QUIET_MS)
-    }
-    if (!message.open && !message.waits) this.#forget(message)
-  }
-
-  #forget(message: LiveMessage): void {
-    this.#messages.delete(message.messageId)
-    for (const [id, other] of this.#ofCall) if (other === message) this.#ofCall.delete(id)
-  }
-
-  #ensureOpen(message: LiveMessage): void {
-    if (message.open || message.stopped) return
-    const resumes = message.turn !== undefined
-    this.#open(message, { background: true, resumes }).then(
-      (turn) => this.#options.listener.onTurn(turn),
-      (error: unknown) => {
-        message.pause()
-        this.#options.onError(error)
-      },
-    )
-  }
-
-  #open(
-    message: LiveMessage,
-    { background, resumes = false }: { background: boolean; resumes?: boolean },
-  ): Promise<Turn> {
-    this.#messages.set(message.messageId, message)
-    const events = message.begin()
-    message.turn = this.#options.openTurn(message.messageId, { events, background, resumes })
-    message.turn.then(
-      ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),
-      () => undefined,
-    )
-    return message.turn
-  }
-
-  #stop(message: LiveMessage): void {
-    message.stopped = true
-    message.pause()
-    if (this.#floor.holder === message) this.interrupt()
-  }
-
   async #store(event: Event): Promise<void> {
     const { sessionService, session } = this.#context ?? {}
     if (session) await sessionService?.appendEvent({ session, event })
-  }
-
-  #messageOf(toolCallId: string): LiveMessage {
-    const message = this.#ofCall.get(toolCallId)
-    if (!message) throw new Error(`The call ${toolCallId} belongs to no message.`)
-    return message
   }
 
   #findTool(name: string) {
     return this.#request && findLiveTool(this.#request, name)
   }
 }
-
-/** What stands for something that was spoken and not understood. */
-const UNHEARD = '(spoken)'

@@ -119,7 +119,7 @@ export class LiveRuns {
     const chats = [...this.#chats.values()]
     this.#chats.clear()
     for (const { leaving } of chats) clearTimeout(leaving)
-    await Promise.all(chats.map(({ run }) => run?.close()))
+    await Promise.all(chats.map(async ({ run }) => run?.close()))
   }
 
   #enter(chat: ChatKey): LiveChat {
@@ -129,6 +129,11 @@ export class LiveRuns {
     const entered: LiveChat = { room: new LiveRoom() }
     this.#chats.set(key, entered)
     return entered
+  }
+
+  async #forgetWhenOver(entry: LiveChat, run: LiveRun): Promise<void> {
+    await run.over
+    if (entry.run === run) delete entry.run
   }
 
   async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
@@ -159,9 +164,7 @@ export class LiveRuns {
       listener: entry.room,
       onError,
     })
-    void run.over.then(() => {
-      if (entry.run === run) delete entry.run
-    })
+    void this.#forgetWhenOver(entry, run)
     return run
   }
 }

@@ -1,4 +1,4 @@
-import type { BaseAgent, PluginManager } from '@google/adk'
+import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
 import { toResponse } from '../approval-answers.ts'
@@ -21,11 +21,7 @@ export async function executeCall(
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
   const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
   const context = new Context({
-    invocationContext: new InvocationContext({
-      ...invocationContext,
-      agent,
-      pluginManager: hosted,
-    }),
+    invocationContext: createContext(invocationContext, { agent, pluginManager: hosted }),
     eventActions: actions,
     ...(functionCallId !== undefined && { functionCallId }),
     ...(toolConfirmation && { toolConfirmation }),
@@ -34,6 +30,15 @@ export async function executeCall(
   const outcome = await runCall(call)
   const changed = await askAfter(call, outcome, agent)
   return changed === undefined ? outcome : { ...outcome, result: changed }
+}
+
+/** The context of the run with something else in it: ADK itself makes the contexts of sub-agents so. */
+function createContext(
+  parent: InvocationContext,
+  change: Partial<InvocationContextParams>,
+): InvocationContext {
+  const fields: InvocationContextParams = Object.assign({}, parent)
+  return new InvocationContext({ ...fields, ...change })
 }
 
 async function askAfter(

@@ -1,5 +1,5 @@
-import type { BaseTool, Context, Event, InvocationContext } from '@google/adk'
-import { BasePlugin, PluginManager } from '@google/adk'
+import type { BaseTool, Context, Event, InvocationContext, PluginManager } from '@google/adk'
+import { BasePlugin } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { isHandover } from './live-tool.ts'

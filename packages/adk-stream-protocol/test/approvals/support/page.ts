@@ -51,24 +51,20 @@ export class Page {
     this.#key = key
   }
 
-  /** The sockets of this page, for clients that want one. */
-  get webSocket(): PageSocketClass {
-    const page = this
-    return class PageSocket extends WebSocket {
-      constructor(_address: string | URL, protocols?: string | string[]) {
-        const url = `${page.#address.url.replace('http', 'ws')}/live`
-        super(url, protocols, { headers: { 'x-api-key': page.#key } })
-        page.#sockets.add(this)
-        this.once('close', () => page.#sockets.delete(this))
-      }
-
-      override send(data: string): void {
-        const frame = JSON.parse(data) as { type: string }
-        if (frame.type === 'send') page.#note(frame)
-        super.send(data)
-      }
-    }
-  }
+  /** Makes the sockets of this page, for clients that want one. */
+  readonly webSocket: PageSocketClass = toSocketClass({
+    open: (protocols) => {
+      const url = `${this.#address.url.replace('http', 'ws')}/live`
+      return [url, protocols, { headers: { 'x-api-key': this.#key } }]
+    },
+    onOpen: (socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    },
+    onSend: (frame) => {
+      if (frame.type === 'send') this.#note(frame)
+    },
+  })
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const given = new Request(input, init)
@@ -193,6 +189,29 @@ export class Page {
 
   #ask(path: string): Promise<Response> {
     return fetch(`${this.#address.url}${path}`, { headers: { 'x-api-key': this.#key } })
+  }
+}
+
+interface SocketClassOptions {
+  readonly open: (
+    protocols: string | string[] | undefined,
+  ) => ConstructorParameters<typeof WebSocket>
+  readonly onOpen: (socket: WebSocket) => void
+  readonly onSend: (frame: { readonly type: string }) => void
+}
+
+/** A WebSocket class that connects where the page wants, and shows what is sent. */
+function toSocketClass({ open, onOpen, onSend }: SocketClassOptions): PageSocketClass {
+  return class extends WebSocket {
+    constructor(_address: string | URL, protocols?: string | string[]) {
+      super(...open(protocols))
+      onOpen(this)
+    }
+
+    override send(data: string): void {
+      onSend(JSON.parse(data) as { type: string })
+      super.send(data)
+    }
   }
 }
 

@@ -1,0 +1,136 @@
+import type { Turn } from '../turns/turn.ts'
+import type { Floor } from './floor.ts'
+import type { LiveCallState } from './live-calls.ts'
+import type { LiveMessage } from './live-message.ts'
+import type { Segment } from './segment.ts'
+
+/** Tells a message in a turn of its chat, when the turn before has ended. */
+export type OpenTurn = (
+  messageId: string,
+  options: {
+    readonly events: Segment
+    /** Whether the message was told before, up to a pause. */
+    readonly resumes: boolean
+    /** Whether nobody asked for the turn. */
+    readonly background: boolean
+  },
+) => Promise<Turn>
+
+export interface LiveMessagesOptions {
+  readonly floor: Floor<LiveMessage>
+  readonly openTurn: OpenTurn
+  /** A turn began that nobody asked for. */
+  readonly onTurn: (turn: Turn) => void
+  /** The person wants to hear no more of a message. */
+  readonly onStop: (message: LiveMessage) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** How long a model that waits for calls is quiet before the message pauses: it may make further ones. */
+const QUIET_MS = 100
+
+/** The messages of a live run that are not whole yet: each is told in a turn, from its begin or a pause to the next pause or its end. */
+export class LiveMessages {
+  readonly #options: LiveMessagesOptions
+  readonly #messages = new Map<string, LiveMessage>()
+  readonly #ofCall = new Map<string, LiveMessage>()
+  #quiet: NodeJS.Timeout | undefined
+
+  constructor(options: LiveMessagesOptions) {
+    this.#options = options
+  }
+
+  /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
+  async turnOf(messageId: string): Promise<Turn | undefined> {
+    const message = this.#messages.get(messageId)
+    if (!message) return undefined
+    return message.open ? message.turn : this.open(message, { background: false, resumes: true })
+  }
+
+  /** The message that made a call. */
+  ofCall(toolCallId: string): LiveMessage {
+    const message = this.#ofCall.get(toolCallId)
+    if (!message) throw new Error(`The call ${toolCallId} belongs to no message.`)
+    return message
+  }
+
+  addCalls(message: LiveMessage, toolCallIds: readonly string[]): void {
+    for (const id of toolCallIds) this.#ofCall.set(id, message)
+  }
+
+  noteCall(toolCallId: string, state: LiveCallState): void {
+    const message = this.ofCall(toolCallId)
+    message.noteCall(toolCallId, state)
+    if (state === 'waiting' || state === 'ended') this.review(message)
+  }
+
+  /** Begins to tell a message, or goes on with it. */
+  open(
+    message: LiveMessage,
+    { background, resumes = false }: { background: boolean; resumes?: boolean },
+  ): Promise<Turn> {
+    this.#messages.set(message.messageId, message)
+    const events = message.begin()
+    message.turn = this.#options.openTurn(message.messageId, { events, background, resumes })
+    message.turn.then(
+      ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),
+      () => message.pause(),
+    )
+    return message.turn
+  }
+
+  /** Opens a message that something is to be told of, with nobody asking. */
+  ensureOpen(message: LiveMessage): void {
+    if (message.open || message.stopped) return
+    const resumes = message.turn !== undefined
+    const { onTurn, onError } = this.#options
+    this.open(message, { background: true, resumes }).then(onTurn, onError)
+  }
+
+  /** The person says something else: what only waits makes room for it. */
+  makeRoom(): void {
+    for (const message of this.#messages.values())
+      if (!this.#options.floor.owes(message) && !message.runs) message.pause()
+  }
+
+  /** Something is said or done: the model is not quiet. */
+  stir(): void {
+    clearTimeout(this.#quiet)
+  }
+
+  /** Ends the telling of a message that nothing more comes for. */
+  review(message: LiveMessage): void {
+    this.stir()
+    if (message.open) this.#settle(message)
+    if (!message.open && !message.waits && !message.works) this.#forget(message)
+  }
+
+  /** Nothing comes any more, for any message. */
+  end(failure: unknown): void {
+    this.stir()
+    for (const message of this.#messages.values()) {
+      if (failure === undefined) message.pause()
+      else message.fail(failure)
+    }
+  }
+
+  #settle(message: LiveMessage): void {
+    const { floor } = this.#options
+    if (message.works || (message.held && message.waits)) return
+    if (!floor.owes(message)) message.pause()
+    else if (message.waits && floor.holder === message && floor.standsStill) {
+      this.#quiet = setTimeout(() => message.pause(), QUIET_MS)
+    }
+  }
+
+  #stop(message: LiveMessage): void {
+    message.stopped = true
+    message.pause()
+    this.#options.onStop(message)
+  }
+
+  #forget(message: LiveMessage): void {
+    this.#messages.delete(message.messageId)
+    for (const [id, other] of this.#ofCall) if (other === message) this.#ofCall.delete(id)
+  }
+}
