@@ -10,7 +10,6 @@ import type { ServerFrame } from '../protocol/server-frame.ts'
 import { serialiseFrame } from '../protocol/server-frame.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { TokenBucket } from './token-bucket.ts'
-import { errorFrame } from './turn-frames.ts'
 
 export interface SocketLimits {
   /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
@@ -32,6 +31,9 @@ export interface SocketEvents {
   readonly onDrain: () => void
   readonly onClose: () => void
 }
+
+/** How large a frame is that costs as much as two: to read a large one is work. */
+const COSTLY_BYTES = 131_072
 
 /** What a frame costs that cannot be used: a few are a mistake, many are a flood. */
 const FAULT_COST = 10
@@ -109,7 +111,7 @@ export class SocketPeer {
   /** Says that a frame cannot be used, by its name (WS12). */
   refuse({ frame, requestId, code, message }: FrameFault): void {
     if (requestId === undefined) this.tell({ type: 'refused', frame, code, message })
-    else this.write(errorFrame(requestId, new ProtocolError(code, { message })))
+    else this.tell({ type: 'error', requestId, errorText: message, code })
   }
 
   close(reason: CloseReason): void {
@@ -145,9 +147,9 @@ export class SocketPeer {
 
   #receive(data: RawData, isBinary: boolean): void {
     this.#heartbeat.beat()
-    if (!this.#admit(1)) return
     // One buffer, and not its fragments: `ws` joins them unless told otherwise.
     const bytes = data as Buffer
+    if (!this.#admit(1 + Math.floor(bytes.byteLength / COSTLY_BYTES))) return
     if (isBinary) {
       if (this.#admitAudio('binary', bytes.byteLength)) this.#events.onAudio(bytes)
       return
