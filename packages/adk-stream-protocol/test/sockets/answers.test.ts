@@ -168,9 +168,9 @@ async function locate(): Promise<TestServer> {
 }
 
 /** Gives an output by a frame, and its acknowledgement. */
-async function give(client: SocketClient, toolCallId: string, result: object, id = 'chat-1') {
+async function give(client: SocketClient, toolCallId: string, rest: object) {
   const outputId = crypto.randomUUID()
-  client.send({ type: 'tool-output', id, outputId, toolCallId, ...result })
+  client.send({ type: 'tool-output', id: 'chat-1', outputId, toolCallId, ...rest })
   return client.next((frame) => frame['outputId'] === outputId)
 }
 
@@ -224,9 +224,9 @@ test('[WS9] an output that nothing waits for is refused: another call, chat, per
   const output = { latitude: 35.7 }
   const refusals = [
     await give(client, 'no-such-call', { output }),
-    await give(client, toolCallId, { output }, 'chat-2'),
+    await give(client, toolCallId, { output, id: 'chat-2' }),
     await give(taro, toolCallId, { output }),
-    await give(client, String(done?.['toolCallId']), { output }, 'chat-2'),
+    await give(client, String(done?.['toolCallId']), { output, id: 'chat-2' }),
   ]
   for (const refusal of refusals) expect(refusal).toMatchObject({ ok: false, code: 'nothing-new' })
   expect(await give(client, toolCallId, { output })).toMatchObject({ ok: true })
