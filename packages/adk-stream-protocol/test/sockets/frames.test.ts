@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 
 import { ClientFrame } from '../../src/protocol/client-frame.ts'
-import { assistant, weather } from '../support/agents.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { assistant, defer, weather } from '../support/agents.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { readFrames } from '../support/wire-rules.ts'
@@ -92,6 +94,23 @@ test('[WS5] a socket that is lost in mid-answer is a reader that left: without a
   client.socket.terminate()
   await request.done
   expect(request.aborted).toBe(true)
+})
+
+test('[WS5] a socket that is lost before its turn has begun leaves no turn behind', async () => {
+  const opened = defer<Store>()
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({ ...hanako, store: opened.promise })
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait never]]')
+  await client.sync()
+  client.socket.close()
+  await client.closed
+  await using other = await SocketClient.open(server.url)
+  await other.sync()
+  opened.resolve(store)
+  other.say('[[say Two.]]', 'r2')
+  await other.nextOf('end', 'r2')
+  expect(other.text('r2')).toBe('Two.')
 })
 
 test('[WS4] who has only joined an answer does not stop it for others; the last one does', async () => {
