@@ -4,7 +4,7 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import type { MessageLimits } from '../protocol/stream-request.ts'
 import type { Store } from '../store/store.ts'
-import type { SocketLimits } from '../transport/socket-peer.ts'
+import type { SocketLimits } from '../transport/socket-limits.ts'
 import type { AgentServices } from './agent-host.ts'
 import type { Authenticate } from './authenticate.ts'
 

@@ -4,23 +4,13 @@ import type { RawData, WebSocket } from 'ws'
 import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
 import { readClientFrame } from '../protocol/client-frame.ts'
 import type { CloseReason } from '../protocol/close-codes.ts'
-import { closeCode } from '../protocol/close-codes.ts'
+import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import { serialiseFrame } from '../protocol/server-frame.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { SocketLimits } from './socket-limits.ts'
 import { TokenBucket } from './token-bucket.ts'
-
-export interface SocketLimits {
-  /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
-  readonly maxFramesPerSecond: number
-  /** Bytes of one piece of audio. Default 64 KiB. */
-  readonly maxAudioFrameBytes: number
-  /** Bytes of audio per second. Default 128,000: four times the 16 kHz that a microphone gives. */
-  readonly maxAudioBytesPerSecond: number
-  /** Silence after which a client is asked whether it is there, in ms. Default 15,000. */
-  readonly keepAliveMs: number
-}
 
 /** What a peer's messages go to. None of these may throw. */
 export interface SocketEvents {
@@ -118,7 +108,7 @@ export class SocketPeer {
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#heartbeat.stop()
-    this.#socket.close(closeCode(reason), reason)
+    this.#socket.close(CLOSE_CODES[reason].code, reason)
     // A flood is not read to its end; what still waits in the kernel goes with the connection.
     if (reason === 'too-fast') this.#socket.pause()
     // Nothing gets through to these, not even the close.

@@ -1,10 +1,11 @@
+import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 
 import { ProtocolError, signedCookie } from '../../src/server/index.ts'
-import { closeCode, mayRetry } from '../../src/protocol/index.ts'
+import { CLOSE_CODES, mayRetry } from '../../src/protocol/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { hosts } from '../support/hosts.ts'
@@ -237,11 +238,13 @@ test('[WS19] a bridge that closes ends its answers, then its sockets, and lets n
   expect(await refusedUpgrade(server.url)).toMatchObject({ status: 503, code: 'unavailable' })
 })
 
-test('[WS22] every close code says whether to come back', () => {
-  expect(closeCode('going-away')).toBe(1001)
-  expect(mayRetry(closeCode('going-away'))).toBe('later')
-  expect(mayRetry(closeCode('unauthenticated'))).toBe('changed')
-  expect(mayRetry(closeCode('policy'))).toBe('no')
+test('[WS22] every close code is in the table, with what a client does about it', async () => {
+  const protocol = await readFile(new URL('../../../../PROTOCOL.md', import.meta.url), 'utf8')
+  const rows = protocol.matchAll(/^\| (\d{4}) \| `([\w-]+)` +\|[^|]*\| `(\w+)` +\|$/gm)
+  const table = [...rows].map(([, code, name, retry]) => ({ code: Number(code), name, retry }))
+  const known = Object.entries(CLOSE_CODES).map(([name, entry]) => ({ name, ...entry }))
+  expect(table).toEqual(known)
+  for (const { code, retry } of known) expect(mayRetry(code)).toBe(retry)
   // A connection that is lost has a code that nobody sends.
   expect(mayRetry(1006)).toBe('later')
 })
