@@ -3,7 +3,7 @@
  * pause that grows; `changed`, only with something else than before, such as new credentials or a smaller frame; `no`.
  * PROTOCOL.md, Closing, holds the same table.
  */
-const CLOSE_CODES = {
+export const CLOSE_CODES = {
   normal: { code: 1000, retry: 'no' },
   'going-away': { code: 1001, retry: 'later' },
   'protocol-error': { code: 1002, retry: 'no' },
@@ -20,10 +20,6 @@ const CLOSE_CODES = {
 export type Retry = 'yes' | 'later' | 'changed' | 'no'
 
 export type CloseReason = keyof typeof CLOSE_CODES
-
-export function closeCode(reason: CloseReason): number {
-  return CLOSE_CODES[reason].code
-}
 
 /** What a client should do about a code. One that is not in the table, such as the 1006 of a lost connection, may be retried. */
 export function mayRetry(code: number): Retry {

@@ -52,7 +52,7 @@ export interface MessageRequest {
   readonly replaces: boolean
 }
 
-export interface AnswersRequest extends Answers {
+interface AnswersRequest extends Answers {
   readonly type: 'answers'
   readonly chatId: string
 }

@@ -4,24 +4,13 @@ import type { RawData, WebSocket } from 'ws'
 import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
 import { readClientFrame } from '../protocol/client-frame.ts'
 import type { CloseReason } from '../protocol/close-codes.ts'
-import { closeCode } from '../protocol/close-codes.ts'
+import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import { serialiseFrame } from '../protocol/server-frame.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { SocketLimits } from './socket-limits.ts'
 import { TokenBucket } from './token-bucket.ts'
-import { errorFrame } from './turn-frames.ts'
-
-export interface SocketLimits {
-  /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
-  readonly maxFramesPerSecond: number
-  /** Bytes of one piece of audio. Default 64 KiB. */
-  readonly maxAudioFrameBytes: number
-  /** Bytes of audio per second. Default 128,000: four times the 16 kHz that a microphone gives. */
-  readonly maxAudioBytesPerSecond: number
-  /** Silence after which a client is asked whether it is there, in ms. Default 15,000. */
-  readonly keepAliveMs: number
-}
 
 /** What a peer's messages go to. None of these may throw. */
 export interface SocketEvents {
@@ -32,6 +21,9 @@ export interface SocketEvents {
   readonly onDrain: () => void
   readonly onClose: () => void
 }
+
+/** How large a frame is that costs as much as two: to read a large one is work. */
+const COSTLY_BYTES = 131_072
 
 /** What a frame costs that cannot be used: a few are a mistake, many are a flood. */
 const FAULT_COST = 10
@@ -109,14 +101,14 @@ export class SocketPeer {
   /** Says that a frame cannot be used, by its name (WS12). */
   refuse({ frame, requestId, code, message }: FrameFault): void {
     if (requestId === undefined) this.tell({ type: 'refused', frame, code, message })
-    else this.write(errorFrame(requestId, new ProtocolError(code, { message })))
+    else this.tell({ type: 'error', requestId, errorText: message, code })
   }
 
   close(reason: CloseReason): void {
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#heartbeat.stop()
-    this.#socket.close(closeCode(reason), reason)
+    this.#socket.close(CLOSE_CODES[reason].code, reason)
     // A flood is not read to its end; what still waits in the kernel goes with the connection.
     if (reason === 'too-fast') this.#socket.pause()
     // Nothing gets through to these, not even the close.
@@ -145,9 +137,9 @@ export class SocketPeer {
 
   #receive(data: RawData, isBinary: boolean): void {
     this.#heartbeat.beat()
-    if (!this.#admit(1)) return
     // One buffer, and not its fragments: `ws` joins them unless told otherwise.
     const bytes = data as Buffer
+    if (!this.#admit(1 + Math.floor(bytes.byteLength / COSTLY_BYTES))) return
     if (isBinary) {
       if (this.#admitAudio('binary', bytes.byteLength)) this.#events.onAudio(bytes)
       return

@@ -20,12 +20,8 @@ export function toFrames(requestId: string, write: WriteFrame, onOver: () => voi
     // The socket may have been too slow for this answer alone; the others on it go on.
     abandon: () => {
       onOver()
-      write(errorFrame(requestId, new ProtocolError('too-slow')))
+      const { code, message: errorText } = new ProtocolError('too-slow')
+      write(serialiseFrame({ type: 'error', requestId, errorText, code }))
     },
   }
-}
-
-/** Tells that a request failed, as the AI SDK's client expects it. */
-export function errorFrame(requestId: string, { code, message }: ProtocolError): string {
-  return serialiseFrame({ type: 'error', requestId, errorText: message, code })
 }

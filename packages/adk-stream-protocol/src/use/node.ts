@@ -22,9 +22,9 @@ export function toUpgradeListener(
   const { mountedAt = '' } = options
   return (request, socket, head) => {
     const { url = '/' } = request
-    // A host hands out the whole path here, and the rest of it in requests.
-    if (mountedAt !== '' && url.startsWith(`${mountedAt}/`))
-      request.url = url.slice(mountedAt.length)
+    // In requests such a host hands out the path below; here it hands out all of it. Elsewhere there is nothing.
+    if (mountedAt !== '')
+      request.url = url.startsWith(`${mountedAt}/`) ? url.slice(mountedAt.length) : '/'
     // The bridge answers its own errors; this promise never rejects.
     void bridge.upgrade(request, socket, head)
   }

@@ -1,3 +1,4 @@
+import { FunctionTool } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -160,6 +161,12 @@ async function locate(): Promise<TestServer> {
       output: z.object({ latitude: z.number() }),
     }),
     tool('get_time', () => ({ time: 'noon' })),
+    new FunctionTool({
+      name: 'get_mail',
+      description: 'Waits for a letter.',
+      isLongRunning: true,
+      execute: () => undefined,
+    }),
   ]
   return serve({
     authenticate: ({ headers }) => ({ id: headers.get('x-api-key') ?? 'hanako' }),
@@ -168,9 +175,9 @@ async function locate(): Promise<TestServer> {
 }
 
 /** Gives an output by a frame, and its acknowledgement. */
-async function give(client: SocketClient, toolCallId: string, result: object, id = 'chat-1') {
+async function give(client: SocketClient, toolCallId: string, rest: object) {
   const outputId = crypto.randomUUID()
-  client.send({ type: 'tool-output', id, outputId, toolCallId, ...result })
+  client.send({ type: 'tool-output', id: 'chat-1', outputId, toolCallId, ...rest })
   return client.next((frame) => frame['outputId'] === outputId)
 }
 
@@ -221,12 +228,16 @@ test('[WS9] an output that nothing waits for is refused: another call, chat, per
   client.say('[[call get_time {}]][[then]][[say Noon.]]', 'r2', 'chat-2')
   await client.nextOf('end', 'r2')
   const done = client.chunks('r2').find(({ type }) => type === 'tool-input-available')
+  client.say('[[call get_mail {}]]', 'r3', 'chat-3')
+  await client.nextOf('end', 'r3')
+  const mail = client.chunks('r3').find(({ type }) => type === 'tool-input-available')
   const output = { latitude: 35.7 }
   const refusals = [
     await give(client, 'no-such-call', { output }),
-    await give(client, toolCallId, { output }, 'chat-2'),
+    await give(client, toolCallId, { output, id: 'chat-2' }),
     await give(taro, toolCallId, { output }),
-    await give(client, String(done?.['toolCallId']), { output }, 'chat-2'),
+    await give(client, String(done?.['toolCallId']), { output, id: 'chat-2' }),
+    await give(client, String(mail?.['toolCallId']), { output, id: 'chat-3' }),
   ]
   for (const refusal of refusals) expect(refusal).toMatchObject({ ok: false, code: 'nothing-new' })
   expect(await give(client, toolCallId, { output })).toMatchObject({ ok: true })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 
 import { ClientFrame } from '../../src/protocol/client-frame.ts'
-import { assistant, weather } from '../support/agents.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { assistant, defer, weather } from '../support/agents.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { readFrames } from '../support/wire-rules.ts'
@@ -92,6 +94,23 @@ test('[WS5] a socket that is lost in mid-answer is a reader that left: without a
   client.socket.terminate()
   await request.done
   expect(request.aborted).toBe(true)
+})
+
+test('[WS5] a socket that is lost before its turn has begun leaves no turn behind', async () => {
+  const opened = defer<Store>()
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({ ...hanako, store: opened.promise })
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait never]]')
+  await client.sync()
+  client.socket.close()
+  await client.closed
+  await using other = await SocketClient.open(server.url)
+  await other.sync()
+  opened.resolve(store)
+  other.say('[[say Two.]]', 'r2')
+  await other.nextOf('end', 'r2')
+  expect(other.text('r2')).toBe('Two.')
 })
 
 test('[WS4] who has only joined an answer does not stop it for others; the last one does', async () => {
@@ -186,40 +205,55 @@ test('[WS11] frames for a live run are refused by name where there is none', asy
 })
 
 test.each([
-  ['no JSON', '{"type":', 'unknown', 'malformed-json'],
-  ['not an object', '[1]', 'unknown', 'bad-request'],
-  ['null', 'null', 'unknown', 'bad-request'],
-  ['no type', '{"id":"chat-1"}', 'unknown', 'bad-request'],
-  ['an unknown type', '{"type":"explode"}', 'explode', 'bad-request'],
-  ['a type of every object', '{"type":"constructor"}', 'constructor', 'bad-request'],
-  [
-    '65 levels',
-    `{"type":"ping","x":${'['.repeat(65)}${']'.repeat(65)}}`,
-    'unknown',
-    'malformed-json',
-  ],
-  ['100,000 levels', '['.repeat(100_000), 'unknown', 'malformed-json'],
-  ['a chat id with a slash', '{"type":"interrupt","id":"a/b"}', 'interrupt', 'bad-request'],
-  ['no base64', '{"type":"audio","id":"c","data":"!","mimeType":"a"}', 'audio', 'bad-request'],
-  [
-    'a yes that is none',
-    '{"type":"decide","decisionId":"d","id":"c","approvalId":"a","approved":"yes"}',
-    'decide',
-    'bad-request',
-  ],
-  [
-    'an output and an error',
-    '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t","output":1,"errorText":"e"}',
-    'tool-output',
-    'bad-request',
-  ],
-  [
-    'neither output nor error',
-    '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t"}',
-    'tool-output',
-    'bad-request',
-  ],
-])('[WS12] %s is refused by name, and turns go on', async (_name, text, frame, code) => {
+  { name: 'no JSON', text: '{"type":', frame: 'unknown', code: 'malformed-json' },
+  { name: 'not an object', text: '[1]', frame: 'unknown', code: 'bad-request' },
+  { name: 'null', text: 'null', frame: 'unknown', code: 'bad-request' },
+  { name: 'no type', text: '{"id":"chat-1"}', frame: 'unknown', code: 'bad-request' },
+  { name: 'an unknown type', text: '{"type":"explode"}', frame: 'explode', code: 'bad-request' },
+  {
+    name: 'a type of every object',
+    text: '{"type":"constructor"}',
+    frame: 'constructor',
+    code: 'bad-request',
+  },
+  {
+    name: '65 levels',
+    text: `{"type":"ping","x":${'['.repeat(65)}${']'.repeat(65)}}`,
+    frame: 'unknown',
+    code: 'malformed-json',
+  },
+  { name: '100,000 levels', text: '['.repeat(100_000), frame: 'unknown', code: 'malformed-json' },
+  {
+    name: 'a chat id with a slash',
+    text: '{"type":"interrupt","id":"a/b"}',
+    frame: 'interrupt',
+    code: 'bad-request',
+  },
+  {
+    name: 'no base64',
+    text: '{"type":"audio","id":"c","data":"!","mimeType":"a"}',
+    frame: 'audio',
+    code: 'bad-request',
+  },
+  {
+    name: 'a yes that is none',
+    text: '{"type":"decide","decisionId":"d","id":"c","approvalId":"a","approved":"yes"}',
+    frame: 'decide',
+    code: 'bad-request',
+  },
+  {
+    name: 'an output and an error',
+    text: '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t","output":1,"errorText":"e"}',
+    frame: 'tool-output',
+    code: 'bad-request',
+  },
+  {
+    name: 'neither output nor error',
+    text: '{"type":"tool-output","outputId":"o","id":"c","toolCallId":"t"}',
+    frame: 'tool-output',
+    code: 'bad-request',
+  },
+])('[WS12] $name is refused by name, and turns go on', async ({ text, frame, code }) => {
   await using server = await serve(hanako)
   await using client = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait gate]][[say Two.]]')

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+
 import { WebSocket, type ClientOptions } from 'ws'
 
 import { findFaults, type WireChunk } from '../../support/wire-rules.ts'
@@ -137,7 +139,7 @@ export async function refusedUpgrade(
   const { protocols, ...rest } = options
   const socket = new WebSocket(toLiveUrl(url), protocols, rest)
   socket.on('error', () => undefined)
-  const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     socket.on('unexpected-response', (_request, given) => resolve(given))
     socket.on('open', () => reject(new Error('The upgrade was not refused.')))
   })

@@ -1,0 +1,205 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+import { InMemorySessionService } from '@google/adk'
+import { expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+
+import { Heartbeat } from '../../src/transport/heartbeat.ts'
+import { SocketPeer } from '../../src/transport/socket-peer.ts'
+import { TokenBucket } from '../../src/transport/token-bucket.ts'
+import { DEFAULT_LIMITS } from '../../src/server/options.ts'
+import { assistant, defer, FloodModel } from '../support/agents.ts'
+import { serve, type ServeOptions } from '../support/serve.ts'
+import { SocketClient } from './support/socket-client.ts'
+
+const MEBI = 1_048_576
+
+function flooded(model: FloodModel, options: ServeOptions = {}): ServeOptions {
+  return {
+    agent: () => assistant(model),
+    authenticate: () => ({ id: 'hanako' }),
+    sessionService: new InMemorySessionService(),
+    recorded: false,
+    onChunk: () => undefined,
+    ...options,
+  }
+}
+
+test('[WS14] a socket that is not read pauses the model, holds little, and goes on as it is read', async () => {
+  const model = new FloodModel({ pieces: 60_000, length: 1_024 })
+  await using server = await serve(flooded(model))
+  await using client = await SocketClient.open(server.url)
+  const before = process.memoryUsage().heapUsed
+  client.say('Go')
+  await client.nextOf('start', 'r1')
+  client.socket.pause()
+  const produced = await model.paused()
+  expect(produced).toBeLessThan(30_000)
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * MEBI)
+  client.socket.resume()
+  while (model.produced < produced + 1_000) await new Promise(setImmediate)
+  client.socket.terminate()
+  await model.aborted
+})
+
+test('[WS14] what a slow socket gets in the end is whole, for each of its answers', async () => {
+  const pieces = 2_000
+  const model = new FloodModel({ pieces, length: 8_192 })
+  await using server = await serve(flooded(model, { limits: { maxReplay: 64 * MEBI } }))
+  await using client = await SocketClient.open(server.url)
+  client.say('Go', 'r1', 'chat-1')
+  client.say('Go', 'r2', 'chat-2')
+  await client.nextOf('start', 'r2')
+  client.socket.pause()
+  await model.paused()
+  client.socket.resume()
+  await Promise.all([client.nextOf('end', 'r1'), client.nextOf('end', 'r2')])
+  // Both turns draw from one model.
+  const length = client.text('r1').length + client.text('r2').length
+  expect(length).toBe(model.produced * 8_192 + 2)
+  for (const requestId of ['r1', 'r2']) expect(await client.faults(requestId)).toEqual([])
+})
+
+test('[WS14] an answer that is not read in time is given up by an error, and can be resumed', async () => {
+  const hold = defer()
+  const model = new FloodModel({ pieces: 2_500, length: 8_192, hold: hold.promise })
+  await using server = await serve(
+    flooded(model, {
+      disconnectGraceMs: 60_000,
+      limits: { stallTimeoutMs: 300, maxReplay: 64 * MEBI },
+    }),
+  )
+  await using client = await SocketClient.open(server.url)
+  client.say('Go')
+  await client.nextOf('start', 'r1')
+  client.socket.pause()
+  while (model.produced < 2_500) await new Promise(setImmediate)
+  client.socket.resume()
+  expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'too-slow' })
+  client.resume('r2')
+  await client.nextOf('start', 'r2')
+  hold.resolve()
+  await client.nextOf('end', 'r2')
+  expect(client.text('r2')).toHaveLength(2_500 * 8_192 + 1)
+})
+
+test('[WS14] a client that asks and does not read is let go', async () => {
+  await using server = await serve(
+    flooded(new FloodModel({ pieces: 1, length: 1 }), {
+      limits: { maxFramesPerSecond: 1_000_000 },
+    }),
+  )
+  await using client = await SocketClient.open(server.url)
+  client.socket.pause()
+  const nonce = 'x'.repeat(128)
+  // A refused close frame cannot be read either: the connection is gone, which the next writes find out.
+  while (client.socket.readyState === WebSocket.OPEN) {
+    for (let count = 0; count < 1_000; count += 1) client.send({ type: 'ping', nonce })
+    await new Promise(setImmediate)
+  }
+  expect([4409, 1006]).toContain(await client.closed)
+  await using other = await SocketClient.open(server.url)
+  await other.sync()
+})
+
+test('[WS17] a client that gives no sign is let go, and its answer waits for it to come back', async () => {
+  await using server = await serve({
+    authenticate: () => ({ id: 'hanako' }),
+    disconnectGraceMs: 60_000,
+    limits: { keepAliveMs: 100 },
+  })
+  await using dead = await SocketClient.open(server.url, { autoPong: false })
+  dead.say('[[say One.]][[wait gate]][[say Two.]]')
+  await server.emulator.nextRequest()
+  // The close frame may be lost with the connection.
+  expect([4408, 1006]).toContain(await dead.closed)
+  await using client = await SocketClient.open(server.url)
+  client.resume('again')
+  await client.untilText('One.', 'again')
+  server.emulator.release('gate')
+  await client.nextOf('end', 'again')
+  expect(client.text('again')).toBe('One.Two.')
+})
+
+test('[WS17] a client that answers pings stays, however long it is silent', async () => {
+  await using server = await serve({
+    authenticate: () => ({ id: 'hanako' }),
+    limits: { keepAliveMs: 50 },
+  })
+  await using client = await SocketClient.open(server.url)
+  for (let pings = 0; pings < 10; pings += 1) await once(client.socket, 'ping')
+  await client.sync()
+  expect(client.socket.readyState).toBe(WebSocket.OPEN)
+})
+
+test('[WS17] two misses in a row are forgiven, not a third; every sign counts', async () => {
+  const dead = defer()
+  let pings = 0
+  const heartbeat = new Heartbeat({
+    intervalMs: 5,
+    ping: () => {
+      pings += 1
+      if (pings === 2) heartbeat.beat()
+    },
+    onDead: () => dead.resolve(),
+  })
+  await dead.promise
+  expect(pings).toBe(4)
+})
+
+test('[WS15] a bucket lets through its rate, and its size at once', () => {
+  let now = 0
+  const bucket = new TokenBucket(10, 20, () => now)
+  expect(bucket.take(20)).toBe(true)
+  expect(bucket.take(1)).toBe(false)
+  now = 100
+  expect(bucket.take(1)).toBe(true)
+  expect(bucket.take(1)).toBe(false)
+  now = 1_000_000
+  expect(bucket.take(21)).toBe(false)
+  expect(bucket.take(20)).toBe(true)
+})
+
+const ignore = (): void => undefined
+const events = { onFrame: ignore, onAudio: ignore, onDrain: ignore, onClose: ignore }
+
+/** A peer on a real connection, without a bridge around it. */
+async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & AsyncDisposable> {
+  const accepted = defer<{ socket: WebSocket; stream: Duplex }>()
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/live' })
+  server.on('connection', (socket, { socket: stream }) => accepted.resolve({ socket, stream }))
+  await once(server, 'listening')
+  // A server that listens on a port has such an address.
+  const { port } = server.address() as AddressInfo
+  const client = await SocketClient.open(`http://127.0.0.1:${port}`)
+  const peer = new SocketPeer(await accepted.promise, DEFAULT_LIMITS, events)
+  return {
+    peer,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]()
+      await peer.closed
+      server.close()
+    },
+  }
+}
+
+test('[WS21] audio for a client that is too slow is dropped and counted, and never piles up', async () => {
+  await using open = await openPeer()
+  const { peer, client } = open
+  client.socket.pause()
+  const piece = Buffer.alloc(4_800)
+  let sent = 0
+  // More than the buffers of the kernel hold, on either side.
+  for (let count = 0; count < 10_000; count += 1) {
+    if (peer.sendAudio(piece)) sent += 1
+    if (count % 100 === 0) await new Promise(setImmediate)
+  }
+  expect(peer.droppedAudio).toBe(10_000 - sent)
+  expect(peer.droppedAudio).toBeGreaterThan(1_000)
+  client.socket.resume()
+  while (client.binary.length < sent) await new Promise(setImmediate)
+  expect(peer.sendAudio(piece)).toBe(true)
+})
