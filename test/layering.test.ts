@@ -12,6 +12,7 @@ const LAYERS = [
   'approvals',
   'adk',
   'turns',
+  'live',
   'store',
   'transport',
   'server',

@@ -52,7 +52,7 @@ export interface MessageRequest {
   readonly replaces: boolean
 }
 
-interface AnswersRequest extends Answers {
+export interface AnswersRequest extends Answers {
   readonly type: 'answers'
   readonly chatId: string
 }
