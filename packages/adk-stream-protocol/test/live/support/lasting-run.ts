@@ -1,4 +1,5 @@
 import {
+  AsyncQueue,
   Gemini,
   InMemoryRunner,
   LiveRequestQueue,
@@ -79,25 +80,41 @@ export async function runLasting(
     liveRequestQueue: queue,
     runConfig: { responseModalities: [Modality.TEXT], ...runConfig },
   })
+  const inbox = new AsyncQueue<Event>()
+  const ended = pump(events, inbox)
+  const arriving = inbox[Symbol.asyncIterator]()
   return {
     lasting,
     queue,
     events,
     told,
+    /** The error that ended the run, or nothing. */
+    ended,
     say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
     answer: (id: string, name: string, response: Record<string, unknown>) =>
       queue.sendContent({ role: 'user', parts: [{ functionResponse: { id, name, response } }] }),
     /** The events up to and with the first that matches. */
-    until: (matches: (event: Event) => unknown) => readUntil(events, matches),
+    until: (matches: (event: Event) => unknown) => readUntil(arriving, matches),
     async stored() {
       const key = { appName: 'lab', userId: 'u', sessionId: session.id }
       return (await sessionService.getSession(key))?.events ?? []
     },
     async [Symbol.asyncDispose]() {
       queue.close()
-      // A run that a test let fail has told its error there.
-      while (!(await events.next().catch(() => ({ done: true }))).done);
+      await ended
     },
+  }
+}
+
+/** Reads a run as fast as it goes, as a bridge does. */
+async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Promise<unknown> {
+  try {
+    for await (const event of events) inbox.push(event)
+    inbox.close()
+    return undefined
+  } catch (error) {
+    inbox.fail(error)
+    return error
   }
 }
 
@@ -111,7 +128,7 @@ function listen(told: Told): LastingModelOptions['hooks'] {
 }
 
 async function readUntil(
-  events: AsyncGenerator<Event>,
+  events: AsyncIterator<Event>,
   matches: (event: Event) => unknown,
 ): Promise<Event[]> {
   const read: Event[] = []
