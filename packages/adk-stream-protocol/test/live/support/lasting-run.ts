@@ -54,6 +54,8 @@ export interface LastingRunOptions extends Partial<LastingModelOptions> {
   readonly runConfig?: Partial<RunConfig>
   /** What the session holds before. */
   readonly history?: readonly Content[]
+  /** Leaves the events to the test. */
+  readonly unread?: boolean
 }
 
 /** One `runLive` of ADK's own runner over a lasting model; disposing it closes the queue and waits for the end. */
@@ -81,7 +83,7 @@ export async function runLasting(
     runConfig: { responseModalities: [Modality.TEXT], ...runConfig },
   })
   const inbox = new AsyncQueue<Event>()
-  const ended = pump(events, inbox)
+  const ended = options.unread ? Promise.resolve() : pump(events, inbox)
   const arriving = inbox[Symbol.asyncIterator]()
   return {
     lasting,
