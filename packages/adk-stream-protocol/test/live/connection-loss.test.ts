@@ -18,8 +18,6 @@ async function atRest(session: LiveSession): Promise<void> {
   await session.waitForSent(() => 'sessionResumptionUpdate' in (session.sent.at(-1) ?? {}))
 }
 
-const isText = (text: string) => (frame: object) => JSON.stringify(frame).includes(text)
-
 test.each([1000, 1001, 1006, 1011, 1012, 1013])(
   '[LC3] a connection that ends with %i is replaced, and the conversation goes on',
   async (code) => {
@@ -49,8 +47,8 @@ test('[LC3] ten lost connections in one conversation are survived', async () => 
     expect(textOf(await run.until(isTurnComplete))).toBe(`Turn ${turn}.`)
     await atRest(session)
     session.drop()
-    if (turn === 10) expect(memoryOf(session)).toHaveLength(22)
   }
+  expect(memoryOf(emulator.live.sessions[10] ?? { history: [] })).toHaveLength(22)
 }, 30_000)
 
 test('[LC4] attempts from which nothing comes are bounded', async () => {
@@ -199,7 +197,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
     const third = await emulator.live.nextSession()
     run.say('[[say Three.]]')
     await run.until((event) => textOf([event]) === 'Three.')
-    expect(memoryOf(third).filter(isText('say One'))).toHaveLength(1)
+    expect(memoryOf(third).filter((line) => line.includes('say One'))).toHaveLength(1)
   },
 )
 

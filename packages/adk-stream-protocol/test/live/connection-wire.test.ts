@@ -104,7 +104,9 @@ test('[LC17] thoughts are left out, media named, and what is too long cut from t
   ])
   // Cutting again does not pile up the remark.
   expect(describeHistory(cut, 1000)).toEqual(cut)
-  expect(describeHistory([{ role: 'user', parts: [{ text: 'x'.repeat(500) }] }], 100)).toHaveLength(2)
+  expect(describeHistory([{ role: 'user', parts: [{ text: 'x'.repeat(500) }] }], 100)).toHaveLength(
+    2,
+  )
   expect(describeHistory([])).toEqual([])
 })
 

@@ -119,12 +119,6 @@ export class LiveJournal {
     this.#since.push({ type: 'called', call })
   }
 
-  cancel(toolCallIds: readonly string[]): void {
-    this.#since = this.#since.filter(
-      (entry) => entry.type !== 'called' || !toolCallIds.includes(entry.call.id ?? ''),
-    )
-  }
-
   endTurn(): void {
     this.#isSpeaking = false
     this.#move('taken', 'answered')
@@ -135,10 +129,8 @@ export class LiveJournal {
   checkpoint(handle: string): void {
     if (!this.#knowsHistory) return
     this.#handle = handle
-    const isOpen = (entry: Entry): boolean =>
-      isSent(entry) && entry.progress !== 'taken' && entry.progress !== 'answered'
-    this.#remember(this.#since.filter((entry) => !isOpen(entry)))
-    this.#since = this.#since.filter(isOpen)
+    this.#remember(this.#since.filter((entry) => !mayHaveCrossed(entry)))
+    this.#since = this.#since.filter(mayHaveCrossed)
   }
 
   /** Gemini refused the handle; false if there was none to refuse. */
@@ -206,6 +198,11 @@ export class LiveJournal {
 
 function isSent(entry: Entry): entry is Sent {
   return entry.type === 'sent'
+}
+
+/** A message that may have been on its way when the handle was given. */
+function mayHaveCrossed(entry: Entry): boolean {
+  return isSent(entry) && entry.progress !== 'taken' && entry.progress !== 'answered'
 }
 
 /** What the state behind an older handle cannot be brought to by asking again. */

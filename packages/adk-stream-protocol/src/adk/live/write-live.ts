@@ -39,8 +39,8 @@ export function nameMedia(
 ): LiveSendRealtimeInputParameters {
   const { media } = input
   if (media === undefined || !takesNamedMedia(model)) return input
-  const isAudio = 'mimeType' in media && media.mimeType?.startsWith('audio/') === true
-  return isAudio ? { audio: media } : { video: media }
+  const mimeType = 'mimeType' in media ? (media.mimeType ?? '') : ''
+  return mimeType.startsWith('audio/') ? { audio: media } : { video: media }
 }
 
 /** The present connection does not know these calls: it is told in words what came of them. */

@@ -135,10 +135,10 @@ async function readUntil(
 ): Promise<Event[]> {
   const read: Event[] = []
   for (;;) {
-    const { value, done } = await events.next()
-    if (done) throw new Error(`runLive ended; read ${JSON.stringify(read)}`)
-    read.push(value)
-    if (matches(value)) return read
+    const next = await events.next()
+    if (next.done) throw new Error(`runLive ended; read ${JSON.stringify(read)}`)
+    read.push(next.value)
+    if (matches(next.value)) return read
   }
 }
 
