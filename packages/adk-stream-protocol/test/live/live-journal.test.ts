@@ -81,6 +81,45 @@ test('[LC9] without any handle, only what was not answered is asked again', () =
   expect(restart(journal)).toMatchObject({ again: ['two'], history: { length: 2 } })
 })
 
+test('[LC9] a turn answers one message, or the results, and not what was written behind them', () => {
+  const journal = new LiveJournal()
+  journal.checkpoint('h0')
+  write(journal, 'one')
+  write(journal, 'two')
+  journal.say('First.')
+  journal.endTurn()
+  expect(restart(journal)).toMatchObject({ again: ['two'] })
+  const other = new LiveJournal()
+  write(other, 'meanwhile')
+  other.delivered(other.send({ type: 'results', responses: [{ id: 'c1', name: 'pay' }] }))
+  other.say('Paid.')
+  other.endTurn()
+  expect(restart(other)).toMatchObject({ again: ['meanwhile'] })
+})
+
+test('[LC9] a message that was interrupted before its answer began is not asked again', () => {
+  const journal = new LiveJournal()
+  write(journal, 'one')
+  write(journal, 'two')
+  journal.endTurn()
+  expect(restart(journal)).toMatchObject({ again: ['two'] })
+})
+
+test('[LC9] a message that was sent a second before a handle came is behind it', () => {
+  let now = 0
+  const journal = new LiveJournal(undefined, [], () => now)
+  write(journal, 'one')
+  now = 900
+  write(journal, 'two')
+  now = 1000
+  journal.checkpoint('h1')
+  expect(restart(journal)).toEqual({ handle: 'h1', again: ['two'], givenUp: 0 })
+  // What waits to be sent again is behind no handle, however old it is.
+  now = 5000
+  journal.checkpoint('h2')
+  expect(restart(journal)).toMatchObject({ handle: 'h2', again: ['two'] })
+})
+
 test('[LC12] what led to a call is never asked again, even if a handle from before is at hand', () => {
   const journal = new LiveJournal()
   journal.checkpoint('h0')

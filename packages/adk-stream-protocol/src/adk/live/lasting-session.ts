@@ -258,11 +258,13 @@ export class LastingSession {
   /** Leaves at once if nothing is under way, else when the turn is over and Gemini has given a handle for it, or time runs out. */
   #prepareToLeave(timeLeft: string | undefined): void {
     this.#attempts = 0
+    this.#departure.plan(timeLeft, () => this.#leave())
     if (this.#journal.isCovered) this.#leave()
-    else this.#departure.plan(timeLeft, () => this.#leave())
   }
 
   #leave(): void {
+    // It may be told before it is open; then the plan, or Gemini itself, will end it.
+    if (this.#state.state !== 'open') return
     this.#move(new LiveConnectionError({ code: 1001, reason: 'goAway', phase: 'open' }))
   }
 }

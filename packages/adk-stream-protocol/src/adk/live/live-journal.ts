@@ -18,6 +18,7 @@ export interface Sent {
   readonly sending: Sending
   progress: Progress
   deliveries: number
+  deliveredAt: number
 }
 
 type Entry =
@@ -34,9 +35,12 @@ export type Beginning =
 // A message that ends the connection each time it is asked must not do so for ever.
 const MAX_DELIVERIES = 3
 
+// What was sent this long before a handle came was not on its way when the handle was given.
+const CROSSING_MS = 1000
+
 /**
  * What a lost connection would take with it. A handle stands for all that Gemini told before it, but messages may have crossed it
- * on the way: those count as covered once the model has reacted to them. The rest is kept, and told to the next connection once.
+ * on the way: those count as covered once the model has reacted to them, or after a while. The rest is kept, and told to the next connection once.
  */
 export class LiveJournal {
   #history: Content[] = []
@@ -49,8 +53,11 @@ export class LiveJournal {
   readonly #lost = new Set<string>()
   readonly #calls = new Set<string>()
 
+  readonly #now: () => number
+
   /** `history` is what stands behind the handle. */
-  constructor(handle?: string, history: readonly Content[] = []) {
+  constructor(handle?: string, history: readonly Content[] = [], now = Date.now) {
+    this.#now = now
     this.#handle = handle
     this.#history = describeHistory(history)
   }
@@ -81,7 +88,7 @@ export class LiveJournal {
   }
 
   send(sending: Sending): Sent {
-    const entry: Sent = { type: 'sent', sending, progress: 'unsent', deliveries: 0 }
+    const entry: Sent = { type: 'sent', sending, progress: 'unsent', deliveries: 0, deliveredAt: 0 }
     this.#since.push(entry)
     return entry
   }
@@ -89,6 +96,7 @@ export class LiveJournal {
   delivered(entry: Sent): void {
     entry.progress = this.#isSpeaking ? 'talked-over' : 'sent'
     entry.deliveries += 1
+    entry.deliveredAt = this.#now()
   }
 
   discard(entry: Sent): void {
@@ -120,6 +128,10 @@ export class LiveJournal {
   }
 
   endTurn(): void {
+    // A turn that was over before it began, because something else was sent.
+    if (!this.#since.some((entry) => entry.type !== 'called' && entry.progress === 'taken')) {
+      this.#react()
+    }
     this.#isSpeaking = false
     this.#move('taken', 'answered')
     this.#move('talked-over', 'sent')
@@ -129,6 +141,11 @@ export class LiveJournal {
   checkpoint(handle: string): void {
     if (!this.#knowsHistory) return
     this.#handle = handle
+    const latest = this.#now() - CROSSING_MS
+    const mayHaveCrossed = (entry: Entry): boolean =>
+      isSent(entry) &&
+      isWaiting(entry) &&
+      (entry.progress === 'unsent' || entry.deliveredAt > latest)
     this.#remember(this.#since.filter((entry) => !mayHaveCrossed(entry)))
     this.#since = this.#since.filter(mayHaveCrossed)
   }
@@ -175,9 +192,12 @@ export class LiveJournal {
     return this.#history
   }
 
+  /** The model begins to speak: about the results if there are any, else about the first thing that waits. */
   #react(): void {
     this.#knowsHistory = true
-    this.#move('sent', 'taken')
+    const waiting = this.#since.filter(isAsking).filter(({ progress }) => progress === 'sent')
+    const results = waiting.filter(isResults)
+    for (const entry of results.length > 0 ? results : waiting.slice(0, 1)) entry.progress = 'taken'
   }
 
   #move(from: Progress, to: 'sent' | 'taken' | 'answered'): void {
@@ -200,9 +220,16 @@ function isSent(entry: Entry): entry is Sent {
   return entry.type === 'sent'
 }
 
-/** A message that may have been on its way when the handle was given. */
-function mayHaveCrossed(entry: Entry): boolean {
-  return isSent(entry) && entry.progress !== 'taken' && entry.progress !== 'answered'
+function isAsking(entry: Entry): entry is Exclude<Entry, { type: 'said' | 'called' }> {
+  return entry.type === 'sent' || entry.type === 'heard'
+}
+
+function isResults(entry: Entry): boolean {
+  return isSent(entry) && entry.sending.type === 'results'
+}
+
+function isWaiting({ progress }: Sent): boolean {
+  return progress !== 'taken' && progress !== 'answered'
 }
 
 /** What the state behind an older handle cannot be brought to by asking again. */
@@ -216,7 +243,13 @@ function toAskAgain(entry: Entry): Entry[] {
   if (entry.type !== 'heard' || entry.progress !== 'taken') return []
   const content = { role: 'user', parts: [{ text: entry.text }] }
   return [
-    { type: 'sent', sending: { type: 'content', content }, progress: 'unsent', deliveries: 1 },
+    {
+      type: 'sent',
+      sending: { type: 'content', content },
+      progress: 'unsent',
+      deliveries: 1,
+      deliveredAt: 0,
+    },
   ]
 }
 
