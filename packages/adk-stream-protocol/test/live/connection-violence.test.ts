@@ -46,6 +46,7 @@ test.each([
     const roll = dice(seed)
     // Some handles are good, some are refused.
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 15 } })
+    const due: number[] = []
     const paid: number[] = []
     const pay = new LongRunningFunctionTool({
       name: 'pay',
@@ -63,7 +64,7 @@ test.each([
       } else {
         run.say(`[[call pay {"amount": ${turn}}]]`)
         const [part] = (await run.until(isCall)).at(-1)?.content?.parts ?? []
-        expect(part?.functionCall?.args).toEqual({ amount: turn })
+        due.push(turn)
         const more = doHarm(emulator, roll)
         run.answer(part?.functionCall?.id ?? '', 'pay', { paid: turn })
         await more
@@ -71,10 +72,10 @@ test.each([
       await harm
     }
     await run[Symbol.asyncDispose]()
-    expect(paid).toEqual([...new Set(paid)])
+    expect(paid).toEqual(due)
     expect(emulator.live.sessions.length).toBeGreaterThan(10)
     expect(await run.ended).toBeUndefined()
     await allClosed(emulator)
   },
-  8000,
+  20_000,
 )

@@ -22,7 +22,7 @@ export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
 
 /** ADK's own Gemini, its live side pointed at an emulator. */
-export class LiveGemini extends Gemini {
+class LiveGemini extends Gemini {
   readonly #baseUrl: string
 
   constructor(baseUrl: string, { model = NATIVE_AUDIO, apiKey = 'a key' } = {}) {
@@ -40,7 +40,7 @@ export class LiveGemini extends Gemini {
 }
 
 /** What the hooks were told. */
-export interface Told {
+interface Told {
   readonly statuses: LiveStatus[]
   readonly cancelled: string[]
   readonly errors: unknown[]
