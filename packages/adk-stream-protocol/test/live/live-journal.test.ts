@@ -1,7 +1,8 @@
 import type { Content } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import { LiveJournal, type Sending } from '../../src/adk/live/live-journal.ts'
+import type { Sending } from '../../src/adk/live/journal-entry.ts'
+import { LiveJournal } from '../../src/adk/live/live-journal.ts'
 
 const text = (words: string): Sending => ({
   type: 'content',

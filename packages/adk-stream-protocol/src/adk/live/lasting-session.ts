@@ -10,10 +10,11 @@ import type {
 
 import { backOff } from './backoff.ts'
 import { Departure } from './departure.ts'
+import type { Sending, Sent } from './journal-entry.ts'
 import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import { LiveInbox } from './live-inbox.ts'
-import type { Beginning, Sending, Sent } from './live-journal.ts'
+import type { Beginning } from './live-journal.ts'
 import { LiveJournal } from './live-journal.ts'
 import { takesTextAsRealtime } from './live-model-traits.ts'
 import type { LiveSocket } from './open-live-socket.ts'

@@ -1,31 +1,16 @@
-import type { Content, FunctionCall, FunctionResponse } from '@google/genai'
+import type { Content, FunctionCall } from '@google/genai'
 
 import { describeHistory } from './describe-history.ts'
-
-/** Something that must reach the model. Audio is not: it may be lost with its connection. */
-export type Sending =
-  | { readonly type: 'content'; readonly content: Content }
-  | { readonly type: 'results'; readonly responses: readonly FunctionResponse[] }
-
-/**
- * How far a message has come. `talked-over`: sent while the model spoke, so that what is heard of the turn under way says nothing
- * about it. `taken`: the model reacted. `answered`: the turn in which it did so has ended.
- */
-type Progress = 'unsent' | 'talked-over' | 'sent' | 'taken' | 'answered'
-
-export interface Sent {
-  readonly type: 'sent'
-  readonly sending: Sending
-  progress: Progress
-  deliveries: number
-  deliveredAt: number
-}
-
-type Entry =
-  | Sent
-  | { readonly type: 'heard'; text: string; progress: Progress }
-  | { readonly type: 'said'; text: string; progress: 'taken' | 'answered' }
-  | { readonly type: 'called'; readonly call: FunctionCall }
+import type { Entry, Progress, Sending, Sent } from './journal-entry.ts'
+import {
+  isAsking,
+  isBeyondReturn,
+  isResults,
+  isSent,
+  isWaiting,
+  toAskAgain,
+  toContent,
+} from './journal-entry.ts'
 
 /** How to begin the next connection: from a handle, or from nothing but a history. */
 export type Beginning =
@@ -213,63 +198,5 @@ export class LiveJournal {
     if (entries.length > 0) {
       this.#history = describeHistory([...this.#history, ...entries.map(toContent)])
     }
-  }
-}
-
-function isSent(entry: Entry): entry is Sent {
-  return entry.type === 'sent'
-}
-
-function isAsking(entry: Entry): entry is Exclude<Entry, { type: 'said' | 'called' }> {
-  return entry.type === 'sent' || entry.type === 'heard'
-}
-
-function isResults(entry: Entry): boolean {
-  return isSent(entry) && entry.sending.type === 'results'
-}
-
-function isWaiting({ progress }: Sent): boolean {
-  return progress !== 'taken' && progress !== 'answered'
-}
-
-/** What the state behind an older handle cannot be brought to by asking again. */
-function isBeyondReturn(entry: Entry): boolean {
-  return entry.type === 'called' || entry.progress === 'answered'
-}
-
-/** What the next connection is asked. Half an answer is not kept: it is given anew. */
-function toAskAgain(entry: Entry): Entry[] {
-  if (entry.type === 'sent') return [{ ...entry, progress: 'unsent' }]
-  if (entry.type !== 'heard' || entry.progress !== 'taken') return []
-  const content = { role: 'user', parts: [{ text: entry.text }] }
-  return [
-    {
-      type: 'sent',
-      sending: { type: 'content', content },
-      progress: 'unsent',
-      deliveries: 1,
-      deliveredAt: 0,
-    },
-  ]
-}
-
-function toContent(entry: Entry): Content {
-  switch (entry.type) {
-    case 'said':
-      return { role: 'model', parts: [{ text: entry.text }] }
-    case 'heard':
-      return { role: 'user', parts: [{ text: entry.text }] }
-    case 'called':
-      return { role: 'model', parts: [{ functionCall: entry.call }] }
-    case 'sent':
-      return toSentContent(entry.sending)
-  }
-}
-
-function toSentContent(sending: Sending): Content {
-  if (sending.type === 'content') return sending.content
-  return {
-    role: 'user',
-    parts: sending.responses.map((functionResponse) => ({ functionResponse })),
   }
 }

@@ -6,7 +6,8 @@ import type {
 } from '@google/genai'
 
 import { describeResult } from './describe-history.ts'
-import type { LiveJournal, Sending } from './live-journal.ts'
+import type { Sending } from './journal-entry.ts'
+import type { LiveJournal } from './live-journal.ts'
 import { takesNamedMedia, takesTextAsRealtime } from './live-model-traits.ts'
 
 export interface Addressee {
