@@ -49,12 +49,12 @@ function toConfirmations(
 }
 
 /** Whether a turn may go on by it: it was decided, or it ended without a decision. */
-export function isDecided({ state }: Approval): boolean {
+function isDecided({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
 
 /** Whether its turn may go on by it here: this process may also have started the call at its decision. */
-export function mayGoOn(approval: Approval, host: Pick<AgentHost, 'hasBegun'>): boolean {
+function mayGoOn(approval: Approval, host: Pick<AgentHost, 'hasBegun'>): boolean {
   return isDecided(approval) || host.hasBegun(approval)
 }
 

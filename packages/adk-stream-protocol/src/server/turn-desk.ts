@@ -21,7 +21,7 @@ import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { settleUnasked } from './after-crash.ts'
-import { collectAnswers, mayGoOn, onlyRuns } from './answer-turn.ts'
+import { collectAnswers, onlyRuns } from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
@@ -323,7 +323,7 @@ async function prefill(
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
-    if (approval && mayGoOn(approval, backend.host)) decided.add(toolCallId)
+    if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
   }
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
   turn.log.append({ type: 'start', messageId: turn.messageId })

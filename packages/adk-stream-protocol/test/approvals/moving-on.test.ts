@@ -28,7 +28,8 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     const [id = ''] = chat.asked
     await chat.send('[[say Meanwhile.]]')
     expect(chat.text).toBe('Meanwhile.')
-    expect(office.results).toMatchObject([{ status: 'pending' }])
+    // A live model is told nothing of a call before there is something to tell.
+    expect(office.results).toMatchObject(client.live ? [] : [{ status: 'pending' }])
     expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'approval-requested' }])
     await expectRecord(page, chat)
     expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })

@@ -17,7 +17,7 @@ import {
 async function failureOf(
   run: Awaited<ReturnType<typeof runLasting>>,
 ): Promise<LiveConnectionError> {
-  const error: unknown = await run.events.next().catch((reason: unknown) => reason)
+  const error: unknown = await run.ended
   expect(error).toBeInstanceOf(LiveConnectionError)
   return error as LiveConnectionError
 }

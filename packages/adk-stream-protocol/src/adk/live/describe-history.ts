@@ -1,7 +1,7 @@
 import type { Content, Part } from '@google/genai'
 
 /** How much of a conversation a new connection is told, in characters; about 16 000 tokens of English. */
-export const MAX_HISTORY_LENGTH = 64_000
+const MAX_HISTORY_LENGTH = 64_000
 
 const LEFT_OUT = '[Earlier parts of this conversation are left out.]'
 

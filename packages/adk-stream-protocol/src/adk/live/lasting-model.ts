@@ -99,7 +99,7 @@ function toSink({ onmessage, onerror, onclose }: LiveCallbacks): SessionSink {
   return {
     onMessage: onmessage,
     // ADK throws what it is given here from `receive`, and looks at neither argument.
-    onError: (error) => onerror?.(error as unknown as ErrorEvent),
-    onClose: () => onclose?.({} as CloseEvent),
+    onError: (error) => onerror?.(error as unknown as Parameters<typeof onerror>[0]),
+    onClose: () => onclose?.({} as Parameters<typeof onclose>[0]),
   }
 }

@@ -5,19 +5,20 @@ import type {
   GoogleGenAI,
   LiveConnectConfig,
   LiveSendRealtimeInputParameters,
-  LiveServerContent,
   LiveServerMessage,
 } from '@google/genai'
 
 import { backOff } from './backoff.ts'
-import { LiveConnectionError } from './live-connection-error.ts'
+import { Departure } from './departure.ts'
+import type { Sending, Sent } from './journal-entry.ts'
+import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import type { Beginning, Sending, Sent } from './live-journal.ts'
+import { LiveInbox } from './live-inbox.ts'
+import type { Beginning } from './live-journal.ts'
 import { LiveJournal } from './live-journal.ts'
 import { takesTextAsRealtime } from './live-model-traits.ts'
 import type { LiveSocket } from './open-live-socket.ts'
 import { openLiveSocket } from './open-live-socket.ts'
-import { isPlain, isWellFormed, sortMessage, toMessage } from './sort-message.ts'
 import { nameMedia, writeHistory, writeSending } from './write-live.ts'
 
 export interface SessionOptions {
@@ -48,13 +49,12 @@ type State =
 
 // A connection that lasted this long was not in vain, even if nobody spoke.
 const STEADY_MS = 30_000
-/** Of the time that `goAway` leaves, what the move itself may take. */
-const MOVING_MS = 2000
 
 /** Takes the place of the SDK's `Session` under ADK's connection, and outlives the SDK's sessions. */
 export class LastingSession {
   readonly #options: SessionOptions
   readonly #journal: LiveJournal
+  readonly #inbox: LiveInbox
   readonly #life = new AbortController()
   #state: State = { state: 'connecting' }
   /** Counts connections: what an earlier one still tells is not heard. */
@@ -62,15 +62,22 @@ export class LastingSession {
   /** Attempts since something last came of one. */
   #attempts = 0
   #isActive = false
-  #departure: NodeJS.Timeout | undefined
-  /** Calls that ADK has not taken from its queue yet. */
-  readonly #undelivered = new Set<FunctionCall>()
-  readonly #withdrawn = new WeakSet<FunctionCall>()
+  readonly #departure = new Departure()
 
   constructor(options: SessionOptions) {
     this.#options = options
     const handle = options.config.sessionResumption?.handle
     this.#journal = new LiveJournal(handle, handle === undefined ? [] : options.history)
+    this.#inbox = new LiveInbox({
+      journal: this.#journal,
+      hooks: options.hooks,
+      isTool: options.isTool,
+      forward: options.sink.onMessage,
+      onProgress: () => void (this.#attempts = 0),
+      answer: (responses) => this.#send({ type: 'results', responses }),
+      onHandle: () => this.#departure.isPlanned && this.#journal.isCovered && this.#leave(),
+      onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
+    })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) this.#life.abort()
   }
@@ -131,8 +138,7 @@ export class LastingSession {
 
   /** Whether a call that ADK takes from its queue is still wanted. */
   admits(call: FunctionCall): boolean {
-    this.#undelivered.delete(call)
-    return this.#state.state !== 'closed' && !this.#withdrawn.has(call)
+    return this.#inbox.admits(call) && this.#state.state !== 'closed'
   }
 
   readonly #abort = (): void => {
@@ -144,7 +150,7 @@ export class LastingSession {
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'closed' }
     this.#connection += 1
-    clearTimeout(this.#departure)
+    this.#departure.cancel()
     this.#life.abort()
     this.#options.signal?.removeEventListener('abort', this.#abort)
     this.#options.hooks.onStatus('closed')
@@ -167,7 +173,7 @@ export class LastingSession {
       timeoutMs: connectTimeoutMs,
       signal: this.#life.signal,
       events: {
-        onMessage: (message) => isCurrent() && this.#take(message),
+        onMessage: (message) => isCurrent() && this.#inbox.take(message),
         onClosed: (error) => isCurrent() && this.#lose(error),
         onOddFrame: hooks.onError,
       },
@@ -194,10 +200,9 @@ export class LastingSession {
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'connecting' }
     this.#connection += 1
-    clearTimeout(this.#departure)
-    this.#departure = undefined
+    this.#departure.cancel()
     hooks.onStatus('reconnecting')
-    this.#breakOff()
+    this.#inbox.breakOff()
     // It reports its failures itself.
     void this.#reconnect(cause)
   }
@@ -213,7 +218,7 @@ export class LastingSession {
         return hooks.onStatus('open')
       } catch (error) {
         if (this.#life.signal.aborted) return
-        failure = toFailure(error)
+        failure = toConnectionError(error)
         hooks.onError(failure)
       }
       // A handle may have expired; without it, only the server's word on the rest counts.
@@ -260,97 +265,20 @@ export class LastingSession {
     return { session, model: this.#options.model }
   }
 
-  /** The model was cut off in the middle of a word: it will begin its answer anew, and this one is over. */
-  #breakOff(): void {
-    if (!this.#journal.isSpeaking) return
-    const { hooks, sink } = this.#options
-    hooks.onInterrupted()
-    sink.onMessage(toMessage({ serverContent: { interrupted: true } }))
-    sink.onMessage(toMessage({ serverContent: { turnComplete: true } }))
-  }
-
-  #take(message: LiveServerMessage): void {
-    if (!isWellFormed(message)) {
-      const reason = 'A message has fields of the wrong kind.'
-      const error = new LiveConnectionError({ code: 'odd-frame', reason, phase: 'open' })
-      return this.#options.hooks.onError(error)
-    }
-    if (message.serverContent) this.#takeContent(message.serverContent)
-    if (isPlain(message)) this.#options.sink.onMessage(message)
-    else this.#takeRare(message)
-  }
-
-  #takeContent(content: LiveServerContent): void {
-    const { modelTurn, inputTranscription, outputTranscription } = content
-    this.#attempts = 0
-    if (inputTranscription?.text) this.#journal.hear(inputTranscription.text)
-    if (modelTurn?.parts) this.#journal.say(toSpoken(modelTurn))
-    if (outputTranscription?.text) this.#journal.say(outputTranscription.text)
-    if (content.interrupted) this.#options.hooks.onInterrupted()
-    if (content.turnComplete) this.#journal.endTurn()
-  }
-
-  #takeRare(message: LiveServerMessage): void {
-    const { isTool, sink } = this.#options
-    const { forward, calls, unknownCalls } = sortMessage(message, isTool)
-    for (const call of calls) {
-      this.#attempts = 0
-      this.#journal.call(call)
-      this.#undelivered.add(call)
-    }
-    if (forward) sink.onMessage(forward)
-    if (unknownCalls.length > 0) {
-      this.#send({ type: 'results', responses: unknownCalls.map(toRefusal) })
-    }
-    const cancelled = message.toolCallCancellation?.ids ?? []
-    if (cancelled.length > 0) this.#withdraw(cancelled)
-    const { newHandle, resumable } = message.sessionResumptionUpdate ?? {}
-    if (newHandle && resumable !== false) this.#journal.checkpoint(newHandle)
-    if (message.goAway) this.#prepareToLeave(message.goAway.timeLeft)
-    else if (this.#departure !== undefined && this.#journal.isCovered) this.#leave()
-  }
-
-  #withdraw(toolCallIds: readonly string[]): void {
-    for (const call of this.#undelivered) {
-      if (toolCallIds.includes(call.id ?? '')) this.#withdrawn.add(call)
-    }
-    this.#journal.cancel(toolCallIds)
-    this.#options.hooks.onCancelled(toolCallIds)
-  }
-
   /** Leaves at once if nothing is under way, else when the turn is over and Gemini has given a handle for it, or time runs out. */
   #prepareToLeave(timeLeft: string | undefined): void {
     this.#attempts = 0
-    if (this.#journal.isCovered) return this.#leave()
-    const leftMs = Number.parseFloat(timeLeft ?? '0') * 1000 || 0
-    const stayMs = Math.max(leftMs / 2, leftMs - MOVING_MS)
-    clearTimeout(this.#departure)
-    this.#departure = setTimeout(() => this.#leave(), stayMs)
+    this.#departure.plan(timeLeft, () => this.#leave())
+    if (this.#journal.isCovered) this.#leave()
   }
 
   #leave(): void {
+    // It may be told before it is open; then the plan, or Gemini itself, will end it.
+    if (this.#state.state !== 'open') return
     this.#move(new LiveConnectionError({ code: 1001, reason: 'goAway', phase: 'open' }))
   }
 }
 
 function toResumption(beginning: Beginning): { handle?: string } {
   return beginning.type === 'resumed' ? { handle: beginning.handle } : {}
-}
-
-function toSpoken({ parts = [] }: Content): string {
-  return parts.map(({ text, thought }) => (thought ? '' : (text ?? ''))).join('')
-}
-
-function toRefusal({ id, name }: FunctionCall): FunctionResponse {
-  return {
-    ...(id !== undefined && { id }),
-    ...(name !== undefined && { name }),
-    response: { error: `There is no tool ${name}.` },
-  }
-}
-
-function toFailure(error: unknown): LiveConnectionError {
-  if (error instanceof LiveConnectionError) return error
-  const reason = error instanceof Error ? error.message : String(error)
-  return new LiveConnectionError({ code: 'misconfigured', reason, phase: 'setup', cause: error })
 }

@@ -39,6 +39,12 @@ export class LiveConnectionError extends Error {
   }
 }
 
+export function toConnectionError(error: unknown): LiveConnectionError {
+  if (error instanceof LiveConnectionError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new LiveConnectionError({ code: 'misconfigured', reason, phase: 'setup', cause: error })
+}
+
 // 1000 and 1005: Gemini ends a connection, which is not the end of a conversation.
 const RETRYABLE: ReadonlySet<LiveFailureCode> = new Set<LiveFailureCode>([
   1000,

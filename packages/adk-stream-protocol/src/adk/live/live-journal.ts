@@ -1,30 +1,16 @@
-import type { Content, FunctionCall, FunctionResponse } from '@google/genai'
+import type { Content, FunctionCall } from '@google/genai'
 
 import { describeHistory } from './describe-history.ts'
-
-/** Something that must reach the model. Audio is not: it may be lost with its connection. */
-export type Sending =
-  | { readonly type: 'content'; readonly content: Content }
-  | { readonly type: 'results'; readonly responses: readonly FunctionResponse[] }
-
-/**
- * How far a message has come. `talked-over`: sent while the model spoke, so that what is heard of the turn under way says nothing
- * about it. `taken`: the model reacted. `answered`: the turn in which it did so has ended.
- */
-type Progress = 'unsent' | 'talked-over' | 'sent' | 'taken' | 'answered'
-
-export interface Sent {
-  readonly type: 'sent'
-  readonly sending: Sending
-  progress: Progress
-  deliveries: number
-}
-
-type Entry =
-  | Sent
-  | { readonly type: 'heard'; text: string; progress: Progress }
-  | { readonly type: 'said'; text: string; progress: 'taken' | 'answered' }
-  | { readonly type: 'called'; readonly call: FunctionCall }
+import type { Entry, Progress, Sending, Sent } from './journal-entry.ts'
+import {
+  isAsking,
+  isBeyondReturn,
+  isResults,
+  isSent,
+  isWaiting,
+  toAskAgain,
+  toContent,
+} from './journal-entry.ts'
 
 /** How to begin the next connection: from a handle, or from nothing but a history. */
 export type Beginning =
@@ -34,9 +20,12 @@ export type Beginning =
 // A message that ends the connection each time it is asked must not do so for ever.
 const MAX_DELIVERIES = 3
 
+// What was sent this long before a handle came was not on its way when the handle was given.
+const CROSSING_MS = 1000
+
 /**
  * What a lost connection would take with it. A handle stands for all that Gemini told before it, but messages may have crossed it
- * on the way: those count as covered once the model has reacted to them. The rest is kept, and told to the next connection once.
+ * on the way: those count as covered once the model has reacted to them, or after a while. The rest is kept, and told to the next connection once.
  */
 export class LiveJournal {
   #history: Content[] = []
@@ -49,8 +38,11 @@ export class LiveJournal {
   readonly #lost = new Set<string>()
   readonly #calls = new Set<string>()
 
+  readonly #now: () => number
+
   /** `history` is what stands behind the handle. */
-  constructor(handle?: string, history: readonly Content[] = []) {
+  constructor(handle?: string, history: readonly Content[] = [], now = Date.now) {
+    this.#now = now
     this.#handle = handle
     this.#history = describeHistory(history)
   }
@@ -81,7 +73,7 @@ export class LiveJournal {
   }
 
   send(sending: Sending): Sent {
-    const entry: Sent = { type: 'sent', sending, progress: 'unsent', deliveries: 0 }
+    const entry: Sent = { type: 'sent', sending, progress: 'unsent', deliveries: 0, deliveredAt: 0 }
     this.#since.push(entry)
     return entry
   }
@@ -89,6 +81,7 @@ export class LiveJournal {
   delivered(entry: Sent): void {
     entry.progress = this.#isSpeaking ? 'talked-over' : 'sent'
     entry.deliveries += 1
+    entry.deliveredAt = this.#now()
   }
 
   discard(entry: Sent): void {
@@ -119,13 +112,11 @@ export class LiveJournal {
     this.#since.push({ type: 'called', call })
   }
 
-  cancel(toolCallIds: readonly string[]): void {
-    this.#since = this.#since.filter(
-      (entry) => entry.type !== 'called' || !toolCallIds.includes(entry.call.id ?? ''),
-    )
-  }
-
   endTurn(): void {
+    // A turn that was over before it began, because something else was sent.
+    if (!this.#since.some((entry) => entry.type !== 'called' && entry.progress === 'taken')) {
+      this.#react()
+    }
     this.#isSpeaking = false
     this.#move('taken', 'answered')
     this.#move('talked-over', 'sent')
@@ -135,10 +126,13 @@ export class LiveJournal {
   checkpoint(handle: string): void {
     if (!this.#knowsHistory) return
     this.#handle = handle
-    const isOpen = (entry: Entry): boolean =>
-      isSent(entry) && entry.progress !== 'taken' && entry.progress !== 'answered'
-    this.#remember(this.#since.filter((entry) => !isOpen(entry)))
-    this.#since = this.#since.filter(isOpen)
+    const latest = this.#now() - CROSSING_MS
+    const mayHaveCrossed = (entry: Entry): boolean =>
+      isSent(entry) &&
+      isWaiting(entry) &&
+      (entry.progress === 'unsent' || entry.deliveredAt > latest)
+    this.#remember(this.#since.filter((entry) => !mayHaveCrossed(entry)))
+    this.#since = this.#since.filter(mayHaveCrossed)
   }
 
   /** Gemini refused the handle; false if there was none to refuse. */
@@ -183,9 +177,12 @@ export class LiveJournal {
     return this.#history
   }
 
+  /** The model begins to speak: about the results if there are any, else about the first thing that waits. */
   #react(): void {
     this.#knowsHistory = true
-    this.#move('sent', 'taken')
+    const waiting = this.#since.filter(isAsking).filter(({ progress }) => progress === 'sent')
+    const results = waiting.filter(isResults)
+    for (const entry of results.length > 0 ? results : waiting.slice(0, 1)) entry.progress = 'taken'
   }
 
   #move(from: Progress, to: 'sent' | 'taken' | 'answered'): void {
@@ -201,45 +198,5 @@ export class LiveJournal {
     if (entries.length > 0) {
       this.#history = describeHistory([...this.#history, ...entries.map(toContent)])
     }
-  }
-}
-
-function isSent(entry: Entry): entry is Sent {
-  return entry.type === 'sent'
-}
-
-/** What the state behind an older handle cannot be brought to by asking again. */
-function isBeyondReturn(entry: Entry): boolean {
-  return entry.type === 'called' || entry.progress === 'answered'
-}
-
-/** What the next connection is asked. Half an answer is not kept: it is given anew. */
-function toAskAgain(entry: Entry): Entry[] {
-  if (entry.type === 'sent') return [{ ...entry, progress: 'unsent' }]
-  if (entry.type !== 'heard' || entry.progress !== 'taken') return []
-  const content = { role: 'user', parts: [{ text: entry.text }] }
-  return [
-    { type: 'sent', sending: { type: 'content', content }, progress: 'unsent', deliveries: 1 },
-  ]
-}
-
-function toContent(entry: Entry): Content {
-  switch (entry.type) {
-    case 'said':
-      return { role: 'model', parts: [{ text: entry.text }] }
-    case 'heard':
-      return { role: 'user', parts: [{ text: entry.text }] }
-    case 'called':
-      return { role: 'model', parts: [{ functionCall: entry.call }] }
-    case 'sent':
-      return toSentContent(entry.sending)
-  }
-}
-
-function toSentContent(sending: Sending): Content {
-  if (sending.type === 'content') return sending.content
-  return {
-    role: 'user',
-    parts: sending.responses.map((functionResponse) => ({ functionResponse })),
   }
 }

@@ -11,7 +11,7 @@ export interface LiveSocket {
   close(): void
 }
 
-export interface SocketEvents {
+interface SocketEvents {
   readonly onMessage: (message: LiveServerMessage) => void
   /** The open connection ended. */
   readonly onClosed: (error: LiveConnectionError) => void

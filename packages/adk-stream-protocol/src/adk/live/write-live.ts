@@ -6,7 +6,8 @@ import type {
 } from '@google/genai'
 
 import { describeResult } from './describe-history.ts'
-import type { LiveJournal, Sending } from './live-journal.ts'
+import type { Sending } from './journal-entry.ts'
+import type { LiveJournal } from './live-journal.ts'
 import { takesNamedMedia, takesTextAsRealtime } from './live-model-traits.ts'
 
 export interface Addressee {
@@ -39,8 +40,8 @@ export function nameMedia(
 ): LiveSendRealtimeInputParameters {
   const { media } = input
   if (media === undefined || !takesNamedMedia(model)) return input
-  const isAudio = 'mimeType' in media && media.mimeType?.startsWith('audio/') === true
-  return isAudio ? { audio: media } : { video: media }
+  const mimeType = 'mimeType' in media ? (media.mimeType ?? '') : ''
+  return mimeType.startsWith('audio/') ? { audio: media } : { video: media }
 }
 
 /** The present connection does not know these calls: it is told in words what came of them. */

@@ -1,4 +1,5 @@
 import {
+  AsyncQueue,
   Gemini,
   InMemoryRunner,
   LiveRequestQueue,
@@ -21,7 +22,7 @@ export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
 
 /** ADK's own Gemini, its live side pointed at an emulator. */
-export class LiveGemini extends Gemini {
+class LiveGemini extends Gemini {
   readonly #baseUrl: string
 
   constructor(baseUrl: string, { model = NATIVE_AUDIO, apiKey = 'a key' } = {}) {
@@ -39,7 +40,7 @@ export class LiveGemini extends Gemini {
 }
 
 /** What the hooks were told. */
-export interface Told {
+interface Told {
   readonly statuses: LiveStatus[]
   readonly cancelled: string[]
   readonly errors: unknown[]
@@ -53,6 +54,8 @@ export interface LastingRunOptions extends Partial<LastingModelOptions> {
   readonly runConfig?: Partial<RunConfig>
   /** What the session holds before. */
   readonly history?: readonly Content[]
+  /** Leaves the events to the test. */
+  readonly unread?: boolean
 }
 
 /** One `runLive` of ADK's own runner over a lasting model; disposing it closes the queue and waits for the end. */
@@ -79,25 +82,41 @@ export async function runLasting(
     liveRequestQueue: queue,
     runConfig: { responseModalities: [Modality.TEXT], ...runConfig },
   })
+  const inbox = new AsyncQueue<Event>()
+  const ended = options.unread ? Promise.resolve() : pump(events, inbox)
+  const arriving = inbox[Symbol.asyncIterator]()
   return {
     lasting,
     queue,
     events,
     told,
+    /** The error that ended the run, or nothing. */
+    ended,
     say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
     answer: (id: string, name: string, response: Record<string, unknown>) =>
       queue.sendContent({ role: 'user', parts: [{ functionResponse: { id, name, response } }] }),
     /** The events up to and with the first that matches. */
-    until: (matches: (event: Event) => unknown) => readUntil(events, matches),
+    until: (matches: (event: Event) => unknown) => readUntil(arriving, matches),
     async stored() {
       const key = { appName: 'lab', userId: 'u', sessionId: session.id }
       return (await sessionService.getSession(key))?.events ?? []
     },
     async [Symbol.asyncDispose]() {
       queue.close()
-      // A run that a test let fail has told its error there.
-      while (!(await events.next().catch(() => ({ done: true }))).done);
+      await ended
     },
+  }
+}
+
+/** Reads a run as fast as it goes, as a bridge does. */
+async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Promise<unknown> {
+  try {
+    for await (const event of events) inbox.push(event)
+    inbox.close()
+    return undefined
+  } catch (error) {
+    inbox.fail(error)
+    return error
   }
 }
 
@@ -111,15 +130,15 @@ function listen(told: Told): LastingModelOptions['hooks'] {
 }
 
 async function readUntil(
-  events: AsyncGenerator<Event>,
+  events: AsyncIterator<Event>,
   matches: (event: Event) => unknown,
 ): Promise<Event[]> {
   const read: Event[] = []
   for (;;) {
-    const { value, done } = await events.next()
-    if (done) throw new Error(`runLive ended; read ${JSON.stringify(read)}`)
-    read.push(value)
-    if (matches(value)) return read
+    const next = await events.next()
+    if (next.done) throw new Error(`runLive ended; read ${JSON.stringify(read)}`)
+    read.push(next.value)
+    if (matches(next.value)) return read
   }
 }
 
