@@ -22,7 +22,7 @@ export async function findChromium(): Promise<ChromiumChoice> {
     )
   }
   // The page must be protected by the browser as it is for a reader.
-  const args = sparticuz.args.filter((flag) => !UNSAFE.has(flag))
+  const args = sparticuz.args.filter((flag) => !UNWANTED.has(flag))
   return { executablePath: await sparticuz.executablePath(), args }
 }
 
@@ -58,4 +58,11 @@ const SYSTEM_ARGS = [
   '--disable-sync',
 ]
 
-const UNSAFE = new Set(['--disable-web-security', '--allow-running-insecure-content'])
+// A single process dies with its first page, and a test opens several.
+const UNWANTED = new Set([
+  '--disable-web-security',
+  '--allow-running-insecure-content',
+  '--single-process',
+  '--no-zygote',
+  '--in-process-gpu',
+])
