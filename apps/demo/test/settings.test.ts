@@ -8,6 +8,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     port: 8000,
     dataDir: '.data',
     model: 'gemini-2.5-flash',
+    liveModel: 'gemini-2.5-flash-native-audio-preview-12-2025',
     geminiKey: undefined,
     geminiBaseUrl: undefined,
     weatherKey: undefined,

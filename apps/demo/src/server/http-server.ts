@@ -1,6 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { Duplex } from 'node:stream'
 
 import { DemoError } from './demo-error.ts'
+
+type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export interface HttpServer extends AsyncDisposable {
   readonly url: string
@@ -11,6 +14,7 @@ export interface HttpServerOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly listener: RequestListener
+  readonly upgrade: UpgradeListener
   /** How long open responses may take to end when the server closes. */
   readonly drainMs: number
 }
@@ -22,6 +26,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000 },
     options.listener,
   )
+  server.on('upgrade', options.upgrade)
   const port = await listen(server, options)
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   return {

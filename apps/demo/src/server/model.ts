@@ -5,23 +5,30 @@ import type { Settings } from './settings.ts'
 
 export interface DemoModel extends AsyncDisposable {
   readonly llm: Gemini
+  /** For live conversations. */
+  readonly live: Gemini
   /** For the start-up lines: who answers. */
   readonly label: string
 }
 
 /** Gemini when there is a key, else the emulator in this process. */
 export async function openModel(settings: Settings): Promise<DemoModel> {
-  const { model, geminiKey, geminiBaseUrl } = settings
+  const { model, liveModel, geminiKey, geminiBaseUrl } = settings
   if (geminiKey !== undefined) {
-    const llm = geminiBaseUrl
-      ? new GeminiAt({ model, apiKey: geminiKey, baseUrl: geminiBaseUrl })
-      : new Gemini({ model, apiKey: geminiKey })
+    const at = (name: string): Gemini =>
+      geminiBaseUrl
+        ? new GeminiAt({ model: name, apiKey: geminiKey, baseUrl: geminiBaseUrl })
+        : new Gemini({ model: name, apiKey: geminiKey })
     const place = geminiBaseUrl ? ` at ${geminiBaseUrl}` : ''
-    return { llm, label: `${model}${place}`, [Symbol.asyncDispose]: () => Promise.resolve() }
+    const label = `${model}, live ${liveModel}${place}`
+    return { llm: at(model), live: at(liveModel), label, [Symbol.asyncDispose]: async () => {} }
   }
   const emulator = await startEmulator({ paceMs: 25 })
+  const at = (name: string): Gemini =>
+    new GeminiAt({ model: name, apiKey: 'emulator', baseUrl: emulator.baseUrl })
   return {
-    llm: new GeminiAt({ model, apiKey: 'emulator', baseUrl: emulator.baseUrl }),
+    llm: at(model),
+    live: at(liveModel),
     label: 'the built-in Gemini emulator; set GOOGLE_API_KEY to talk to Gemini',
     [Symbol.asyncDispose]: () => emulator.close(),
   }

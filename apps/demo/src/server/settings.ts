@@ -9,6 +9,8 @@ export interface Settings {
   /** Where chats, wallets and the cookie's secret are kept. */
   readonly dataDir: string
   readonly model: string
+  /** The model of live conversations. */
+  readonly liveModel: string
   /** A key of the Gemini API; without it the embedded emulator answers. */
   readonly geminiKey: string | undefined
   /** Another endpoint than Google's, for example an emulator that runs elsewhere. */
@@ -35,6 +37,7 @@ export function readSettings(env: Environment): Settings {
     port: Number(variables.PORT),
     dataDir: variables.DATA_DIR,
     model: variables.GEMINI_MODEL,
+    liveModel: variables.GEMINI_LIVE_MODEL,
     geminiKey: variables.GOOGLE_API_KEY ?? variables.GEMINI_API_KEY,
     geminiBaseUrl: variables.GOOGLE_GEMINI_BASE_URL,
     weatherKey: variables.OPENWEATHER_API_KEY,
@@ -57,6 +60,13 @@ const Variables = z.object({
     .string()
     .regex(/^[\w.-]+$/, 'is not the name of a model. Set it to one like gemini-2.5-flash.')
     .default('gemini-2.5-flash'),
+  GEMINI_LIVE_MODEL: z
+    .string()
+    .regex(
+      /^[\w.-]+$/,
+      'is not the name of a model. Set it to that of a live model, or leave it out.',
+    )
+    .default('gemini-2.5-flash-native-audio-preview-12-2025'),
   GOOGLE_API_KEY: secret('a key of the Gemini API'),
   GEMINI_API_KEY: secret('a key of the Gemini API'),
   GOOGLE_GEMINI_BASE_URL: z

@@ -10,6 +10,7 @@ import {
   signedCookie,
 } from 'adk-stream-protocol/server'
 import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
+import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
@@ -79,11 +80,13 @@ async function open({ settings, options, lifetime }: Opening) {
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
+    live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(options.onError && { onError: options.onError }),
   })
   const server = await openHttpServer({
     ...settings,
     listener: createListener(bridge, authenticate),
+    upgrade: toUpgradeListener(bridge),
     drainMs: 2000,
   })
   lifetime.use(server)

@@ -7,6 +7,7 @@ import { WebSocketServer } from 'ws'
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import type { Principal } from './authenticate.ts'
+import { Quota } from '../turns/quota.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
 import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
@@ -32,11 +33,12 @@ export class LiveDoor {
   readonly #server: WebSocketServer
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
   readonly #open = new Set<LiveSocket>()
-  readonly #perPrincipal = new Map<string, number>()
+  readonly #perPrincipal: Quota
   #closed = false
 
   constructor(options: LiveDoorOptions) {
     this.#options = options
+    this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     // `ws` takes options that its types do not know yet.
     const closing = { closeTimeout: CLOSE_TIMEOUT_MS }
     this.#server = new WebSocketServer({
@@ -62,9 +64,13 @@ export class LiveDoor {
     const admission = await this.#options.door.admit(exchange)
     if ('refusal' in admission) return refuse(stream, admission.refusal)
     const { principal, headers } = admission
-    const error = this.#findError(exchange.headers, principal.id)
-    if (error) return refuse(stream, withHeaders(reply(error.status, error), headers))
-    this.#count(principal.id, stream)
+    const fault = this.#findFault(exchange.headers)
+    const giveBack = fault ? undefined : this.#perPrincipal.take(principal.id)
+    if (!giveBack) {
+      const error = fault ?? new ProtocolError('too-many-sockets')
+      return refuse(stream, withHeaders(reply(error.status, error), headers))
+    }
+    stream.once('close', giveBack)
     this.#handshakeHeaders.set(request, headers)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
       this.#welcome(principal, { socket, stream, exchange }),
@@ -90,26 +96,14 @@ export class LiveDoor {
     connected.socket.once('close', () => this.#open.delete(live))
   }
 
-  #findError(headers: Headers, principalId: string): ProtocolError | undefined {
+  #findFault(headers: Headers): ProtocolError | undefined {
     if (this.#closed) return new ProtocolError('unavailable')
     const asked = headers.get('sec-websocket-protocol')?.split(',') ?? []
     if (asked.length > 0 && !asked.some((name) => name.trim() === SUBPROTOCOL)) {
       const message = `The subprotocol here is ${SUBPROTOCOL}. Ask for it, or for none.`
       return new ProtocolError('bad-request', { message })
     }
-    const count = this.#perPrincipal.get(principalId) ?? 0
-    if (count >= this.#options.limits.maxSocketsPerPrincipal)
-      return new ProtocolError('too-many-sockets')
     return undefined
-  }
-
-  #count(principalId: string, stream: Duplex): void {
-    this.#perPrincipal.set(principalId, (this.#perPrincipal.get(principalId) ?? 0) + 1)
-    stream.once('close', () => {
-      const left = (this.#perPrincipal.get(principalId) ?? 1) - 1
-      if (left > 0) this.#perPrincipal.set(principalId, left)
-      else this.#perPrincipal.delete(principalId)
-    })
   }
 }
 
