@@ -18,8 +18,11 @@ const pay = new FunctionTool({
   execute: () => ({ paid: true }),
 })
 
-/** Reads a feed until an event fits. */
-async function readUntil(response: Response, fits: (event: Record<string, unknown>) => boolean) {
+/** Reads a feed until an event fits, with all before it. */
+async function readUntil(
+  response: Response,
+  fits: (event: Record<string, unknown>, seen: readonly Record<string, unknown>[]) => boolean,
+) {
   const seen: Record<string, unknown>[] = []
   let text = ''
   const decoder = new TextDecoder()
@@ -30,7 +33,7 @@ async function readUntil(response: Response, fits: (event: Record<string, unknow
     for (const frame of frames.filter((line) => line.startsWith('data: '))) {
       const event = JSON.parse(frame.slice(6)) as Record<string, unknown>
       seen.push(event)
-      if (fits(event)) return seen
+      if (fits(event, seen)) return seen
     }
   }
   return seen
@@ -47,7 +50,13 @@ test('[EV1] a page that watches a chat hears of turns and approvals, and not of 
   await (await say('other', '[[say Hi.]]')).text()
   const feed = await browser.get('/chats/chat-1/events')
   expect(feed.headers.get('content-type')).toBe('text/event-stream')
-  const seen = readUntil(feed, ({ state }) => state === 'succeeded')
+  // The call starts at its decision, before the turn can be read that goes on by it.
+  const seen = readUntil(
+    feed,
+    (_event, all) =>
+      all.some(({ state }) => state === 'succeeded') &&
+      all.filter(({ type }) => type === 'turn').length === 2,
+  )
   await (await say('other', '[[say Hi.]]')).text()
   await (await say('chat-1', '[[call pay {}]][[then]][[say Paid.]]')).text()
   const { approvals } = (await (await browser.get('/approvals')).json()) as {
