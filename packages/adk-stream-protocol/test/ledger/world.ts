@@ -47,6 +47,7 @@ export class World {
   readonly #makeLedger: MakeLedger
   readonly #instances: Instance[]
   readonly #rewritten = new Set<number>()
+  #resting = false
   #workers = 0
 
   constructor(
@@ -149,7 +150,8 @@ export class World {
         return ledger.beat()
       case 'rewrite':
         await this.pass('rewrite')
-        this.#rewritten.add(action.call)
+        // What an instance had begun when it died may come as late as this.
+        if (!this.#resting) this.#rewritten.add(action.call)
         return
       case 'wait':
         await this.pass('wait')
@@ -212,6 +214,7 @@ export class World {
   async #rest(): Promise<void> {
     const { ledger } = this.#boot(0)
     // The conversation is read again after a restart, as it was shown.
+    this.#resting = true
     this.#rewritten.clear()
     for (let round = 0; round < 2; round += 1) {
       this.now += DEADLINE_MS + LEASE_MS
