@@ -15,6 +15,8 @@ export default defineConfig({
     testTimeout: 20_000,
     // Of two cores, vitest would leave one idle.
     maxWorkers: 2,
+    // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.
+    isolate: false,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
   },
 })
