@@ -22,6 +22,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { Turn } from '../turns/turn.ts'
 import { Floor } from './floor.ts'
+import { FreshSources } from './fresh-sources.ts'
 import { Hearing } from './hearing.ts'
 import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
@@ -63,6 +64,9 @@ export class LiveRun {
   #model: LastingModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
+  readonly #sources = new FreshSources()
+  /** Events that are being written into the session. */
+  readonly #writing = new Set<string>()
   /** Whether the model has been asked for its attention: what is said from then on is not part of the history it is given. */
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
@@ -111,7 +115,10 @@ export class LiveRun {
     const { appName, userId, id: sessionId, events } = session
     const config = { numRecentEvents: 1 }
     const stored = await sessionService.getSession({ appName, userId, sessionId, config })
-    return stored !== undefined && stored.events.at(-1)?.id === events.at(-1)?.id
+    const last = stored?.events.at(-1)?.id
+    // What this run is just writing may be there already, or may not be known here yet.
+    const known = last === undefined || this.#writing.has(last)
+    return stored !== undefined && (known || events.findLast(({ id }) => id === last) !== undefined)
   }
 
   /** Says something in writing. What the model is saying, it breaks off. */
@@ -127,14 +134,12 @@ export class LiveRun {
   }
 
   /** Takes a piece of sound, or a picture. */
-  async show(blob: Blob): Promise<void> {
-    await this.#ready
+  show(blob: Blob): void {
     this.#queue.sendRealtime(blob)
   }
 
   /** Marks where the person begins and ends to speak, for a model that does not find out by itself. */
-  async mark(activity: 'start' | 'end'): Promise<void> {
-    await this.#ready
+  mark(activity: 'start' | 'end'): void {
     if (activity === 'start') this.#queue.sendActivityStart()
     else this.#queue.sendActivityEnd()
   }
@@ -226,25 +231,31 @@ export class LiveRun {
 
   /** Finds out whom an event is for, and makes it ready to be stored. */
   async #prepare(event: Event): Promise<Event> {
+    this.#writing.add(event.id)
     const kind = kindOf(event)
     this.#target = undefined
     if (kind === 'heard') return unstored(event)
-    if (kind === 'end') return unstored(event)
-    const message = kind === 'report' ? this.#floor.spoke() : this.#speaker()
+    const message =
+      kind === 'speech' || kind === 'sound' || kind === 'call'
+        ? this.#speaker()
+        : this.#floor.holder
+    if (kind === 'end' && !this.#sources.has(event, message)) return unstored(event)
     this.#target = message
     if (!message || message.stopped) return unstored(event)
     if (kind === 'sound' || event.partial) return event
     await this.#writeHeard(message)
-    return prepareEvent(event, message.messageId, (name) => this.#findTool(name))
+    const own = this.#sources.keep(event, message)
+    return prepareEvent(own, message.messageId, (name) => this.#findTool(name))
   }
 
   #tell(event: Event): void {
+    this.#writing.delete(event.id)
     this.#messages.stir()
     const message = this.#target
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
-    if (kind === 'end') return this.#endTurn()
     if (message && !message.stopped) this.#show(message, event)
+    if (kind === 'end') this.#endTurn()
   }
 
   #endTurn(): void {
@@ -311,7 +322,10 @@ export class LiveRun {
 
   async #store(event: Event): Promise<void> {
     const { sessionService, session } = this.#context ?? {}
-    if (session) await sessionService?.appendEvent({ session, event })
+    if (!session) return
+    this.#writing.add(event.id)
+    await sessionService?.appendEvent({ session, event })
+    this.#writing.delete(event.id)
   }
 
   #findTool(name: string) {

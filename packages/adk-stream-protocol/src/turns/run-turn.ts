@@ -3,6 +3,7 @@ import type { Event } from '@google/adk'
 import { finishTranslation } from '../adk/finish-translation.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import { translateEvent } from '../adk/translate-event.ts'
+import { holdsOnlySound } from '../adk/translate-parts.ts'
 import type { Translation } from '../adk/translation.ts'
 import { beginTranslation } from '../adk/translation.ts'
 import type { PartialAnswer } from '../adk/repair-session.ts'
@@ -118,7 +119,7 @@ class TurnTelling {
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
     // The whole event repeats what was streamed. An error has no content: what was streamed before it is stored nowhere.
-    if (!event.partial && event.content) this.#unstored = []
+    if (!event.partial && event.content && !holdsOnlySound(event)) this.#unstored = []
     for (const chunk of chunks) {
       if (event.partial) this.#noteUnstored(chunk)
       this.append(chunk)

@@ -36,7 +36,15 @@ test('[LV2] what is said while the model speaks breaks it off, and each answer i
   expect(await whole(client, 'r1')).toBe('One.')
   expect(client.frames.some(({ type }) => type === 'interrupted')).toBe(true)
   const messages = await office.page().messages()
-  expect(messages.map(({ role, parts }) => [role, parts.filter(p => p.type === 'text').map((p) => p['text']).join()])).toEqual([
+  expect(
+    messages.map(({ role, parts }) => [
+      role,
+      parts
+        .filter((p) => p.type === 'text')
+        .map((p) => p['text'])
+        .join(),
+    ]),
+  ).toEqual([
     ['user', '[[say One.]] [[wait never]] [[say More.]]'],
     ['assistant', 'One.'],
     ['user', '[[say Two.]]'],
