@@ -86,3 +86,9 @@ export function lastSession(office: Office): LiveSession {
   if (!session) throw new Error('Nobody is connected.')
   return session
 }
+
+/** By what an answer breaks the protocol. One that goes on after a pause tells first how its calls ended, outside of any step. */
+export async function faultsOf(client: SocketClient, requestId = 'r1'): Promise<string[]> {
+  const faults = await client.faults(requestId)
+  return faults.filter((fault) => !/^(?:data-approval|tool-output\S+) outside a step$/.test(fault))
+}
