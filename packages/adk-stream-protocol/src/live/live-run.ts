@@ -34,7 +34,10 @@ import { LiveMessages } from './live-messages.ts'
 import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
 import { toUserEvent } from './user-event.ts'
 
-export interface LiveRunOptions extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
+export interface LiveRunOptions extends Pick<
+  LiveCallsOptions,
+  'ledger' | 'terms' | 'waits' | 'onError'
+> {
   readonly chat: ApprovalChat
   readonly agent: BaseAgent
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }

@@ -19,6 +19,8 @@ export interface ChatDeskOptions {
   readonly turns: Turns
   readonly events: ChatEvents
   readonly source: TurnSource
+  /** Ends what goes on in a chat beside its turns. */
+  readonly leave: (chat: ChatKey) => Promise<void>
   readonly limits: BridgeLimits
   readonly exposeState: (key: string) => boolean
 }
@@ -88,7 +90,8 @@ export class ChatDesk {
   }
 
   async #delete(visit: Visit): Promise<Reply> {
-    const { backend, turns } = this.#options
+    const { backend, turns, leave } = this.#options
+    await leave(chatOf(visit))
     await turns.stop(chatOf(visit))
     const opened = await backend.get()
     const chat = toApprovalChat(opened, chatOf(visit))

@@ -164,10 +164,15 @@ export class LiveRuns {
       runConfig,
       graceMs = MINUTE_MS,
     } = this.#options
-    const { host, ledger, appName } = await backend.get()
+    const { host, ledger, waits, appName } = await backend.get()
     const model = this.#model
+    const key = toApprovalChat({ appName }, chat)
     const run = new LiveRun({
-      chat: toApprovalChat({ appName }, chat),
+      chat: key,
+      waits: {
+        add: (wait, timeoutMs) => waits.add({ chat: key, ...wait }, timeoutMs),
+        drop: (toolCallId) => waits.drop(key, [toolCallId]),
+      },
       agent: this.#agent,
       services: { ...services, appName, sessionService: host.sessions },
       openModel: (hooks) => new LastingModel(model, { hooks }),

@@ -71,14 +71,25 @@ describe.each([
     expect(await office.page().messages()).toHaveLength(2)
     for (const request of unasked(client)) expect(await faultsOf(client, request)).toEqual([])
     for (const id of [first, second])
-      expect(await office.page().history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+      expect(await office.page().history(id)).toEqual([
+        'requested',
+        'approved',
+        'started',
+        'succeeded',
+      ])
   })
 
   test('[LV10] a stream that is held stays open until all is decided', async () => {
     await using office = await openLiveOffice({ liveModel })
     await using client = await joinLive(office)
     const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: TWO_PAYMENTS }] }
-    client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages: [message], body: { hold: true } })
+    client.send({
+      type: 'send',
+      requestId: 'r1',
+      id: 'chat-1',
+      messages: [message],
+      body: { hold: true },
+    })
     const [first = '', second = ''] = await untilAsked(client, 2)
     decide(client, second)
     await client.next(() => outputs(client).length === 1)

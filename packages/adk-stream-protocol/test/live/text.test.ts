@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest'
 
 import {
-  finishOf,
   joinLive,
-  lastSession,
   nextUnasked,
   openLiveOffice,
   whole,

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { textParts } from './support/conversation.ts'
 import { speak, speakInJson, beginToSpeak } from './support/voice.ts'
 import {
-  chunkOf,
   finishOf,
   framesOf,
   joinLive,
