@@ -16,6 +16,7 @@ import type { LiveHooks } from '../adk/live/live-hooks.ts'
 import type { LastingModel } from '../adk/live/lasting-model.ts'
 import { LiveModel } from '../adk/live/live-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
+import { toModelError } from '../adk/live/to-model-error.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -74,6 +75,8 @@ export class LiveRun {
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
   #failed: (error: unknown) => void = () => undefined
+  /** Turns that were cut off, and whose end has not come out of ADK yet. */
+  #cutOffs = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -130,6 +133,8 @@ export class LiveRun {
     this.#messages.makeRoom()
     const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
+    // The conversation may have ended while that was written.
+    if (this.#state !== 'open') throw new ProtocolError('unavailable')
     message.written = true
     this.#floor.said(message)
     this.#queue.sendContent(content)
@@ -189,10 +194,17 @@ export class LiveRun {
     this.#model = this.#options.openModel({
       onCancelled: (ids) => this.#cancel(ids),
       onInterrupted: () => this.#options.listener.onInterrupted(),
+      onCutOff: () => {
+        this.#cutOffs += 1
+      },
+      onGivenUp: (error) => this.#giveUp(error),
       onStatus: (status) => this.#options.listener.onStatus(status),
       onError: this.#options.onError,
     })
-    const model = new LiveModel(this.#model, (request) => this.#connect(request))
+    const model = new LiveModel(this.#model, {
+      prepare: (request) => this.#connect(request),
+      onConnected: () => this.#connected(),
+    })
     const plugin = new LivePlugin({
       hosted: this.#hosted,
       onRun: (context) => {
@@ -211,7 +223,7 @@ export class LiveRun {
       })
       for await (const event of events) this.#tell(event)
     } catch (error) {
-      failure = error
+      failure = toModelError(error)
       this.#options.onError(error)
     }
     this.#end(failure)
@@ -221,7 +233,6 @@ export class LiveRun {
     wrapTools(request, (call) => this.#calls.begin(call))
     if (this.#options.free) declareFree(request)
     this.#request = request
-    this.#connected()
   }
 
   #end(failure: unknown): void {
@@ -258,12 +269,24 @@ export class LiveRun {
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
     if (message && !message.stopped) this.#show(message, event)
-    if (kind === 'end') this.#endTurn()
+    if (kind === 'end') this.#endTurn(event)
   }
 
-  #endTurn(): void {
+  #endTurn({ interrupted }: Event): void {
+    if (interrupted === true && this.#cutOffs > 0) {
+      this.#cutOffs -= 1
+      if (this.#floor.beginsAnew()) return
+    }
     const done = this.#floor.completed()
     if (done) this.#messages.review(done)
+  }
+
+  /** What a person said could not be told to the model. */
+  #giveUp(error: unknown): void {
+    this.#options.onError(error)
+    const message = this.#floor.completed()
+    message?.fail(toModelError(error))
+    if (message) this.#messages.review(message)
   }
 
   #show(message: LiveMessage, event: Event): void {

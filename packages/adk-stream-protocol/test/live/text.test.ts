@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
 
-import {
-  joinLive,
-  nextUnasked,
-  openLiveOffice,
-  whole,
-} from './support/live-office.ts'
+import { joinLive, nextUnasked, openLiveOffice, whole } from './support/live-office.ts'
 import { FREE_MODEL } from '../approvals/support/office.ts'
 
 test('[LV1] a conversation is one connection to the model, and a message for each answer', async () => {

@@ -120,7 +120,7 @@ export class LastingSession {
    */
   hush(): void {
     if (this.#state.state !== 'open' || takesTextAsRealtime(this.#options.model)) return
-    this.#state.socket.session.sendClientContent({ turns: [], turnComplete: false })
+    this.#state.socket.session.sendClientContent({ turnComplete: false })
   }
 
   close(): void {
@@ -236,7 +236,7 @@ export class LastingSession {
 
   #reportGivenUp(sending: Sending): void {
     const reason = `Gave up ${sending.type}: the connection was lost each time it was sent.`
-    this.#options.hooks.onError(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
+    this.#options.hooks.onGivenUp(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
   }
 
   #send(sending: Sending): void {
@@ -265,8 +265,8 @@ export class LastingSession {
     if (!this.#journal.isSpeaking) return
     const { hooks, sink } = this.#options
     hooks.onInterrupted()
-    sink.onMessage(toMessage({ serverContent: { interrupted: true } }))
-    sink.onMessage(toMessage({ serverContent: { turnComplete: true } }))
+    hooks.onCutOff()
+    sink.onMessage(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
   }
 
   #take(message: LiveServerMessage): void {
