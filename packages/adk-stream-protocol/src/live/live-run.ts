@@ -121,10 +121,11 @@ export class LiveRun {
     const { appName, userId, id: sessionId, events } = session
     const config = { numRecentEvents: 1 }
     const stored = await sessionService.getSession({ appName, userId, sessionId, config })
-    const last = stored?.events.at(-1)?.id
-    // What this run is just writing may be there already, or may not be known here yet.
-    const known = last === undefined || this.#writing.has(last)
-    return stored !== undefined && (known || events.findLast(({ id }) => id === last) !== undefined)
+    if (!stored) return false
+    const last = stored.events.at(-1)
+    // What is written by this run, or for it, may be there before it is known here.
+    if (!last || last.invocationId === this.#context?.invocationId) return true
+    return this.#writing.has(last.id) || events.findLast(({ id }) => id === last.id) !== undefined
   }
 
   /** Says something in writing. What the model is saying, it breaks off. */
@@ -165,6 +166,10 @@ export class LiveRun {
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
   turnOf(messageId: string): Promise<Turn | undefined> {
     return this.#messages.turnOf(messageId)
+  }
+
+  runsCallsOf(messageId: string): boolean {
+    return this.#messages.runsCallsOf(messageId)
   }
 
   hasCall(toolCallId: string): boolean {
@@ -245,7 +250,6 @@ export class LiveRun {
 
   /** Finds out whom an event is for, and makes it ready to be stored. */
   async #prepare(event: Event): Promise<Event> {
-    this.#writing.add(event.id)
     const kind = kindOf(event)
     this.#target = undefined
     if (kind === 'heard') return unstored(event)
@@ -263,7 +267,6 @@ export class LiveRun {
   }
 
   #tell(event: Event): void {
-    this.#writing.delete(event.id)
     this.#messages.stir()
     const message = this.#target
     const kind = kindOf(event)

@@ -8,7 +8,6 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
-import type { ChatKey } from '../turns/turns.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
@@ -168,8 +167,7 @@ function openDesks(
   const resume = (given: Approval): void => void goOn(given, given)
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
   const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
-  const leave = async (chat: ChatKey): Promise<void> => runs?.leave(chat)
-  const chatDesk = new ChatDesk({ backend, turns, events, source, leave, limits, exposeState })
+  const chatDesk = new ChatDesk({ backend, turns, events, source, runs, limits, exposeState })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,

@@ -151,7 +151,8 @@ export class TurnDesk {
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = told && { from: told.state }
-        await this.#run(backend, turn, { chat, events, passSound: true, ...from })
+        const leavesCalls = (): boolean => events.leavesCalls
+        await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
     })
   }
@@ -253,7 +254,10 @@ export class TurnDesk {
       chat,
       events,
       ...told
-    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<RunTurnOptions, 'from' | 'passSound'>,
+    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<
+      RunTurnOptions,
+      'from' | 'passSound' | 'leavesCalls'
+    >,
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }

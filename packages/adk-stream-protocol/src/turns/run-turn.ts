@@ -17,6 +17,8 @@ export interface RunTurnOptions extends TranslationOptions {
   readonly from?: Translation
   /** Whether sound is only for those who listen now. Default false: it is told like everything else. */
   readonly passSound?: boolean
+  /** Whether what runs is left to run when the events end. Default false: it has no result. */
+  readonly leavesCalls?: () => boolean
   /** Sees every chunk as it is told. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
@@ -101,9 +103,11 @@ class TurnTelling {
       })),
       author: this.#author,
       invocationId: this.#invocationId,
+      messageId: this.#turn.messageId,
     }
     const end = stopped ? 'stopped' : 'completed'
-    for (const chunk of finishTranslation(this.#state, end)) this.append(chunk)
+    const left = !stopped && this.#options.leavesCalls?.() === true
+    for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
     return {

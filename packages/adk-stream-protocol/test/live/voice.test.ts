@@ -134,6 +134,8 @@ test('[LV7] a person who speaks over the model is heard at once: the answer ends
     ['user', '[[say Three.]]'],
     ['assistant', 'Three.'],
   ])
+  const [, first] = await office.page().messages()
+  expect(first).not.toHaveProperty('metadata.stopped')
 })
 
 test('[LV8] nothing of a turn is left for the next: usage, sound, sources and words are counted anew', async () => {
