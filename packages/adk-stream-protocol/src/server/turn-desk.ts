@@ -100,7 +100,12 @@ export class TurnDesk {
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
           if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
-          await prefill(turn, told, { backend, key, pause: findPause(told, answers.seen) })
+          await prefill(turn, told, {
+            backend,
+            key,
+            pause: findPause(told, answers.seen),
+            goesOn: (approval) => mayGoOn(approval, backend.host),
+          })
         } catch (thrown) {
           if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
           throw thrown
@@ -146,7 +151,10 @@ export class TurnDesk {
         // What is stored is told from there; what comes by the run after it.
         events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
         told = closeAtPause(tellStoredTurn(stored, this.#options))
-        await prefill(turn, told, { backend, key, pause: told.pauses[0] ?? told.chunks.length })
+        const pause = told.pauses[0] ?? told.chunks.length
+        // A call that was approved runs already: the run did not wait for its turn.
+        const goesOn = ({ state }: Approval): boolean => state.name !== 'requested'
+        await prefill(turn, told, { backend, key, pause, goesOn })
       },
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
@@ -317,17 +325,25 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
+interface PrefillOptions {
+  readonly backend: Backend
+  readonly key: ApprovalChat
+  readonly pause: number
+  /** Whether a question has had its answer, so that who reads all anew is not asked. */
+  readonly goesOn: (approval: Approval) => boolean
+}
+
 /** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
   told: ToldTurn,
-  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
+  { backend, key, pause, goesOn }: PrefillOptions,
 ): Promise<void> {
   const { chunks, state } = told
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
-    if (approval && mayGoOn(approval, backend.host)) decided.add(toolCallId)
+    if (approval && goesOn(approval)) decided.add(toolCallId)
   }
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
   turn.log.append({ type: 'start', messageId: turn.messageId })
