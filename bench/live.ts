@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { startEmulator } from 'gemini-emulator'
+
+import { measureDecisions } from './live/decisions.ts'
+import { LiveClient } from './live/client.ts'
+import type { Order, Reading } from './live/subject.ts'
+import { median } from './statistics.ts'
+
+const CHATS = 200
+const WORDS = 5_000
+const PASSES = 5
+
+const folder = await mkdtemp(join(tmpdir(), 'live-bench-'))
+const emulator = await startEmulator()
+const answer = `[[say ${'word '.repeat(WORDS)}]]`
+
+/** A subject in a process of its own. The model and the client are in this one. */
+async function startSubject(row: 'adk' | 'bridge'): Promise<{ child: ChildProcess; port: number }> {
+  const script = fileURLToPath(new URL('live/subject.ts', import.meta.url))
+  const database = join(folder, `${row}.db`)
+  const args = ['--expose-gc', '--import', 'tsx', script, row, emulator.baseUrl, database]
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_OPTIONS: '--conditions=@adk-stream-protocol/source' },
+  })
+  // The first thing a subject says is its port.
+  const [port] = (await once(child, 'message')) as [number]
+  return { child, port }
+}
+
+async function ask(child: ChildProcess, order: Order): Promise<Reading> {
+  child.send(order)
+  const [reading] = (await once(child, 'message')) as [Reading]
+  return reading
+}
+
+interface Figures {
+  readonly bytesPerChat: number
+  readonly microsecondsPerEvent: number
+}
+
+/** Opens chats and lets each say one thing; then one of them talks. */
+async function measure(
+  child: ChildProcess,
+  act: { open: (from: number, to: number) => Promise<void>; say: () => Promise<void> },
+): Promise<Figures> {
+  await act.open(0, 20)
+  const before = await ask(child, { type: 'read' })
+  await act.open(20, 20 + CHATS)
+  const after = await ask(child, { type: 'read' })
+  await act.say()
+  const costs: number[] = []
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    const from = await ask(child, { type: 'read' })
+    await act.say()
+    const to = await ask(child, { type: 'read' })
+    costs.push(((to.cpuMs - from.cpuMs) * 1_000) / WORDS)
+  }
+  return {
+    bytesPerChat: (after.heapBytes - before.heapBytes) / CHATS,
+    microsecondsPerEvent: median(costs),
+  }
+}
+
+async function measureAdk(): Promise<Figures> {
+  const { child } = await startSubject('adk')
+  const figures = await measure(child, {
+    open: async (from, to) => void (await ask(child, { type: 'open', count: to - from })),
+    say: async () => void (await ask(child, { type: 'say', text: answer })),
+  })
+  child.kill()
+  return figures
+}
+
+async function measureBridge(): Promise<Figures> {
+  const { child, port } = await startSubject('bridge')
+  const client = await LiveClient.open(`ws://127.0.0.1:${port}/live`)
+  const figures = await measure(child, {
+    open: async (from, to) => {
+      for (let chat = from; chat < to; chat += 1) await client.say(`chat-${chat}`, '[[say Hi.]]')
+    },
+    say: () => client.say('chat-0', answer),
+  })
+  client.close()
+  child.kill()
+  return figures
+}
+
+const [adk, bridge] = [await measureAdk(), await measureBridge()]
+const decisions = await measureDecisions(emulator.baseUrl, folder)
+const row = (what: string, base: number, ours: number, unit: string, goal: string): string =>
+  `| ${what} | ${base.toFixed(2)} ${unit} | ${ours.toFixed(2)} ${unit} | ${(ours / base).toFixed(2)} × | ${goal} |`
+console.log('| | alone | the bridge | ratio | goal |\n| --- | --- | --- | --- | --- |')
+console.log(
+  row(
+    `memory of an idle live chat, of ${CHATS}`,
+    adk.bytesPerChat / 1_024,
+    bridge.bytesPerChat / 1_024,
+    'KiB',
+    '≤ 1.5 ×',
+  ),
+)
+console.log(
+  row(
+    'CPU of a live event',
+    adk.microsecondsPerEvent,
+    bridge.microsecondsPerEvent,
+    'µs',
+    '≤ 1.5 ×',
+  ),
+)
+console.log(
+  row(
+    '`decide` to the start of the tool, median',
+    decisions.floorMs,
+    decisions.bridgeMs,
+    'ms',
+    '≤ 2 ×',
+  ),
+)
+await emulator.close()
+await rm(folder, { recursive: true, force: true })
+process.exit(0)
