@@ -74,7 +74,7 @@ async function measureAdk(): Promise<Figures> {
     open: async (from, to) => void (await ask(child, { type: 'open', count: to - from })),
     say: async () => void (await ask(child, { type: 'say', text: answer })),
   })
-  child.kill()
+  child.disconnect()
   return figures
 }
 
@@ -88,7 +88,7 @@ async function measureBridge(): Promise<Figures> {
     say: () => client.say('chat-0', answer),
   })
   client.close()
-  child.kill()
+  child.disconnect()
   return figures
 }
 

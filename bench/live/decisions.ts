@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
 import type { RunConfig } from '@google/adk'
-import { FunctionTool, Gemini, LlmAgent } from '@google/adk'
+import { FunctionTool, Gemini, LlmAgent, LogLevel, setLogLevel } from '@google/adk'
 import { createBridge } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
@@ -24,6 +24,7 @@ export async function measureDecisions(
   baseUrl: string,
   folder: string,
 ): Promise<{ readonly bridgeMs: number; readonly floorMs: number }> {
+  setLogLevel(LogLevel.ERROR)
   const [bridge, floor] = [await openBridge(baseUrl, folder), await openFloor(folder)]
   const figures: { bridge: number[]; floor: number[] } = { bridge: [], floor: [] }
   for (let round = -WARM_UP; round < ROUNDS; round += 1) {

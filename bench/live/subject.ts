@@ -107,4 +107,6 @@ process.on('message', (order: Order) => {
     process.send?.(read())
   })()
 })
+// The driver has what it wants.
+process.on('disconnect', () => process.exit())
 process.send?.(row === 'bridge' ? await openBridge() : 0)

@@ -291,8 +291,9 @@ export class LiveCalls {
     this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
     work().catch((error: unknown) => {
       this.#options.onError(error)
+      if (this.#closed || !this.#open.has(call.id)) return
+      this.#options.answer(call.id, call.tool.name, BROKEN)
       this.#forget(call)
-      if (!this.#closed) this.#options.answer(call.id, call.tool.name, BROKEN)
     })
   }
 }
