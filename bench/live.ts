@@ -1,99 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { startEmulator } from 'gemini-emulator'
+
+import { measureDecisions } from './live/decisions.ts'
 import { LiveClient } from './live/client.ts'
-import { measureDecision } from './live/decision.ts'
-import type { LiveReading } from './live/child.ts'
-import { TalkingProcess } from './live/talking-process.ts'
+import type { Order, Reading } from './live/subject.ts'
 import { median } from './statistics.ts'
 
-const PASSES = process.argv.includes('--quick') ? 3 : 5
 const CHATS = 200
 const WORDS = 5_000
-const DECISIONS = 100
+const PASSES = 5
 
-const ANSWER = `[[say ${Array.from({ length: WORDS }, () => 'word').join(' ')}]]`
+const folder = await mkdtemp(join(tmpdir(), 'live-bench-'))
+const emulator = await startEmulator()
+const answer = `[[say ${'word '.repeat(WORDS)}]]`
+
+/** A subject in a process of its own. The model and the client are in this one. */
+async function startSubject(row: 'adk' | 'bridge'): Promise<{ child: ChildProcess; port: number }> {
+  const script = fileURLToPath(new URL('live/subject.ts', import.meta.url))
+  const database = join(folder, `${row}.db`)
+  const args = ['--expose-gc', '--import', 'tsx', script, row, emulator.baseUrl, database]
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, NODE_OPTIONS: '--conditions=@adk-stream-protocol/source' },
+  })
+  // The first thing a subject says is its port.
+  const [port] = (await once(child, 'message')) as [number]
+  return { child, port }
+}
+
+async function ask(child: ChildProcess, order: Order): Promise<Reading> {
+  child.send(order)
+  const [reading] = (await once(child, 'message')) as [Reading]
+  return reading
+}
 
 interface Figures {
-  /** CPU for one event that the model sends. */
-  readonly eventUs: number
-  readonly chatKb: number
+  readonly bytesPerChat: number
+  readonly microsecondsPerEvent: number
 }
 
-/** Opens chats, and lets the first one talk. */
-interface Row {
-  readonly process: TalkingProcess
-  readonly open: (count: number) => Promise<void>
-  readonly talk: (text: string) => Promise<void>
-}
-
-async function measure({ process, open, talk }: Row): Promise<Figures> {
-  await open(20)
-  await talk(ANSWER)
-  const before = await process.read()
-  await talk(ANSWER)
-  await talk(ANSWER)
-  const talked = await process.read()
-  await open(CHATS)
-  const opened = await process.read()
+/** Opens chats and lets each say one thing; then one of them talks. */
+async function measure(
+  child: ChildProcess,
+  act: { open: (from: number, to: number) => Promise<void>; say: () => Promise<void> },
+): Promise<Figures> {
+  await act.open(0, 20)
+  const before = await ask(child, { type: 'read' })
+  await act.open(20, 20 + CHATS)
+  const after = await ask(child, { type: 'read' })
+  await act.say()
+  const costs: number[] = []
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    const from = await ask(child, { type: 'read' })
+    await act.say()
+    const to = await ask(child, { type: 'read' })
+    costs.push(((to.cpuMs - from.cpuMs) * 1_000) / WORDS)
+  }
   return {
-    eventUs: (1000 * grown(before, talked, 'cpuMs')) / (2 * WORDS),
-    chatKb: grown(talked, opened, 'heapBytes') / CHATS / 1024,
+    bytesPerChat: (after.heapBytes - before.heapBytes) / CHATS,
+    microsecondsPerEvent: median(costs),
   }
 }
 
-function grown(before: LiveReading, after: LiveReading, what: keyof LiveReading): number {
-  return after[what] - before[what]
-}
-
-async function measureAdk(emulator: string): Promise<Figures> {
-  await using process = await TalkingProcess.start('adk.ts', { BENCH_EMULATOR: emulator })
-  return await measure({
-    process,
-    open: async (count) => void (await process.order({ do: 'open', count })),
-    talk: async (text) => void (await process.order({ do: 'say', text })),
+async function measureAdk(): Promise<Figures> {
+  const { child } = await startSubject('adk')
+  const figures = await measure(child, {
+    open: async (from, to) => void (await ask(child, { type: 'open', count: to - from })),
+    say: async () => void (await ask(child, { type: 'say', text: answer })),
   })
+  child.disconnect()
+  return figures
 }
 
-async function measureBridge(emulator: string): Promise<Figures> {
-  await using process = await TalkingProcess.start('bridge.ts', { BENCH_EMULATOR: emulator })
-  const clients: LiveClient[] = []
-  return await measure({
-    process,
-    open: async (count) => {
-      for (let index = 0; index < count; index += 1) {
-        const client = await LiveClient.open(Number(process.address))
-        clients.push(client)
-        await client.say(`chat-${clients.length}`, '[[say Hello]]')
-      }
+async function measureBridge(): Promise<Figures> {
+  const { child, port } = await startSubject('bridge')
+  const client = await LiveClient.open(`ws://127.0.0.1:${port}/live`)
+  const figures = await measure(child, {
+    open: async (from, to) => {
+      for (let chat = from; chat < to; chat += 1) await client.say(`chat-${chat}`, '[[say Hi.]]')
     },
-    talk: async (text) => void (await clients[0]?.say('chat-1', text)),
+    say: () => client.say('chat-0', answer),
   })
+  client.close()
+  child.disconnect()
+  return figures
 }
 
-await using emulator = await TalkingProcess.start('emulator.ts')
-const baseUrl = String(emulator.address)
-const passes: { adk: Figures; us: Figures }[] = []
-for (let pass = 0; pass < PASSES; pass += 1) {
-  const adk = await measureAdk(baseUrl)
-  passes.push({ adk, us: await measureBridge(baseUrl) })
-}
-process.env['BENCH_EMULATOR'] = baseUrl
-const decision = await measureDecision(DECISIONS)
-
-function row(name: string, unit: string, read: (figures: Figures) => number): void {
-  const adk = median(passes.map((pass) => read(pass.adk)))
-  const us = median(passes.map((pass) => read(pass.us)))
-  const ratio = median(passes.map((pass) => read(pass.us) / read(pass.adk)))
-  console.log(
-    `| ${name} | ${adk.toFixed(1)} ${unit} | ${us.toFixed(1)} ${unit} | ${ratio.toFixed(2)} × | ≤ 1.5 × |`,
-  )
-}
-
+const [adk, bridge] = [await measureAdk(), await measureBridge()]
+const decisions = await measureDecisions(emulator.baseUrl, folder)
+const row = (what: string, base: number, ours: number, unit: string, goal: string): string =>
+  `| ${what} | ${base.toFixed(2)} ${unit} | ${ours.toFixed(2)} ${unit} | ${(ours / base).toFixed(2)} × | ${goal} |`
+console.log('| | alone | the bridge | ratio | goal |\n| --- | --- | --- | --- | --- |')
 console.log(
-  `| ${PASSES} passes, ${WORDS} events, ${CHATS} chats | ADK runLive alone | us | us / ADK | goal |`,
+  row(
+    `memory of an idle live chat, of ${CHATS}`,
+    adk.bytesPerChat / 1_024,
+    bridge.bytesPerChat / 1_024,
+    'KiB',
+    '≤ 1.5 ×',
+  ),
 )
-console.log('| --- | --- | --- | --- | --- |')
-row('CPU for an event of the model', 'µs', ({ eventUs }) => eventUs)
-row('memory for an idle live chat, its socket included', 'KB', ({ chatKb }) => chatKb)
 console.log(
-  `| from the frame that decides to the start of the tool | ${decision.floor.toFixed(2)} ms (floor) | ${decision.us.toFixed(2)} ms | ${(decision.us / decision.floor).toFixed(2)} × | ≤ 2 × |`,
+  row(
+    'CPU of a live event',
+    adk.microsecondsPerEvent,
+    bridge.microsecondsPerEvent,
+    'µs',
+    '≤ 1.5 ×',
+  ),
 )
+console.log(
+  row(
+    '`decide` to the start of the tool, median',
+    decisions.floorMs,
+    decisions.bridgeMs,
+    'ms',
+    '≤ 2 ×',
+  ),
+)
+await emulator.close()
+await rm(folder, { recursive: true, force: true })
 process.exit(0)

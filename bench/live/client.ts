@@ -4,51 +4,50 @@ import { WebSocket } from 'ws'
 
 interface Frame {
   readonly type: string
-  readonly requestId?: string
+  readonly requestId: string
   readonly chunk?: { readonly type: string; readonly approvalId?: string }
 }
 
-/** A client on a socket of its own that looks at no more of a frame than it needs. */
+/** A client of the bridge's sockets that reads answers and forgets them. */
 export class LiveClient {
   readonly #socket: WebSocket
+  readonly #waiting = new Map<string, (frame: Frame) => void>()
   #requests = 0
 
   private constructor(socket: WebSocket) {
     this.#socket = socket
+    socket.on('message', (data: Buffer) => {
+      // The server's frames are objects.
+      const frame = JSON.parse(data.toString()) as Frame
+      this.#waiting.get(frame.requestId)?.(frame)
+    })
   }
 
-  static async open(port: number): Promise<LiveClient> {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/live`)
+  static async open(url: string): Promise<LiveClient> {
+    const socket = new WebSocket(url)
     await once(socket, 'open')
     return new LiveClient(socket)
   }
 
-  /** Says something, and waits for the end of the answer; gives the approvals that it asks for. */
-  say(chatId: string, text: string): Promise<string[]> {
-    this.#requests += 1
-    const requestId = `r${this.#requests}`
-    const messages = [{ id: requestId, role: 'user', parts: [{ type: 'text', text }] }]
-    const trigger = 'submit-message'
-    const approvals: string[] = []
+  /** Says something; resolves when the answer has ended. Gives the approval that was asked, if one was. */
+  say(id: string, text: string): Promise<string> {
+    const requestId = `r${(this.#requests += 1)}`
+    const message = { id: requestId, role: 'user', parts: [{ type: 'text', text }] }
     return new Promise((resolve, reject) => {
-      const hear = (data: Buffer): void => {
-        const text = data.toString('latin1')
-        if (text.includes('"tool-approval-request"')) {
-          approvals.push((JSON.parse(data.toString()) as Frame).chunk?.approvalId ?? '')
-        }
-        if (text.startsWith('{"type":"error"')) reject(new Error(data.toString()))
-        if (!text.startsWith('{"type":"end"')) return
-        this.#socket.off('message', hear)
-        resolve(approvals)
-      }
-      this.#socket.on('message', hear)
-      this.#socket.send(JSON.stringify({ type: 'send', requestId, id: chatId, trigger, messages }))
+      let approvalId = ''
+      this.#waiting.set(requestId, ({ type, chunk }) => {
+        approvalId = chunk?.approvalId ?? approvalId
+        if (type === 'error') reject(new Error(`The answer to ${requestId} failed.`))
+        if (type !== 'end') return
+        this.#waiting.delete(requestId)
+        resolve(approvalId)
+      })
+      this.send({ type: 'send', requestId, id, messages: [message] })
     })
   }
 
-  decide(chatId: string, approvalId: string): void {
-    const decision = { type: 'decide', decisionId: approvalId, id: chatId, approvalId }
-    this.#socket.send(JSON.stringify({ ...decision, approved: true }))
+  send(frame: object): void {
+    this.#socket.send(JSON.stringify(frame))
   }
 
   close(): void {

@@ -6,16 +6,17 @@ import { Telling } from './telling.ts'
 import type { Translation } from './translation.ts'
 import { isWaiting } from './translation.ts'
 
-/** How the run of a turn ended. */
-export type TurnEnd = 'completed' | 'stopped'
+/** How the run of a turn ended. `left`: its calls run on, and what comes of them is told later. */
+export type TurnEnd = 'completed' | 'stopped' | 'left'
 
 /** Closes what is still open and tells how the turn ended. */
 export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   const telling = new Telling(state)
   telling.closeText()
   const open = [...state.calls].filter(([, call]) => call.state === 'running')
-  for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
-  const waiting = isWaiting(state)
+  if (end !== 'left')
+    for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
+  const waiting = isWaiting(state) || (end === 'left' && open.length > 0)
   const { answered } = telling.state
   telling.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
@@ -46,7 +47,7 @@ function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
   return finishReason
 }
 
-const NO_RESULT: Record<TurnEnd, string> = {
+const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
   completed: 'The call ended without a result.',
   stopped: 'Stopped before a result came. The call may or may not have taken effect.',
 }

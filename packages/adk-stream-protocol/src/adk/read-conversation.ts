@@ -10,6 +10,8 @@ import type { TranslationOptions } from './translate-event.ts'
 export interface ReadConversationOptions extends TranslationOptions {
   /** The message that is still being streamed; it is left out, because a client gets it whole by resuming. */
   readonly unfinished: string | undefined
+  /** Whether calls of a message run that is not being streamed. Default: none does. */
+  readonly runs?: (messageId: string) => boolean
 }
 
 /** The conversation of an ADK session as messages: the same translation that streamed it, folded (CV1). */
@@ -26,6 +28,7 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   if (events.length === 0 || messageId === options.unfinished) return [userMessage]
   const { state, chunks } = tellStoredTurn(turn, options)
   const stopped = events.some((event) => event.interrupted)
-  const ending = finishTranslation(state, stopped ? 'stopped' : 'completed')
+  const runsOn = options.runs?.(messageId) === true
+  const ending = finishTranslation(state, runsOn ? 'left' : stopped ? 'stopped' : 'completed')
   return [userMessage, foldChunks(messageId, [...chunks, ...ending])]
 }

@@ -9,13 +9,15 @@ export interface PartialAnswer {
   readonly parts: readonly { readonly text: string; readonly thought: boolean }[]
   readonly author: string
   readonly invocationId: string
+  /** The message that it is part of. */
+  readonly messageId: string
 }
 
 /** Keeps what was said of an answer that broke off: ADK stores only whole events. */
 export async function keepPartialAnswer(
   service: BaseSessionService,
   session: Session,
-  { parts, author, invocationId }: PartialAnswer,
+  { parts, author, invocationId, messageId }: PartialAnswer,
 ): Promise<void> {
   const content = {
     role: 'model',
@@ -27,6 +29,7 @@ export async function keepPartialAnswer(
       author,
       invocationId,
       interrupted: true,
+      customMetadata: writeNotes({ messageId }),
       ...(parts.length > 0 && { content }),
     }),
   })

@@ -33,7 +33,12 @@ export function translateParts(telling: Telling, event: Event): void {
       skip[kind] = Math.max(0, skip[kind] - text.length)
     }
   }
-  telling.forgetStreamed()
+  if (!holdsOnlySound(event)) telling.forgetStreamed()
+}
+
+/** Whether an event is a piece of sound. A live model's sound comes in whole events, between the pieces of what it says in words. */
+export function holdsOnlySound({ content }: Event): boolean {
+  return content?.parts?.every(({ inlineData }) => PCM.test(inlineData?.mimeType ?? '')) === true
 }
 
 // Only prose is streamed: ADK repeats every other part in a whole event, and a call is not one before it is whole.

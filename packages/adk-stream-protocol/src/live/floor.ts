@@ -6,6 +6,8 @@ export class Floor<Party extends object> {
   /** Those who said something and are not answered yet, in order. */
   readonly #expected: Party[] = []
   #holder: Party | undefined
+  /** Whether the holder said something that the model answers. */
+  #wasAsked = false
   /** Calls that silence the model until each is answered. */
   readonly #blocking = new Set<string>()
   #calls: 'none' | 'open' | 'answered' = 'none'
@@ -41,13 +43,22 @@ export class Floor<Party extends object> {
       this.#calls = 'none'
       this.#completesCalls = false
     }
-    this.#holder ??= this.#expected.shift()
+    if (!this.#holder) {
+      this.#holder = this.#expected.shift()
+      this.#wasAsked = true
+    }
     return this.#holder
   }
 
   /** Gives the floor to a party that nobody expected. */
   take(party: Party): void {
     this.#holder = party
+    this.#wasAsked = false
+  }
+
+  /** What the holder said is known by now. */
+  understood(): void {
+    this.#wasAsked = true
   }
 
   /** The model made calls that it waits for. */
@@ -68,6 +79,15 @@ export class Floor<Party extends object> {
   /** The model took a call back, and waits for it no longer. */
   dropped(id: string): void {
     this.#blocking.delete(id)
+  }
+
+  /** The model was cut off, and begins its answer anew. False if nobody asked for what it said. */
+  beginsAnew(): boolean {
+    const holder = this.#holder
+    if (!holder || !this.#wasAsked) return false
+    this.#holder = undefined
+    this.#expected.unshift(holder)
+    return true
   }
 
   /** The model's turn is complete. Tells whose it was, and whether more is to come for it. */

@@ -34,7 +34,10 @@ export class Hearing {
   /** The model may have begun to answer before what it heard is written down. */
   #begin(): LiveMessage {
     const { holder } = this.#floor
-    if (holder && !holder.written && holder !== this.#current) return holder
+    if (holder && !holder.written && holder !== this.#current) {
+      this.#floor.understood()
+      return holder
+    }
     const message = new LiveMessage()
     this.#floor.said(message)
     return message

@@ -30,6 +30,11 @@ export interface LiveCallsOptions {
   readonly answer: (toolCallId: string, name: string, response: Record<string, unknown>) => void
   /** The message that a call belongs to. */
   readonly messageOf: (toolCallId: string) => string
+  /** Puts on record which call waits for a client and for how long, for the time after this run. */
+  readonly waits: {
+    add(wait: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
+    drop(toolCallId: string): Promise<void>
+  }
   /** A call has begun to wait for somebody, or has ended. */
   readonly onChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
@@ -49,6 +54,9 @@ interface OpenCall extends ToolCall {
   /** The model took the call back: whatever comes of it is not for the model. */
   cancelled: boolean
 }
+
+/** How much later than a run the record gives a client up: while the run is there, it does so itself. */
+const AFTERLIFE_MS = 2_000
 
 const TOOK_BACK = 'the conversation went on without it'
 
@@ -224,6 +232,10 @@ export class LiveCalls {
         }),
       )
     }
+    await this.#options.waits.add(
+      { messageId: this.#options.messageOf(call.id), toolCallId: call.id },
+      browser.timeoutMs + AFTERLIFE_MS,
+    )
     if (this.#closed) return
     call.browser = browser
     call.state = 'waiting'
@@ -263,6 +275,7 @@ export class LiveCalls {
       }),
     )
     if (note) await this.#options.ledger.noteTold(this.#options.chat, [id])
+    if (call.browser) await this.#options.waits.drop(id)
     if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
     this.#forget(call)
   }
@@ -278,8 +291,9 @@ export class LiveCalls {
     this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
     work().catch((error: unknown) => {
       this.#options.onError(error)
+      if (this.#closed || !this.#open.has(call.id)) return
+      this.#options.answer(call.id, call.tool.name, BROKEN)
       this.#forget(call)
-      if (!this.#closed) this.#options.answer(call.id, call.tool.name, BROKEN)
     })
   }
 }

@@ -61,7 +61,7 @@ export class LiveMessage {
     return this.runs || [...this.#calls.values()].includes('executing')
   }
 
-  /** Whether a call of it runs that is shown to run, so that its result must be told where it was shown. */
+  /** Whether a call of it runs that is shown to run. */
   get runs(): boolean {
     return [...this.#calls.values()].includes('running')
   }
@@ -73,6 +73,7 @@ export class LiveMessage {
 
   /** Nothing more comes for now: the message is whole, or it pauses. */
   pause(): void {
+    if (this.#segment) this.#segment.leavesCalls = this.runs
     this.#segment?.end()
   }
 

@@ -82,15 +82,21 @@ export class LiveMessages {
   /** Opens a message that something is to be told of, with nobody asking. */
   ensureOpen(message: LiveMessage): void {
     if (message.open || message.stopped) return
+    this.makeRoom()
     const resumes = message.turn !== undefined
     const { onTurn, onError } = this.#options
     this.open(message, { background: true, resumes }).then(onTurn, onError)
   }
 
-  /** The person says something else: what only waits makes room for it. */
+  /** Something else is said: what only waits, or runs, makes room for it. What comes of it is told in its message later. */
   makeRoom(): void {
     for (const message of this.#messages.values())
-      if (!this.#options.floor.owes(message) && !message.runs) message.pause()
+      if (!this.#options.floor.owes(message)) message.pause()
+  }
+
+  /** Whether calls of a message run while it is not told. */
+  runsCallsOf(messageId: string): boolean {
+    return this.#messages.get(messageId)?.runs === true
   }
 
   /** Something is said or done: the model is not quiet. */

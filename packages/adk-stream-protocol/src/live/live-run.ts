@@ -16,12 +16,14 @@ import type { LiveHooks } from '../adk/live/live-hooks.ts'
 import type { LastingModel } from '../adk/live/lasting-model.ts'
 import { LiveModel } from '../adk/live/live-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
+import { toModelError } from '../adk/live/to-model-error.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { Turn } from '../turns/turn.ts'
 import { Floor } from './floor.ts'
+import { FreshSources } from './fresh-sources.ts'
 import { Hearing } from './hearing.ts'
 import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
@@ -33,7 +35,10 @@ import { LiveMessages } from './live-messages.ts'
 import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
 import { toUserEvent } from './user-event.ts'
 
-export interface LiveRunOptions extends Pick<LiveCallsOptions, 'ledger' | 'terms' | 'onError'> {
+export interface LiveRunOptions extends Pick<
+  LiveCallsOptions,
+  'ledger' | 'terms' | 'waits' | 'onError'
+> {
   readonly chat: ApprovalChat
   readonly agent: BaseAgent
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
@@ -63,10 +68,15 @@ export class LiveRun {
   #model: LastingModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
+  readonly #sources = new FreshSources()
+  /** Events that are being written into the session. */
+  readonly #writing = new Set<string>()
   /** Whether the model has been asked for its attention: what is said from then on is not part of the history it is given. */
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
   #failed: (error: unknown) => void = () => undefined
+  /** Turns that were cut off, and whose end has not come out of ADK yet. */
+  #cutOffs = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -111,7 +121,11 @@ export class LiveRun {
     const { appName, userId, id: sessionId, events } = session
     const config = { numRecentEvents: 1 }
     const stored = await sessionService.getSession({ appName, userId, sessionId, config })
-    return stored !== undefined && stored.events.at(-1)?.id === events.at(-1)?.id
+    if (!stored) return false
+    const last = stored.events.at(-1)
+    // What is written by this run, or for it, may be there before it is known here.
+    if (!last || last.invocationId === this.#context?.invocationId) return true
+    return this.#writing.has(last.id) || events.findLast(({ id }) => id === last.id) !== undefined
   }
 
   /** Says something in writing. What the model is saying, it breaks off. */
@@ -120,6 +134,8 @@ export class LiveRun {
     this.#messages.makeRoom()
     const message = new LiveMessage(options)
     await this.#store(toUserEvent(message, content))
+    // The conversation may have ended while that was written.
+    if (this.#state !== 'open') throw new ProtocolError('unavailable')
     message.written = true
     this.#floor.said(message)
     this.#queue.sendContent(content)
@@ -127,14 +143,12 @@ export class LiveRun {
   }
 
   /** Takes a piece of sound, or a picture. */
-  async show(blob: Blob): Promise<void> {
-    await this.#ready
+  show(blob: Blob): void {
     this.#queue.sendRealtime(blob)
   }
 
   /** Marks where the person begins and ends to speak, for a model that does not find out by itself. */
-  async mark(activity: 'start' | 'end'): Promise<void> {
-    await this.#ready
+  mark(activity: 'start' | 'end'): void {
     if (activity === 'start') this.#queue.sendActivityStart()
     else this.#queue.sendActivityEnd()
   }
@@ -152,6 +166,10 @@ export class LiveRun {
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
   turnOf(messageId: string): Promise<Turn | undefined> {
     return this.#messages.turnOf(messageId)
+  }
+
+  runsCallsOf(messageId: string): boolean {
+    return this.#messages.runsCallsOf(messageId)
   }
 
   hasCall(toolCallId: string): boolean {
@@ -181,10 +199,17 @@ export class LiveRun {
     this.#model = this.#options.openModel({
       onCancelled: (ids) => this.#cancel(ids),
       onInterrupted: () => this.#options.listener.onInterrupted(),
+      onCutOff: () => {
+        this.#cutOffs += 1
+      },
+      onGivenUp: (error) => this.#giveUp(error),
       onStatus: (status) => this.#options.listener.onStatus(status),
       onError: this.#options.onError,
     })
-    const model = new LiveModel(this.#model, (request) => this.#connect(request))
+    const model = new LiveModel(this.#model, {
+      prepare: (request) => this.#connect(request),
+      onConnected: () => this.#connected(),
+    })
     const plugin = new LivePlugin({
       hosted: this.#hosted,
       onRun: (context) => {
@@ -203,7 +228,7 @@ export class LiveRun {
       })
       for await (const event of events) this.#tell(event)
     } catch (error) {
-      failure = error
+      failure = toModelError(error)
       this.#options.onError(error)
     }
     this.#end(failure)
@@ -213,7 +238,6 @@ export class LiveRun {
     wrapTools(request, (call) => this.#calls.begin(call))
     if (this.#options.free) declareFree(request)
     this.#request = request
-    this.#connected()
   }
 
   #end(failure: unknown): void {
@@ -229,13 +253,17 @@ export class LiveRun {
     const kind = kindOf(event)
     this.#target = undefined
     if (kind === 'heard') return unstored(event)
-    if (kind === 'end') return unstored(event)
-    const message = kind === 'report' ? this.#floor.spoke() : this.#speaker()
+    const message =
+      kind === 'speech' || kind === 'sound' || kind === 'call'
+        ? this.#speaker()
+        : this.#floor.holder
+    if (kind === 'end' && !this.#sources.has(event, message)) return unstored(event)
     this.#target = message
     if (!message || message.stopped) return unstored(event)
     if (kind === 'sound' || event.partial) return event
     await this.#writeHeard(message)
-    return prepareEvent(event, message.messageId, (name) => this.#findTool(name))
+    const own = this.#sources.keep(event, message)
+    return prepareEvent(own, message.messageId, (name) => this.#findTool(name))
   }
 
   #tell(event: Event): void {
@@ -243,13 +271,25 @@ export class LiveRun {
     const message = this.#target
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
-    if (kind === 'end') return this.#endTurn()
     if (message && !message.stopped) this.#show(message, event)
+    if (kind === 'end') this.#endTurn(event)
   }
 
-  #endTurn(): void {
+  #endTurn({ interrupted }: Event): void {
+    if (interrupted === true && this.#cutOffs > 0) {
+      this.#cutOffs -= 1
+      if (this.#floor.beginsAnew()) return
+    }
     const done = this.#floor.completed()
     if (done) this.#messages.review(done)
+  }
+
+  /** What a person said could not be told to the model. */
+  #giveUp(error: unknown): void {
+    this.#options.onError(error)
+    const message = this.#floor.completed()
+    message?.fail(toModelError(error))
+    if (message) this.#messages.review(message)
   }
 
   #show(message: LiveMessage, event: Event): void {
@@ -311,7 +351,10 @@ export class LiveRun {
 
   async #store(event: Event): Promise<void> {
     const { sessionService, session } = this.#context ?? {}
-    if (session) await sessionService?.appendEvent({ session, event })
+    if (!session) return
+    this.#writing.add(event.id)
+    await sessionService?.appendEvent({ session, event })
+    this.#writing.delete(event.id)
   }
 
   #findTool(name: string) {

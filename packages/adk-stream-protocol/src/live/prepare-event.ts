@@ -27,17 +27,19 @@ export function prepareEvent(
   findTool: (name: string) => BaseTool | undefined,
 ): Event {
   if (event.partial) return event
+  // A stored event with this mark is one of an answer that a person stopped.
+  const { interrupted: _, ...whole } = event
   const customMetadata = writeNotes({ messageId }, event.customMetadata)
-  if (event.outputTranscription) {
-    const { outputTranscription, ...rest } = event
+  if (whole.outputTranscription) {
+    const { outputTranscription, ...rest } = whole
     const content = { role: 'model', parts: [{ text: outputTranscription.text ?? '' }] }
     return { ...rest, content, customMetadata }
   }
-  const waiting = (event.content?.parts ?? []).flatMap(({ functionCall }) => {
+  const waiting = (whole.content?.parts ?? []).flatMap(({ functionCall }) => {
     const tool = functionCall && findTool(functionCall.name ?? '')
     return tool && asBrowserTool(tool) ? (functionCall.id ?? []) : []
   })
-  return { ...event, customMetadata, longRunningToolIds: waiting }
+  return { ...whole, customMetadata, longRunningToolIds: waiting }
 }
 
 /** An event that is told and not stored. */

@@ -6,6 +6,9 @@ export class Segment implements AsyncIterable<Event> {
   #wake: (() => void) | undefined
   #end: 'open' | 'ended' | { readonly error: unknown } = 'open'
 
+  /** Whether calls of it run on that are told later. */
+  leavesCalls = false
+
   get open(): boolean {
     return this.#end === 'open'
   }

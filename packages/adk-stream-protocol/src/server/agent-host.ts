@@ -18,12 +18,12 @@ import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { GateRun, RunCause } from '../adk/gate-run.ts'
 import { prepareCall } from '../adk/prepare-call.ts'
+import type { ReadConversationOptions } from '../adk/read-conversation.ts'
 import { readConversation } from '../adk/read-conversation.ts'
 import { answerDanglingCalls, keepPartialAnswer } from '../adk/repair-session.ts'
 import { scopeArtifacts } from '../adk/scope-artifacts.ts'
 import type { StoredTurn } from '../adk/stored-turns.ts'
 import { splitTurns } from '../adk/stored-turns.ts'
-import type { TranslationOptions } from '../adk/translate-event.ts'
 import { toUserContent } from '../adk/user-content.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
@@ -189,7 +189,7 @@ export class AgentHost {
   /** The conversation, without the message that is still being streamed; nothing for a chat that does not exist. */
   async messages(
     chat: ApprovalChat,
-    options: TranslationOptions & { readonly unfinished: string | undefined },
+    options: ReadConversationOptions,
   ): Promise<Message[] | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && readConversation(session.events, options)

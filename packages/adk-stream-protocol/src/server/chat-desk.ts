@@ -11,6 +11,7 @@ import { toApprovalChat } from './backend.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
 import type { BridgeLimits } from './options.ts'
+import type { LiveRuns } from './live-runs.ts'
 import type { Route, Visit } from './routes.ts'
 import type { TurnSource } from './turn-source.ts'
 
@@ -19,6 +20,8 @@ export interface ChatDeskOptions {
   readonly turns: Turns
   readonly events: ChatEvents
   readonly source: TurnSource
+  /** What goes on in chats beside their turns, where there is such. */
+  readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
   readonly limits: BridgeLimits
   readonly exposeState: (key: string) => boolean
 }
@@ -55,13 +58,14 @@ export class ChatDesk {
   }
 
   async #messages(visit: Visit): Promise<Reply> {
-    const { backend, turns, exposeState } = this.#options
+    const { backend, turns, exposeState, runs } = this.#options
     const chat = chatOf(visit)
     const opened = await backend.get()
     const running = turns.running(chat)
     const messages = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
+      runs: (messageId) => runs?.find(chat)?.runsCallsOf(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,
@@ -88,7 +92,8 @@ export class ChatDesk {
   }
 
   async #delete(visit: Visit): Promise<Reply> {
-    const { backend, turns } = this.#options
+    const { backend, turns, runs } = this.#options
+    await runs?.leave(chatOf(visit))
     await turns.stop(chatOf(visit))
     const opened = await backend.get()
     const chat = toApprovalChat(opened, chatOf(visit))

@@ -167,7 +167,7 @@ function openDesks(
   const resume = (given: Approval): void => void goOn(given, given)
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
   const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
-  const chatDesk = new ChatDesk({ backend, turns, events, source, limits, exposeState })
+  const chatDesk = new ChatDesk({ backend, turns, events, source, runs, limits, exposeState })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,

@@ -29,8 +29,8 @@ export function openLiveHandlers(
   const presence = new Presence(connection, runs)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
   const show = async (chatId: string, blob: Blob): Promise<void> => {
-    const run = await runs.open(chatOf(chatId))
-    await run.show(blob)
+    const run = await runs.openForSound(chatOf(chatId))
+    run.show(blob)
   }
   const turns = openTurnHandlers(connection, {
     source,
@@ -68,8 +68,8 @@ export function openLiveHandlers(
     },
     'audio-end': ({ id }) => runs.find(chatOf(id))?.endAudio(),
     activity: async ({ id, state }) => {
-      const run = await runs.open(chatOf(id))
-      await run.mark(state)
+      const run = await runs.openForSound(chatOf(id))
+      run.mark(state)
     },
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     close: () => {

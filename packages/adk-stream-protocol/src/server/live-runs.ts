@@ -39,10 +39,16 @@ export interface LiveRunsOptions extends LiveOptions {
 interface LiveChat {
   readonly room: LiveRoom
   run?: LiveRun
+  /** The conversation, while it is begun or looked at. */
+  opening?: Promise<LiveRun>
+  /** When the conversation was last found to know all of its chat. */
+  checkedAt?: number
   leaving?: NodeJS.Timeout
 }
 
 const MINUTE_MS = 60_000
+/** How long sound goes into a conversation without another look at whether its chat went on elsewhere. */
+const TRUSTED_MS = 2_000
 
 /** The live conversations of this process: one run per chat, begun on demand, kept while somebody is there. */
 export class LiveRuns {
@@ -75,9 +81,14 @@ export class LiveRuns {
   /** The conversation of a chat; it begins if there is none, or if the chat went on without it. */
   async open(chat: ChatKey): Promise<LiveRun> {
     const entry = this.#enter(chat)
-    if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
-    entry.run ??= await this.#begin(chat, entry)
-    return entry.run
+    entry.opening ??= this.#open(chat, entry).finally(() => delete entry.opening)
+    return entry.opening
+  }
+
+  /** The conversation of a chat for something that comes many times a second, and in order. */
+  async openForSound(chat: ChatKey): Promise<LiveRun> {
+    const { run, opening, checkedAt = 0 } = this.#enter(chat)
+    return run && !opening && Date.now() - checkedAt < TRUSTED_MS ? run : this.open(chat)
   }
 
   /** Follows a chat's conversation. Gives back the way to stop, after which it is kept for a while. */
@@ -136,6 +147,13 @@ export class LiveRuns {
     if (entry.run === run) delete entry.run
   }
 
+  async #open(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
+    if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
+    entry.run ??= await this.#begin(chat, entry)
+    entry.checkedAt = Date.now()
+    return entry.run
+  }
+
   async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
     const {
       backend,
@@ -146,12 +164,15 @@ export class LiveRuns {
       runConfig,
       graceMs = MINUTE_MS,
     } = this.#options
-    const { host, ledger, appName } = await backend.get()
-    // Another request may have begun it in the meantime.
-    if (entry.run) return entry.run
+    const { host, ledger, waits, appName } = await backend.get()
     const model = this.#model
+    const key = toApprovalChat({ appName }, chat)
     const run = new LiveRun({
-      chat: toApprovalChat({ appName }, chat),
+      chat: key,
+      waits: {
+        add: (wait, timeoutMs) => waits.add({ chat: key, ...wait }, timeoutMs),
+        drop: (toolCallId) => waits.drop(key, [toolCallId]),
+      },
       agent: this.#agent,
       services: { ...services, appName, sessionService: host.sessions },
       openModel: (hooks) => new LastingModel(model, { hooks }),

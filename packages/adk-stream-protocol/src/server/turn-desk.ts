@@ -146,12 +146,14 @@ export class TurnDesk {
         // What is stored is told from there; what comes by the run after it.
         events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
         told = closeAtPause(tellStoredTurn(stored, this.#options))
-        await prefill(turn, told, { backend, key, pause: told.pauses[0] ?? told.chunks.length })
+        const pause = told.pauses[0] ?? told.chunks.length
+        await prefill(turn, told, { backend, key, pause })
       },
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = told && { from: told.state }
-        await this.#run(backend, turn, { chat, events, passSound: true, ...from })
+        const leavesCalls = (): boolean => events.leavesCalls
+        await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
     })
   }
@@ -253,7 +255,10 @@ export class TurnDesk {
       chat,
       events,
       ...told
-    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<RunTurnOptions, 'from' | 'passSound'>,
+    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<
+      RunTurnOptions,
+      'from' | 'passSound' | 'leavesCalls'
+    >,
   ): Promise<void> {
     const { onChunk, onError, exposeState } = this.#options
     const info = { ...chat, messageId: turn.messageId }
@@ -313,16 +318,23 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
+interface PrefillOptions {
+  readonly backend: Backend
+  readonly key: ApprovalChat
+  readonly pause: number
+}
+
 /** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
   told: ToldTurn,
-  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
+  { backend, key, pause }: PrefillOptions,
 ): Promise<void> {
   const { chunks, state } = told
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
+    // Who reads all anew is not asked what was decided.
     if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
   }
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))

@@ -104,7 +104,7 @@ export class SocketPeer {
     if (!this.#corked) {
       this.#corked = true
       this.#stream.cork()
-      process.nextTick(() => {
+      setImmediate(() => {
         this.#corked = false
         this.#stream.uncork()
       })

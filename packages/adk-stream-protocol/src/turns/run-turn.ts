@@ -3,6 +3,7 @@ import type { Event } from '@google/adk'
 import { finishTranslation } from '../adk/finish-translation.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import { translateEvent } from '../adk/translate-event.ts'
+import { holdsOnlySound } from '../adk/translate-parts.ts'
 import type { Translation } from '../adk/translation.ts'
 import { beginTranslation } from '../adk/translation.ts'
 import type { PartialAnswer } from '../adk/repair-session.ts'
@@ -16,6 +17,8 @@ export interface RunTurnOptions extends TranslationOptions {
   readonly from?: Translation
   /** Whether sound is only for those who listen now. Default false: it is told like everything else. */
   readonly passSound?: boolean
+  /** Whether what runs is left to run when the events end. Default false: it has no result. */
+  readonly leavesCalls?: () => boolean
   /** Sees every chunk as it is told. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
@@ -100,9 +103,11 @@ class TurnTelling {
       })),
       author: this.#author,
       invocationId: this.#invocationId,
+      messageId: this.#turn.messageId,
     }
     const end = stopped ? 'stopped' : 'completed'
-    for (const chunk of finishTranslation(this.#state, end)) this.append(chunk)
+    const left = !stopped && this.#options.leavesCalls?.() === true
+    for (const chunk of finishTranslation(this.#state, left ? 'left' : end)) this.append(chunk)
     this.#turn.log.end()
     const waiting = [...this.#state.calls].filter(([, call]) => call.state === 'waiting')
     return {
@@ -118,7 +123,7 @@ class TurnTelling {
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
     // The whole event repeats what was streamed. An error has no content: what was streamed before it is stored nowhere.
-    if (!event.partial && event.content) this.#unstored = []
+    if (!event.partial && event.content && !holdsOnlySound(event)) this.#unstored = []
     for (const chunk of chunks) {
       if (event.partial) this.#noteUnstored(chunk)
       this.append(chunk)

@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BaseLlm } from '@google/adk'
-import { startEmulator, type Emulator, type Mind } from 'gemini-emulator'
+import { startEmulator, type Emulator, type EmulatorOptions, type Mind } from 'gemini-emulator'
 
 import type { Chunk } from '../../src/protocol/index.ts'
 import type { Bridge, BridgeOptions, TurnInfo } from '../../src/server/index.ts'
@@ -21,6 +21,8 @@ export interface ServeOptions extends Omit<BridgeOptions, 'agent' | 'live'> {
   /** The agent around the emulated model. Default: one without tools. */
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
   readonly mind?: Mind
+  /** How the emulated model behaves otherwise. */
+  readonly emulator?: Omit<EmulatorOptions, 'mind'>
   readonly host?: Host
   /** Whether everything that is sent is kept and checked when the server closes. Default true. */
   readonly recorded?: boolean
@@ -51,11 +53,12 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     host = nodeHost,
     recorded = true,
     mind,
+    emulator: emulatorOptions,
     live,
     liveModel = LIVE_MODEL,
     ...bridgeOptions
   } = options
-  const emulator = await startEmulator({ paceMs: 0, ...(mind && { mind }) })
+  const emulator = await startEmulator({ paceMs: 0, ...emulatorOptions, ...(mind && { mind }) })
   const errors: unknown[] = []
   const told: TestServer['told'] = []
   const bridge = createBridge({

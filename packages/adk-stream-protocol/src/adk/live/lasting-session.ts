@@ -127,7 +127,7 @@ export class LastingSession {
    */
   hush(): void {
     if (this.#state.state !== 'open' || takesTextAsRealtime(this.#options.model)) return
-    this.#state.socket.session.sendClientContent({ turns: [], turnComplete: false })
+    this.#state.socket.session.sendClientContent({ turnComplete: false })
   }
 
   close(): void {
@@ -241,7 +241,7 @@ export class LastingSession {
 
   #reportGivenUp(sending: Sending): void {
     const reason = `Gave up ${sending.type}: the connection was lost each time it was sent.`
-    this.#options.hooks.onError(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
+    this.#options.hooks.onGivenUp(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
   }
 
   #send(sending: Sending): void {

@@ -6,6 +6,13 @@ export interface LiveHooks {
   readonly onCancelled: (toolCallIds: readonly string[]) => void
   /** The model fell silent, told at once: ADK loses the mark for text, and delivers it behind buffered audio. */
   readonly onInterrupted: () => void
+  /**
+   * The model was cut off by the end of its connection. The end of that turn follows among ADK's events, marked as interrupted, and
+   * then the answer anew.
+   */
+  readonly onCutOff: () => void
+  /** Something that was said to the model ended the connection each time, and is not said again: no answer to it comes. */
+  readonly onGivenUp: (error: unknown) => void
   readonly onStatus: (status: LiveStatus) => void
   /** What went wrong and was survived: odd frames, failed attempts, messages that had to be given up. */
   readonly onError: (error: unknown) => void

@@ -59,8 +59,8 @@ export class LiveInbox {
     const { journal, hooks, forward } = this.#options
     if (!journal.isSpeaking) return
     hooks.onInterrupted()
-    forward(toMessage({ serverContent: { interrupted: true } }))
-    forward(toMessage({ serverContent: { turnComplete: true } }))
+    hooks.onCutOff()
+    forward(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
   }
 
   #takeContent(content: LiveServerContent): void {

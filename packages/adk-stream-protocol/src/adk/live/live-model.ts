@@ -1,16 +1,22 @@
 import type { BaseLlmConnection, LlmRequest, LlmResponse } from '@google/adk'
 import { BaseLlm } from '@google/adk'
 
-/** A model that shows each live request to somebody before it connects. */
+export interface ConnectionHooks {
+  /** Sees each live request before it connects. */
+  readonly prepare: (request: LlmRequest) => void
+  readonly onConnected: () => void
+}
+
+/** A model that tells of its live connections. */
 export class LiveModel extends BaseLlm {
   readonly #inner: BaseLlm
-  readonly #prepare: (request: LlmRequest) => void
+  readonly #hooks: ConnectionHooks
   #connections = 0
 
-  constructor(inner: BaseLlm, prepare: (request: LlmRequest) => void) {
+  constructor(inner: BaseLlm, hooks: ConnectionHooks) {
     super({ model: inner.model })
     this.#inner = inner
-    this.#prepare = prepare
+    this.#hooks = hooks
   }
 
   override generateContentAsync(
@@ -22,8 +28,9 @@ export class LiveModel extends BaseLlm {
   }
 
   override async connect(request: LlmRequest): Promise<BaseLlmConnection> {
-    this.#prepare(request)
+    this.#hooks.prepare(request)
     const connection = await this.#inner.connect(request)
+    this.#hooks.onConnected()
     this.#connections += 1
     if (this.#connections > 1) answerHistory(connection)
     return connection

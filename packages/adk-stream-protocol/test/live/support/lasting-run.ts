@@ -126,6 +126,8 @@ function listen(told: Told): LastingModelOptions['hooks'] {
     onCancelled: (ids) => void told.cancelled.push(...ids),
     onError: (error) => void told.errors.push(error),
     onInterrupted: () => void (told.interruptions += 1),
+    onCutOff: () => undefined,
+    onGivenUp: (error) => void told.errors.push(error),
   }
 }
 

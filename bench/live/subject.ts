@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import {
+  Gemini,
+  InMemoryRunner,
+  LiveRequestQueue,
+  LlmAgent,
+  LogLevel,
+  setLogLevel,
+} from '@google/adk'
+import type { RunConfig } from '@google/adk'
+import { createBridge } from 'adk-stream-protocol/server'
+import { openSqliteStore } from 'adk-stream-protocol/store'
+import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+
+/** What a driver asks of a subject. */
+export type Order =
+  | { readonly type: 'read' }
+  /** Only for ADK alone, which has no door: begins conversations, or says something in the first. */
+  | { readonly type: 'open'; readonly count: number }
+  | { readonly type: 'say'; readonly text: string }
+
+/** The figures of a subject's process, after a collection of garbage. */
+export interface Reading {
+  readonly heapBytes: number
+  readonly cpuMs: number
+}
+
+const [row = '', baseUrl = ''] = process.argv.slice(2)
+setLogLevel(LogLevel.ERROR)
+
+class LiveGemini extends Gemini {
+  protected override getLiveHttpOptions() {
+    return { ...super.getLiveHttpOptions(), baseUrl }
+  }
+}
+
+const model = new LiveGemini({
+  model: 'gemini-2.5-flash-native-audio-preview-12-2025',
+  apiKey: 'any',
+})
+const agent = new LlmAgent({ name: 'assistant', model, instruction: 'Be brief.' })
+// The emulator writes where Gemini would speak: so an event is a word, and no sound is measured.
+const runConfig = { responseModalities: ['TEXT'] } as unknown as Partial<RunConfig>
+
+/** ADK's `runLive` with nothing around it, and sessions in memory. */
+function openAdk(): {
+  open: (count: number) => Promise<void>
+  say: (text: string) => Promise<void>
+} {
+  const runner = new InMemoryRunner({ agent, appName: 'bench' })
+  const queues: LiveRequestQueue[] = []
+  let completed: () => void = () => undefined
+  const follow = async (queue: LiveRequestQueue): Promise<void> => {
+    const { id } = await runner.sessionService.createSession({ appName: 'bench', userId: 'person' })
+    const run = { userId: 'person', sessionId: id, liveRequestQueue: queue, runConfig }
+    for await (const event of runner.runLive(run)) if (event.turnComplete) completed()
+  }
+  const say = (queue: LiveRequestQueue, text: string): Promise<void> =>
+    new Promise((resolve) => {
+      completed = resolve
+      queue.sendContent({ role: 'user', parts: [{ text }] })
+    })
+  return {
+    open: async (count) => {
+      for (let opened = 0; opened < count; opened += 1) {
+        const queue = new LiveRequestQueue()
+        queues.push(queue)
+        // It runs as long as the process.
+        void follow(queue)
+        await say(queue, '[[say Hi.]]')
+      }
+    },
+    say: async (text) => queues[0] && say(queues[0], text),
+  }
+}
+
+async function openBridge(): Promise<number> {
+  const store = await openSqliteStore({ path: process.argv[4] ?? '' })
+  const bridge = createBridge({
+    agent,
+    store,
+    authenticate: () => ({ id: 'person' }),
+    live: { model, runConfig },
+  })
+  const server = createServer().on('upgrade', toUpgradeListener(bridge))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // A server that listens on a port has such an address.
+  return (server.address() as AddressInfo).port
+}
+
+function read(): Reading {
+  globalThis.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  return { heapBytes: heapUsed + external, cpuMs: (user + system) / 1_000 }
+}
+
+const adk = row === 'adk' ? openAdk() : undefined
+process.on('message', (order: Order) => {
+  void (async () => {
+    if (order.type === 'open') await adk?.open(order.count)
+    if (order.type === 'say') await adk?.say(order.text)
+    process.send?.(read())
+  })()
+})
+// The driver has what it wants.
+process.on('disconnect', () => process.exit())
+process.send?.(row === 'bridge' ? await openBridge() : 0)

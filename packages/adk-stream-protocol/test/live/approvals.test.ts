@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest'
+
+import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import type { SocketClient } from '../sockets/support/socket-client.ts'
+import { speak } from './support/voice.ts'
+import {
+  asked,
+  faultsOf,
+  finishOf,
+  framesOf,
+  joinLive,
+  lastSession,
+  nextUnasked,
+  openLiveOffice,
+  unasked,
+  untilAsked,
+  whole,
+} from './support/live-office.ts'
+
+const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
+const TWO_PAYMENTS = `${callPayment(50, '花子')} ${callPayment(30, '太郎')} [[then]] [[say Both are done.]]`
+
+function decide(client: SocketClient, approvalId: string, approved = true): void {
+  client.send({ type: 'decide', decisionId: `d-${approvalId}`, id: 'chat-1', approvalId, approved })
+}
+
+function decided(client: SocketClient, approvalId: string) {
+  return client.next(
+    ({ type, decisionId }) => type === 'decided' && decisionId === `d-${approvalId}`,
+  )
+}
+
+/** How many calls were told to have an output, in whichever turns. */
+function outputs(client: SocketClient): number {
+  const ids = client.frames.flatMap(({ chunk }) => {
+    const { type, toolCallId } = (chunk ?? {}) as { type?: string; toolCallId?: unknown }
+    return type === 'tool-output-available' ? [toolCallId] : []
+  })
+  return new Set(ids).size
+}
+
+async function toolStates(office: Office): Promise<unknown[]> {
+  const messages = await office.page().messages()
+  return messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'tool-process_payment' ? [part['state']] : [])),
+  )
+}
+
+describe.each([
+  ['a model that goes on talking', FREE_MODEL],
+  ['a model that waits', BLOCKING_MODEL],
+])('%s', (_, liveModel) => {
+  test('[LV9] two payments wait together and are decided in any order, by frame and over HTTP', async () => {
+    await using office = await openLiveOffice({ liveModel })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(TWO_PAYMENTS)
+    await whole(client)
+    expect(finishOf(client)).toMatchObject({ finishReason: 'tool-calls' })
+    const [first = '', second = ''] = asked(client)
+    expect(office.wallet.payments).toEqual([])
+    decide(client, second)
+    expect(await decided(client, second)).toMatchObject({ ok: true })
+    await client.next(() => outputs(client) === 1)
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
+    expect(await office.page().decide(first, { approved: true })).toMatchObject({ status: 200 })
+    await client.next(() => outputs(client) === 2)
+    expect(office.wallet.payments).toHaveLength(2)
+    await office.page().untilMessages((messages) => JSON.stringify(messages).includes('done'))
+    expect(await toolStates(office)).toEqual(['output-available', 'output-available'])
+    expect(await office.page().messages()).toHaveLength(2)
+    for (const request of unasked(client)) expect(await faultsOf(client, request)).toEqual([])
+    for (const id of [first, second])
+      expect(await office.page().history(id)).toEqual([
+        'requested',
+        'approved',
+        'started',
+        'succeeded',
+      ])
+  })
+
+  test('[LV10] a stream that is held stays open until all is decided', async () => {
+    await using office = await openLiveOffice({ liveModel })
+    await using client = await joinLive(office)
+    const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: TWO_PAYMENTS }] }
+    client.send({
+      type: 'send',
+      requestId: 'r1',
+      id: 'chat-1',
+      messages: [message],
+      body: { hold: true },
+    })
+    const [first = '', second = ''] = await untilAsked(client, 2)
+    decide(client, second)
+    await client.next(() => outputs(client) === 1)
+    decide(client, first, false)
+    expect(await whole(client)).toContain('Both are done.')
+    expect(await client.faults()).toEqual([])
+    expect(unasked(client)).toEqual([])
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
+    expect(await toolStates(office)).toEqual(['output-denied', 'output-available'])
+  })
+
+  test('[LV11] a live approval that is not decided in time expires; the model and the page are told', async () => {
+    await using office = await openLiveOffice({ liveModel, live: { approvalDeadlineMs: 60 } })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(`${callPayment(50)} [[then]] [[say Too late.]]`)
+    const [id = ''] = await untilAsked(client)
+    await office.page().untilState(id, 'expired')
+    await office.page().untilMessages((messages) => JSON.stringify(messages).includes('Too late.'))
+    expect(office.wallet.payments).toEqual([])
+    expect(await toolStates(office)).toEqual(['output-error'])
+    expect(JSON.stringify(lastSession(office).received)).toContain('expired')
+    decide(client, id)
+    expect(await decided(client, id)).toMatchObject({ ok: false, code: 'approval-expired' })
+  })
+})
+
+test('[LV9] the conversation goes on while payments wait, where the model lets it', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(callPayment(50))
+  await whole(client)
+  const [id = ''] = asked(client)
+  client.send({ type: 'text', id: 'chat-1', text: '[[say Meanwhile.]]' })
+  const meanwhile = await nextUnasked(client)
+  expect(await whole(client, meanwhile)).toBe('Meanwhile.')
+  client.say('[[say Still here.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Still here.')
+  decide(client, id)
+  await client.next(() => outputs(client) === 1)
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[LV12] a call that the model takes back is cancelled everywhere, and never runs', async () => {
+  await using office = await openLiveOffice({ spoken: true, liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  client.say(callPayment(50))
+  const [id = ''] = await untilAsked(client)
+  office.emulator.live.hear('[[say Never mind.]]')
+  speak(client)
+  await client.next(() => unasked(client).some((request) => client.text(request) === 'Never mind.'))
+  await office.page().untilState(id, 'cancelled')
+  expect(await office.page().history(id)).toEqual(['requested', 'cancelled'])
+  expect(await toolStates(office)).toEqual(['output-error'])
+  const messages = await office.page().messages()
+  expect(JSON.stringify(messages[1])).toContain('"cancelled"')
+  await client.next(({ chunk }) => JSON.stringify(chunk ?? '').includes('"cancelled"'))
+  decide(client, id)
+  expect(await decided(client, id)).toMatchObject({ ok: false, code: 'approval-cancelled' })
+  expect(await office.page().decide(id, { approved: true })).toMatchObject({ status: 410 })
+  expect(office.wallet.payments).toEqual([])
+  for (const request of ['r1', ...unasked(client)])
+    expect(await faultsOf(client, request)).toEqual([])
+  client.say('[[say And on.]]', 'r9')
+  expect(await whole(client, 'r9')).toBe('And on.')
+})
+
+test('[LV9] a decision may come with `send`, as the AI SDK sends it', async () => {
+  await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(office)
+  client.say(`${callPayment(50)} [[then]] [[say Done.]]`)
+  await whole(client)
+  const [user, assistant] = await office.page().messages()
+  const parts = assistant?.parts.map((part) =>
+    part.type === 'tool-process_payment'
+      ? { ...part, state: 'approval-responded', approval: { id: asked(client)[0], approved: true } }
+      : part,
+  )
+  const messages = [user, { ...assistant, parts }]
+  client.send({ type: 'send', requestId: 'r2', id: 'chat-1', messages })
+  expect(await whole(client, 'r2')).toBe('Done.')
+  expect(office.wallet.payments).toHaveLength(1)
+  expect(framesOf(client, 'refused')).toEqual([])
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+
+import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { ASK, locate, TOKYO } from '../support/locating.ts'
+import type { SocketClient } from '../sockets/support/socket-client.ts'
+import {
+  asked,
+  chunkOf,
+  faultsOf,
+  finishOf,
+  framesOf,
+  joinLive,
+  lastSession,
+  openLiveOffice,
+  unasked,
+  untilAsked,
+  whole,
+} from './support/live-office.ts'
+
+async function locationPart(office: Office): Promise<Record<string, unknown>> {
+  const messages = await office.page().messages()
+  const found = messages
+    .flatMap(({ parts }) => parts)
+    .find(({ type }) => type === 'tool-get_location')
+  return { ...found }
+}
+
+function give(client: SocketClient, toolCallId: unknown, result: object, outputId = 'o1'): void {
+  client.send({ type: 'tool-output', outputId, id: 'chat-1', toolCallId, ...result })
+}
+
+function openOffice(options: Parameters<typeof locate>[0] & { liveModel: string }) {
+  const { liveModel, ...rest } = options
+  const { agent } = locate(rest)
+  return openLiveOffice({ liveModel, ...(agent && { agent: agent as never }) })
+}
+
+describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) => {
+  test('[LV13] the output of a browser tool comes by frame, counts once, and the message goes on', async () => {
+    await using office = await openOffice({ liveModel })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(ASK)
+    await whole(client)
+    expect(finishOf(client)).toMatchObject({ finishReason: 'tool-calls' })
+    const { toolCallId } = await chunkOf(client, 'tool-input-available')
+    give(client, toolCallId, { output: TOKYO })
+    give(client, toolCallId, { output: { latitude: 0, longitude: 0 } }, 'o2')
+    expect(await client.nextOf('tool-output-taken')).toMatchObject({ outputId: 'o1', ok: true })
+    expect(await client.next(({ outputId }) => outputId === 'o2')).toMatchObject({
+      ok: false,
+      code: 'nothing-new',
+    })
+    await client.next(() => unasked(client).some((id) => client.text(id) === 'There you are.'))
+    expect(await locationPart(office)).toMatchObject({ state: 'output-available', output: TOKYO })
+    expect(await office.page().messages()).toHaveLength(2)
+    const told = lastSession(office).received.filter((frame) => 'toolResponse' in frame)
+    expect(told).toHaveLength(1)
+    expect(JSON.stringify(told)).toContain('139.7')
+  })
+
+  test('[LV13] it may come with `send`, as the AI SDK sends it', async () => {
+    await using office = await openOffice({ liveModel })
+    await using client = await joinLive(office)
+    client.say(ASK)
+    await whole(client)
+    const [user, assistant] = await office.page().messages()
+    const parts = assistant?.parts.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+    )
+    const messages = [user, { ...assistant, parts }]
+    client.send({ type: 'send', requestId: 'r2', id: 'chat-1', messages, messageId: assistant?.id })
+    expect(await whole(client, 'r2')).toBe('There you are.')
+    expect(await faultsOf(client, 'r2')).toEqual([])
+    expect(await locationPart(office)).toMatchObject({ state: 'output-available', output: TOKYO })
+  })
+
+  test('[LV13] a client that does not answer in time is told of to the model, and on the page', async () => {
+    await using office = await openOffice({ liveModel, timeoutMs: 60 })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(ASK)
+    await client.next(() =>
+      ['r1', ...unasked(client)].some((id) => client.text(id) === 'There you are.'),
+    )
+    expect(await locationPart(office)).toMatchObject({ state: 'output-error' })
+    expect(JSON.stringify(lastSession(office).received)).toContain('did not answer in time')
+  })
+
+  test('[LV13] an output of the wrong shape is an error of the call', async () => {
+    await using office = await openOffice({ liveModel })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(ASK)
+    const { toolCallId } = await chunkOf(client, 'tool-input-available')
+    await whole(client)
+    give(client, toolCallId, { output: { latitude: 'north' } })
+    await client.next(() => unasked(client).some((id) => client.text(id) === 'There you are.'))
+    expect(await locationPart(office)).toMatchObject({ state: 'output-error' })
+  })
+
+  test('[LV13] a browser tool that needs approval is handed over when it has it', async () => {
+    await using office = await openOffice({ liveModel, gated: true })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(ASK)
+    const [approvalId = ''] = await untilAsked(client)
+    const { toolCallId } = await chunkOf(client, 'tool-input-available')
+    give(client, toolCallId, { output: TOKYO }, 'early')
+    expect(await client.nextOf('tool-output-taken')).toMatchObject({ ok: false })
+    client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+    await client.nextOf('decided')
+    await office.page().untilState(approvalId, 'succeeded')
+    await office.page().untilMessages(() => true)
+    give(client, toolCallId, { output: TOKYO })
+    await client.next(() => unasked(client).some((id) => client.text(id) === 'There you are.'))
+    expect(await locationPart(office)).toMatchObject({ state: 'output-available', output: TOKYO })
+    expect(framesOf(client, 'refused')).toEqual([])
+    expect(asked(client)).toHaveLength(1)
+  })
+})
+
+test('[LV14] a call that waits for the client outlives the conversation: it can be answered, and times out', async () => {
+  await using office = await openOffice({ liveModel: FREE_MODEL, timeoutMs: 400 })
+  const client = await joinLive(office)
+  client.say(ASK)
+  await whole(client)
+  await client[Symbol.asyncDispose]()
+  await office.restart()
+  await office
+    .page()
+    .untilMessages((messages) => JSON.stringify(messages[1]).includes('There you are.'))
+  expect(await locationPart(office)).toMatchObject({ state: 'output-error' })
+})

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+
+import { FREE_MODEL } from '../approvals/support/office.ts'
+import { textParts } from './support/conversation.ts'
+import { memoryOf, openSockets } from './support/lasting-run.ts'
+import {
+  chunkOf,
+  faultsOf,
+  finishOf,
+  framesOf,
+  joinLive,
+  lastSession,
+  openLiveOffice,
+  unasked,
+  whole,
+} from './support/live-office.ts'
+
+test('[LV21] a connection that is announced to end leaves no trace in the answer', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
+  await client.untilText('One.')
+  lastSession(office).goAway(60_000)
+  office.emulator.release('gate')
+  expect(await whole(client, 'r1')).toBe('One.Two.')
+  client.say('[[say Three.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Three.')
+  expect(office.emulator.live.sessions).toHaveLength(2)
+  expect(openSockets(office.emulator)).toBe(1)
+})
+
+test('[LV22] an answer that is cut off is begun anew in the same message', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
+  await client.untilText('One.')
+  lastSession(office).drop()
+  await client.untilText('One.One.')
+  office.emulator.release('gate')
+  expect(await whole(client, 'r1')).toBe('One.One.Two.')
+  expect(framesOf(client, 'interrupted')).toHaveLength(1)
+  expect(unasked(client)).toEqual([])
+  expect(await faultsOf(client, 'r1')).toEqual([])
+  const statuses = framesOf(client, 'status').map(({ status }) => status)
+  expect(statuses.slice(-3)).toEqual(['open', 'reconnecting', 'open'])
+  client.say('[[say Three.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Three.')
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say One.]] [[wait gate]] [[say Two.]]'],
+    ['assistant', 'One.One.Two.'],
+    ['user', '[[say Three.]]'],
+    ['assistant', 'Three.'],
+  ])
+})
+
+test('[LV21] ten of them in one conversation', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  for (let turn = 0; turn < 10; turn += 1) {
+    client.say(`[[say Answer ${turn}.]] [[go-away 10000]]`, `r${turn}`)
+    expect(await whole(client, `r${turn}`)).toBe(`Answer ${turn}.`)
+  }
+  client.say('[[say Last.]]', 'last')
+  expect(await whole(client, 'last')).toBe('Last.')
+  expect(memoryOf(lastSession(office)).join()).toContain('Answer 0.')
+  expect(await office.page().messages()).toHaveLength(22)
+  expect(office.emulator.live.sessions.length).toBeGreaterThanOrEqual(10)
+})
+
+test('[LV23] a tool that does not exist is refused to the model, and the conversation goes on', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say('[[call nonsense {}]] [[then]] [[say Sorry.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('Sorry.')
+})
+
+test.each([
+  [1007, 'model-refused'],
+  [1008, 'model-refused'],
+])(
+  '[LV24] a connection that the model closes with %i is an error of the turn, told as %s',
+  async (code, told) => {
+    await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+    await using client = await joinLive(office)
+    client.say(`[[say One.]] [[close ${code} secret reason]]`, 'r1')
+    await client.nextOf('end', 'r1')
+    expect(await chunkOf(client, 'error', 'r1')).toBeDefined()
+    const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
+    expect(metadata).toMatchObject({ messageMetadata: { error: { code: told } } })
+    expect(JSON.stringify(client.frames)).not.toContain('secret reason')
+    client.say('[[say Two.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Two.')
+  },
+)
+
+test('[LV24] a model that fails each time it is asked is an error of the turn, in the end', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.say('[[close 1011 broken]]', 'r1')
+  await client.nextOf('end', 'r1')
+  const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
+  expect(metadata).toMatchObject({ messageMetadata: { error: { code: 'model-unavailable' } } })
+  client.say('[[say Two.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Two.')
+})
+
+test('[LV24] a model that cannot be reached is an error of the request', async () => {
+  await using office = await openLiveOffice()
+  await office.emulator.close()
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'model-unavailable' })
+  client.send({ type: 'watch', id: 'chat-2' })
+  await client.next(
+    ({ type, id, status }) => type === 'status' && id === 'chat-2' && status === 'closed',
+  )
+})
+
+test('[LV25] a stopped answer falls silent, is marked, and later ones are whole', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
+  await client.untilText('One.')
+  client.send({ type: 'abort', requestId: 'r1' })
+  await lastSession(office).waitForSent((frame) => JSON.stringify(frame).includes('interrupted'))
+  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  client.say('[[say Three.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Three.')
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say One.]] [[wait gate]] [[say Two.]]'],
+    ['assistant', 'One.'],
+    ['user', '[[say Three.]]'],
+    ['assistant', 'Three.'],
+  ])
+})
+
+test('[LV25] so does one of a model that cannot be hushed: the rest of what it says is for nobody', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
+  await client.untilText('One.')
+  client.send({ type: 'abort', requestId: 'r1' })
+  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  office.emulator.release('gate')
+  client.say('[[say Three.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Three.')
+  expect(unasked(client)).toEqual([])
+  expect(finishOf(client, 'r2')).toMatchObject({ finishReason: 'stop' })
+})
+
+test('[LV25] `interrupt` ends what is being said, and the message is whole', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
+  await client.untilText('One.')
+  client.send({ type: 'interrupt', id: 'chat-1' })
+  expect(await whole(client, 'r1')).toBe('One.')
+  expect(framesOf(client, 'interrupted')).toHaveLength(1)
+})

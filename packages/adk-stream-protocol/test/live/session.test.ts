@@ -1,0 +1,210 @@
+import { expect, test } from 'vitest'
+
+import { callPayment } from '../approvals/support/payments.ts'
+import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { tool } from '../support/agents.ts'
+import { textParts } from './support/conversation.ts'
+import { speak } from './support/voice.ts'
+import {
+  asked,
+  framesOf,
+  joinLive,
+  lastSession,
+  nextUnasked,
+  openLiveOffice,
+  whole,
+} from './support/live-office.ts'
+import { allClosed, memoryOf, openSockets } from './support/lasting-run.ts'
+
+async function sayBySse(office: Office, text: string, id = 'chat-1'): Promise<void> {
+  const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+  expect(await office.page().post({ id, messages: [message] })).toMatchObject({ status: 200 })
+}
+
+const look = tool('look', () => ({ seen: 'a whale' }))
+
+test('[LV15] what was said turn by turn is known live', async () => {
+  await using office = await openLiveOffice()
+  await sayBySse(office, 'My name is Hanako. [[say Noted.]]')
+  await using client = await joinLive(office)
+  client.say('[[say Hello.]]')
+  await whole(client)
+  const memory = memoryOf(lastSession(office)).join('\n')
+  expect(memory).toContain('My name is Hanako.')
+  expect(memory).toContain('Noted.')
+})
+
+test('[LV15] what was typed, spoken and done live is known turn by turn', async () => {
+  await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  client.say('[[call look {}]] [[then]] [[say I saw it.]]')
+  await whole(client)
+  office.emulator.live.hear('I live in Kyoto. [[say Kyoto it is.]]')
+  speak(client)
+  await whole(client, await nextUnasked(client))
+  await sayBySse(office, '[[say And now by SSE.]]')
+  expect(office.told).toContain('a whale')
+  expect(office.told).toContain('I saw it.')
+  expect(office.told).toContain('I live in Kyoto.')
+  expect(office.told).toContain('Kyoto it is.')
+})
+
+test('[LV15] a conversation that is open learns what its chat was told elsewhere', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  await whole(client, 'r1')
+  await sayBySse(office, 'My cat is Tama. [[say Two.]]')
+  client.say('[[say Three.]]', 'r3')
+  await whole(client, 'r3')
+  const memory = memoryOf(lastSession(office)).join('\n')
+  expect(memory).toContain('Tama')
+  expect(openSockets(office.emulator)).toBe(1)
+})
+
+test('[LV16] the stored conversation is what was streamed: same messages, parts and ids', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL, tools: () => [look] })
+  await using client = await joinLive(office)
+  client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
+  await whole(client, 'r1')
+  const [, assistant] = await office.page().messages()
+  const start = client.chunks('r1')[0]
+  expect(assistant?.id).toBe(start?.['messageId'])
+  expect(assistant?.parts.map(({ type }) => type)).toEqual([
+    'step-start',
+    'text',
+    'tool-look',
+    'step-start',
+    'text',
+  ])
+  await using again = await joinLive(office)
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]'],
+    ['assistant', 'Let me look.A whale.'],
+  ])
+  expect(framesOf(again, 'refused')).toEqual([])
+})
+
+test('[LV17] an answer can be asked for anew', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  await whole(client, 'r1')
+  client.say('[[say Two.]]', 'r2')
+  await whole(client, 'r2')
+  const messages = await office.page().messages()
+  const last = messages.at(-1)
+  client.send({
+    type: 'send',
+    requestId: 'r3',
+    id: 'chat-1',
+    trigger: 'regenerate-message',
+    messageId: last?.id,
+    messages: messages.slice(0, 3),
+  })
+  expect(await whole(client, 'r3')).toBe('Two.')
+  const after = await office.page().messages()
+  expect(after).toHaveLength(4)
+  expect(after.at(-1)?.id).not.toBe(last?.id)
+  // The model is not told of what was taken back.
+  const memory = memoryOf(lastSession(office))
+  expect(memory.filter((line) => line.includes('Two.') && line.startsWith('model'))).toHaveLength(1)
+})
+
+test('[LV18] deleting a chat ends its conversation', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  await whole(client, 'r1')
+  expect(await office.page().delete()).toMatchObject({ status: 204 })
+  await allClosed(office.emulator)
+  expect(await office.page().messages()).toEqual([])
+  client.say('[[say Anew.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Anew.')
+  expect(memoryOf(lastSession(office)).join()).not.toContain('One.')
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say Anew.]]'],
+    ['assistant', 'Anew.'],
+  ])
+})
+
+test('[LV19] a conversation goes on after the client has lost its connection', async () => {
+  await using office = await openLiveOffice()
+  const client = await joinLive(office)
+  client.say('[[say One.]] [[wait gate]] [[say Two.]]')
+  await client.untilText('One.')
+  await client[Symbol.asyncDispose]()
+  await using back = await joinLive(office)
+  back.resume('again')
+  await back.untilText('One.', 'again')
+  office.emulator.release('gate')
+  expect(await whole(back, 'again')).toBe('One.Two.')
+  expect(office.emulator.live.sessions).toHaveLength(1)
+})
+
+test('[LV19] it is closed when nobody has come back in time', async () => {
+  await using office = await openLiveOffice({ live: { graceMs: 30 } })
+  const client = await joinLive(office)
+  client.say('[[say One.]]')
+  await whole(client)
+  expect(openSockets(office.emulator)).toBe(1)
+  await client[Symbol.asyncDispose]()
+  await allClosed(office.emulator)
+  await using back = await joinLive(office)
+  back.say('[[say Two.]]', 'r2')
+  expect(await whole(back, 'r2')).toBe('Two.')
+  expect(memoryOf(lastSession(office)).join()).toContain('One.')
+})
+
+test('[LV19] closing the bridge leaves no connection', async () => {
+  const office = await openLiveOffice()
+  const { emulator } = office
+  await using client = await joinLive(office)
+  for (const id of ['a', 'b', 'c']) {
+    client.say('[[say One.]]', id, `chat-${id}`)
+    await whole(client, id)
+  }
+  expect(openSockets(emulator)).toBe(3)
+  await office[Symbol.asyncDispose]()
+  expect(openSockets(emulator)).toBe(0)
+})
+
+const ENDINGS = {
+  'the client’s reconnect': async () => undefined,
+  'the end of the conversation': async (office: Office) => allClosed(office.emulator),
+  'a restart of the server': async (office: Office) => office.restart(),
+}
+
+for (const [name, end] of Object.entries(ENDINGS)) {
+  for (const way of ['HTTP', 'socket'] as const) {
+    test(`[LV20] an approval outlives ${name}; decided by ${way}, the call runs once and its message goes on`, async () => {
+      const graceMs = name === 'the end of the conversation' ? 30 : 60_000
+      await using office = await openLiveOffice({ live: { graceMs, approvalDeadlineMs: 60_000 } })
+      const client = await joinLive(office)
+      client.say(`${callPayment(50)} [[then]] [[say Paid.]]`)
+      await whole(client)
+      const [approvalId = ''] = asked(client)
+      await client[Symbol.asyncDispose]()
+      await end(office)
+      await using back = await joinLive(office)
+      if (way === 'HTTP')
+        expect(await office.page().decide(approvalId, { approved: true })).toMatchObject({
+          status: 200,
+        })
+      else {
+        back.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+        expect(await back.nextOf('decided')).toMatchObject({ ok: true })
+      }
+      await office.page().untilMessages((messages) => JSON.stringify(messages[1]).includes('Paid.'))
+      expect(office.wallet.payments).toHaveLength(1)
+      expect(await office.page().messages()).toHaveLength(2)
+      expect(await office.page().history(approvalId)).toEqual([
+        'requested',
+        'approved',
+        'started',
+        'succeeded',
+      ])
+    })
+  }
+}

@@ -1,0 +1,94 @@
+import type { LiveSession } from 'gemini-emulator'
+import { Modality } from '@google/genai'
+
+import { Office, type OfficeOptions, type Person } from '../../approvals/support/office.ts'
+import { SocketClient, type ServerFrameSeen } from '../../sockets/support/socket-client.ts'
+import type { BridgeOptions } from '../../../src/server/index.ts'
+
+type LiveSettings = NonNullable<BridgeOptions['live']>
+
+export interface LiveOfficeOptions extends Omit<OfficeOptions, 'live'> {
+  /** Whether the model answers in sound. Default false: it writes. */
+  readonly spoken?: boolean
+  readonly live?: Omit<LiveSettings, 'model'>
+}
+
+/** An office with live conversations. */
+export function openLiveOffice(options: LiveOfficeOptions = {}): Promise<Office> {
+  const { spoken = false, live, ...rest } = options
+  const runConfig = spoken ? {} : { runConfig: { responseModalities: [Modality.TEXT] } }
+  return Office.open({ ...rest, live: (model) => ({ model, ...runConfig, ...live }) })
+}
+
+/** Somebody at the office, on a socket. */
+export function joinLive(office: Office, person: Person = 'hanako'): Promise<SocketClient> {
+  return SocketClient.open(office.url, { headers: { 'x-api-key': person } })
+}
+
+/** The requests under which answers came that this client did not ask for, in order. */
+export function unasked(client: SocketClient): string[] {
+  return client.frames.flatMap(({ type, requestId }) => (type === 'turn' ? requestId : []))
+}
+
+/** Resolves with the request of the n-th turn that the client did not ask for. */
+export async function nextUnasked(client: SocketClient, index = 0): Promise<string> {
+  await client.next(() => unasked(client).length > index)
+  return unasked(client)[index] ?? ''
+}
+
+/** Resolves when an answer has ended; gives what was said in it. */
+export async function whole(client: SocketClient, requestId = 'r1'): Promise<string> {
+  const last = await client.next(
+    (frame) => frame.requestId === requestId && ['end', 'error'].includes(frame.type),
+  )
+  if (last.type === 'error') throw new Error(`${requestId}: ${JSON.stringify(last)}`)
+  return client.text(requestId)
+}
+
+/** Resolves with the first chunk of a type in an answer. */
+export async function chunkOf(client: SocketClient, type: string, requestId = 'r1') {
+  await client.next(() => client.chunks(requestId).some((chunk) => chunk.type === type))
+  const found = client.chunks(requestId).find((chunk) => chunk.type === type)
+  if (!found) throw new Error(`no ${type}`)
+  return found
+}
+
+/** The approvals that were asked in an answer: tool call → approval. */
+export function asked(client: SocketClient, requestId = 'r1'): string[] {
+  return client
+    .chunks(requestId)
+    .flatMap((chunk) =>
+      chunk.type === 'tool-approval-request' ? [String(chunk['approvalId'])] : [],
+    )
+}
+
+export async function untilAsked(
+  client: SocketClient,
+  count = 1,
+  requestId = 'r1',
+): Promise<string[]> {
+  await client.next(() => asked(client, requestId).length >= count)
+  return asked(client, requestId)
+}
+
+/** What the server told of the end of an answer. */
+export function finishOf(client: SocketClient, requestId = 'r1') {
+  return client.chunks(requestId).find(({ type }) => type === 'finish')
+}
+
+export function framesOf(client: SocketClient, type: string): ServerFrameSeen[] {
+  return client.frames.filter((frame) => frame.type === type)
+}
+
+/** The connection that the emulator holds now. */
+export function lastSession(office: Office): LiveSession {
+  const session = office.emulator.live.sessions.at(-1)
+  if (!session) throw new Error('Nobody is connected.')
+  return session
+}
+
+/** By what an answer breaks the protocol. One that goes on after a pause tells first how its calls ended, outside of any step. */
+export async function faultsOf(client: SocketClient, requestId = 'r1'): Promise<string[]> {
+  const faults = await client.faults(requestId)
+  return faults.filter((fault) => !/^(?:data-approval|tool-output\S+) outside a step$/.test(fault))
+}

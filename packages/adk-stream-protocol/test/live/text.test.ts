@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+
+import { joinLive, nextUnasked, openLiveOffice, whole } from './support/live-office.ts'
+import { FREE_MODEL } from '../approvals/support/office.ts'
+
+test('[LV1] a conversation is one connection to the model, and a message for each answer', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('One.')
+  client.say('[[say Two.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Two.')
+  expect(office.emulator.live.sessions).toHaveLength(1)
+  expect(await client.faults('r1')).toEqual([])
+  expect(await client.faults('r2')).toEqual([])
+  const messages = await office.page().messages()
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+})
+
+test('[LV2] what is said while the model speaks breaks it off, and each answer is in its own message', async () => {
+  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]] [[wait never]] [[say More.]]', 'r1')
+  await client.untilText('One.')
+  client.send({ type: 'text', id: 'chat-1', messageId: 'u2', text: '[[say Two.]]' })
+  const second = await nextUnasked(client)
+  expect(await whole(client, second)).toBe('Two.')
+  expect(await whole(client, 'r1')).toBe('One.')
+  expect(client.frames.some(({ type }) => type === 'interrupted')).toBe(true)
+  const messages = await office.page().messages()
+  expect(
+    messages.map(({ role, parts }) => [
+      role,
+      parts
+        .filter((p) => p.type === 'text')
+        .map((p) => p['text'])
+        .join(),
+    ]),
+  ).toEqual([
+    ['user', '[[say One.]] [[wait never]] [[say More.]]'],
+    ['assistant', 'One.'],
+    ['user', '[[say Two.]]'],
+    ['assistant', 'Two.'],
+  ])
+})

@@ -1,0 +1,180 @@
+import { BasePlugin, InMemoryArtifactService, LlmAgent, type Context } from '@google/adk'
+import { expect, test } from 'vitest'
+
+import { FREE_MODEL } from '../approvals/support/office.ts'
+import { assistant, defer, tool } from '../support/agents.ts'
+import { textParts } from './support/conversation.ts'
+import { speak } from './support/voice.ts'
+import {
+  chunkOf,
+  faultsOf,
+  finishOf,
+  joinLive,
+  nextUnasked,
+  openLiveOffice,
+  whole,
+} from './support/live-office.ts'
+
+const MODELS = [FREE_MODEL, 'gemini-3.1-flash-live-preview']
+const CALL = '[[call look {}]] [[then]] [[say Done.]]'
+
+test.each(MODELS)(
+  '[LV26] plugins and callbacks are called around the real run of a tool (%s)',
+  async (liveModel) => {
+    const calls: string[] = []
+    class Recorder extends BasePlugin {
+      override async beforeToolCallback(): Promise<undefined> {
+        calls.push('plugin before')
+      }
+      override async afterToolCallback(): Promise<undefined> {
+        calls.push('plugin after')
+      }
+    }
+    await using office = await openLiveOffice({
+      liveModel,
+      plugins: [new Recorder('recorder')],
+      tools: () => [
+        tool('look', () => {
+          calls.push('tool')
+          return { seen: 'a whale' }
+        }),
+      ],
+      agent: (model, tools) =>
+        assistant(model, {
+          tools,
+          beforeToolCallback: () => {
+            calls.push('agent before')
+            return undefined
+          },
+          afterToolCallback: ({ response }) => {
+            calls.push('agent after')
+            return { ...response, size: 'large' }
+          },
+        }),
+    })
+    await using client = await joinLive(office)
+    client.say(CALL)
+    expect(await whole(client)).toBe('Done.')
+    expect(calls).toEqual(['plugin before', 'agent before', 'tool', 'plugin after', 'agent after'])
+    expect(await chunkOf(client, 'tool-output-available')).toMatchObject({
+      output: { seen: 'a whale', size: 'large' },
+    })
+    expect(await faultsOf(client)).toEqual([])
+  },
+)
+
+test.each(MODELS)(
+  '[LV27] a tool that throws is an error of its call, without its words (%s)',
+  async (liveModel) => {
+    await using office = await openLiveOffice({
+      liveModel,
+      tools: () => [
+        tool('look', () => {
+          throw new Error('password is 1234')
+        }),
+      ],
+    })
+    await using client = await joinLive(office)
+    client.say(CALL)
+    expect(await whole(client)).toBe('Done.')
+    expect(await chunkOf(client, 'tool-output-error')).toMatchObject({
+      errorText: 'The tool look failed.',
+    })
+    expect(JSON.stringify(client.frames)).not.toContain('1234')
+  },
+)
+
+test('[LV28] a tool that takes long holds back neither sound nor words of the conversation', async () => {
+  const gate = defer()
+  await using office = await openLiveOffice({
+    spoken: true,
+    liveModel: FREE_MODEL,
+    tools: () => [
+      tool('look', async () => {
+        await gate.promise
+        return { seen: 'a whale' }
+      }),
+    ],
+  })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  client.say('[[call look {}]]', 'r1')
+  await chunkOf(client, 'tool-input-available')
+  office.emulator.live.hear('[[say Meanwhile.]]')
+  speak(client)
+  const turn = await nextUnasked(client)
+  expect(await whole(client, turn)).toBe('Meanwhile.')
+  expect(client.binary.length).toBeGreaterThan(0)
+  expect(await whole(client, 'r1')).toBe('')
+  expect(finishOf(client, 'r1')).toMatchObject({ finishReason: 'tool-calls' })
+  const [, waiting] = await office.page().messages()
+  expect(waiting?.parts.at(-1)).toMatchObject({ type: 'tool-look', state: 'input-available' })
+  gate.resolve()
+  const later = await nextUnasked(client, 1)
+  expect(await whole(client, later)).toContain('a whale')
+  const [, answer] = await office.page().messages()
+  expect(answer?.parts).toMatchObject([
+    { type: 'step-start' },
+    { type: 'tool-look', state: 'output-available', output: { seen: 'a whale' } },
+    { type: 'step-start' },
+    { type: 'text' },
+  ])
+  expect(answer?.id).toBe(client.chunks(later)[0]?.['messageId'])
+})
+
+test.each(MODELS)(
+  '[LV29] state and artifacts of a tool are in the session, and told (%s)',
+  async (liveModel) => {
+    const artifactService = new InMemoryArtifactService()
+    await using office = await openLiveOffice({
+      liveModel,
+      artifactService,
+      tools: () => [
+        tool('look', async (_args: unknown, context?: Context) => {
+          context?.state.set('seen', 'a whale')
+          await context?.saveArtifact('whale.txt', { text: 'a whale' })
+          return { ok: true }
+        }),
+      ],
+    })
+    await using client = await joinLive(office)
+    client.say(CALL)
+    await whole(client)
+    expect(await chunkOf(client, 'data-state-delta')).toMatchObject({
+      data: { delta: { seen: 'a whale' } },
+    })
+    expect(await chunkOf(client, 'data-artifact-delta')).toMatchObject({
+      data: { artifacts: { 'whale.txt': 0 } },
+    })
+    const [, answer] = await office.page().messages()
+    expect(answer?.parts.map(({ type }) => type)).toContain('data-artifact-delta')
+  },
+)
+
+test.each(MODELS)(
+  '[LV30] a conversation is handed to another agent and goes on there (%s)',
+  async (liveModel) => {
+    await using office = await openLiveOffice({
+      liveModel,
+      agent: (model) => {
+        const billing = new LlmAgent({ name: 'billing', model, description: 'Bills.' })
+        return new LlmAgent({ name: 'assistant', model, subAgents: [billing] })
+      },
+    })
+    await using client = await joinLive(office)
+    client.say(
+      '[[call transfer_to_agent {"agentName": "billing"}]] [[then]] [[say Billing here.]]',
+      'r1',
+    )
+    expect(await whole(client, 'r1')).toContain('Billing here.')
+    expect(await chunkOf(client, 'data-agent-transfer')).toMatchObject({ data: { to: 'billing' } })
+    client.say('[[say Still billing.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Still billing.')
+    expect((await textParts(office)).map(([role]) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ])
+  },
+)

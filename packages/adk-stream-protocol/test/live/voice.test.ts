@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest'
+
+import { textParts } from './support/conversation.ts'
+import { speak, speakInJson, beginToSpeak } from './support/voice.ts'
+import {
+  finishOf,
+  framesOf,
+  joinLive,
+  lastSession,
+  nextUnasked,
+  openLiveOffice,
+  unasked,
+  whole,
+} from './support/live-office.ts'
+import type { SocketClient } from '../sockets/support/socket-client.ts'
+import { FREE_MODEL } from '../approvals/support/office.ts'
+
+/** Bytes of sound within the messages. */
+function soundIn(client: SocketClient, requestId: string): number {
+  return client
+    .chunks(requestId)
+    .filter(({ type }) => type === 'data-pcm')
+    .reduce(
+      (sum, { data }) => sum + Buffer.from((data as { content: string }).content, 'base64').length,
+      0,
+    )
+}
+
+const bytesOf = (pieces: readonly Buffer[]) => pieces.reduce((sum, { length }) => sum + length, 0)
+
+test.each([
+  ['binary', speak],
+  ['base64', speakInJson],
+] as const)(
+  '[LV3] what is spoken becomes a message of the user, the answer one of the assistant (%s)',
+  async (audio, utter) => {
+    await using office = await openLiveOffice({ spoken: true })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1', audio })
+    office.emulator.live.hear('[[say Good morning, Hanako.]]')
+    utter(client)
+    const turn = await nextUnasked(client)
+    expect(await whole(client, turn)).toBe('Good morning, Hanako.')
+    const [heard] = framesOf(client, 'user-message')
+    expect(heard).toMatchObject({
+      id: 'chat-1',
+      message: { role: 'user', parts: [{ type: 'text', text: '[[say Good morning, Hanako.]]' }] },
+    })
+    const pieces = framesOf(client, 'transcript').filter(({ final }) => final !== true)
+    expect(pieces.map(({ text }) => text).join('')).toBe('[[say Good morning, Hanako.]]')
+    expect(await client.faults(turn)).toEqual([])
+    const sent = audio === 'binary' ? bytesOf(client.binary) : soundIn(client, turn)
+    const other = audio === 'binary' ? soundIn(client, turn) : bytesOf(client.binary)
+    expect(other).toBe(0)
+    expect(finishOf(client, turn)).toMatchObject({
+      messageMetadata: { audio: { bytes: sent, sampleRate: 24_000, seconds: sent / 48_000 } },
+    })
+    expect(sent).toBeGreaterThan(24_000)
+    expect(await textParts(office)).toEqual([
+      ['user', '[[say Good morning, Hanako.]]'],
+      ['assistant', 'Good morning, Hanako.'],
+    ])
+    const [user, assistant] = await office.page().messages()
+    expect(user?.id).toBe((heard?.['message'] as { id: string }).id)
+    expect(assistant?.id).toBe(framesOf(client, 'turn')[0]?.['messageId'])
+  },
+)
+
+test('[LV4] a client that wants no sound gets none', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'none' })
+  client.say('[[say Good morning.]]')
+  expect(await whole(client)).toBe('Good morning.')
+  expect(bytesOf(client.binary) + soundIn(client, 'r1')).toBe(0)
+})
+
+test('[LV4] sound is not kept: who comes later gets the words', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  client.say('[[say Good morning.]] [[wait gate]] [[say Hanako.]]')
+  await client.next(() => client.text() === 'Good morning.')
+  await using late = await joinLive(office)
+  late.resume('late')
+  await late.next(() => late.text('late') === 'Good morning.')
+  expect(soundIn(late, 'late')).toBe(0)
+  office.emulator.release('gate')
+  expect(await whole(late, 'late')).toBe('Good morning.Hanako.')
+  expect(soundIn(late, 'late')).toBeGreaterThan(0)
+  expect(soundIn(client, 'r1')).toBeGreaterThan(soundIn(late, 'late'))
+})
+
+test('[LV5] a binary frame without a chat is refused', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  beginToSpeak(client)
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
+})
+
+test('[LV6] a picture reaches the model as it comes', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  await client.next((frame) => frame['status'] === 'open')
+  const data = Buffer.from('a picture').toString('base64')
+  client.send({ type: 'image', id: 'chat-1', data, mimeType: 'image/jpeg' })
+  const frame = await lastSession(office).waitFor((sent) => 'realtimeInput' in sent)
+  expect(JSON.stringify(frame)).toContain('image/jpeg')
+})
+
+test('[LV7] a person who speaks over the model is heard at once: the answer ends where it was, the next begins', async () => {
+  await using office = await openLiveOffice({
+    spoken: true,
+    liveModel: FREE_MODEL,
+    emulator: { live: { playback: 'real-time' } },
+  })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  client.say('[[say One.]] [[wait never]] [[say Two.]]')
+  await client.untilText('One.')
+  office.emulator.live.hear('[[say Three.]]')
+  beginToSpeak(client)
+  await client.nextOf('interrupted')
+  expect(await whole(client)).toBe('One.')
+  expect(unasked(client)).toEqual([])
+  speak(client)
+  const turn = await nextUnasked(client)
+  expect(await whole(client, turn)).toBe('Three.')
+  expect(await client.faults('r1')).toEqual([])
+  expect(await client.faults(turn)).toEqual([])
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say One.]] [[wait never]] [[say Two.]]'],
+    ['assistant', 'One.'],
+    ['user', '[[say Three.]]'],
+    ['assistant', 'Three.'],
+  ])
+  const [, first] = await office.page().messages()
+  expect(first).not.toHaveProperty('metadata.stopped')
+})
+
+test('[LV8] nothing of a turn is left for the next: usage, sound, sources and words are counted anew', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  client.say(
+    '[[say A long sentence about everything.]] [[ground https://example.com Source]]',
+    'r1',
+  )
+  await whole(client, 'r1')
+  client.say('[[say Short.]]', 'r2')
+  await whole(client, 'r2')
+  client.say('[[say Short.]]', 'r3')
+  await whole(client, 'r3')
+  const [first, second, third] = ['r1', 'r2', 'r3'].map(
+    (id) => finishOf(client, id)?.['messageMetadata'] as Record<string, unknown>,
+  )
+  expect(second?.['audio']).toEqual(third?.['audio'])
+  expect((first?.['audio'] as { bytes: number }).bytes).toBeGreaterThan(
+    (second?.['audio'] as { bytes: number }).bytes,
+  )
+  expect(client.chunks('r1').some(({ type }) => type === 'source-url')).toBe(true)
+  expect(client.chunks('r2').some(({ type }) => type === 'source-url')).toBe(false)
+  expect(first?.['usage']).toBeDefined()
+  expect(second?.['usage']).toBeDefined()
+})
