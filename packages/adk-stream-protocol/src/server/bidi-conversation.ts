@@ -101,15 +101,16 @@ export class BidiConversation {
     const read = await Promise.all(
       results.map(async (result) => {
         const { known, live } = await findCall(id, result.toolCallId)
-        return { ...readToolResult(result, known), live }
+        return { answer: readToolResult(result, known), live, waits: known?.waits === true }
       }),
     )
     const decisions: DecisionAnswer[] = []
-    for (const { live, ...answer } of read) {
+    for (const { answer, live, waits } of read) {
       if ('output' in answer) await this.#give(id, answer.output, live)
-      else if (!live) decisions.push(answer.decision)
-      else
+      // What is decided already goes on by itself: the answer to it is taken again or refused, and no stream.
+      else if (live || !waits)
         await handlers.decide({ type: 'decide', decisionId: randomUUID(), id, ...answer.decision })
+      else decisions.push(answer.decision)
     }
     if (decisions.length > 0) await this.#send(id, [toMessage(decisions)])
   }
