@@ -8,7 +8,9 @@ import type { NamedApproval, ToolResult } from '../protocol/read-tool-result.ts'
 import { readToolResult } from '../protocol/read-tool-result.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
+import type { ApprovalDesk } from './approval-desk.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
+import type { LiveRuns } from './live-runs.ts'
 
 /** What is known of the call or the approval that an id stands for, and whether a live conversation goes on by its answer. */
 interface FoundCall {
@@ -17,6 +19,14 @@ interface FoundCall {
 }
 
 export type FindCall = (chat: ChatKey, id: string) => Promise<FoundCall>
+
+/** Looks calls up in the ledger and in the live conversations. */
+export function callFinder(desk: ApprovalDesk, runs: LiveRuns | undefined): FindCall {
+  return async (chat, id) => {
+    const known = await desk.find(chat, id)
+    return { known, live: runs?.find(chat)?.hasCall(known?.toolCallId ?? id) === true }
+  }
+}
 
 export interface BidiConversationOptions {
   readonly handlers: FrameHandlers

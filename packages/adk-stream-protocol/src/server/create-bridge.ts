@@ -15,6 +15,7 @@ import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
 import type { FindCall } from './bidi-conversation.ts'
+import { callFinder } from './bidi-conversation.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
 import { reply, withHeaders } from './exchange.ts'
@@ -191,11 +192,7 @@ function openDesks(
       runs && live
         ? openLiveHandlers(connection, { runs, source: live, limits })
         : openTurnHandlers(connection, { source, limits }),
-    findCall: async (chat, id) => {
-      const known = await approvalDesk.find(chat, id)
-      const call = known?.toolCallId ?? id
-      return { known, live: runs?.find(chat)?.hasCall(call) === true }
-    },
+    findCall: callFinder(approvalDesk, runs),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     close: async () => {
       await runs?.close()

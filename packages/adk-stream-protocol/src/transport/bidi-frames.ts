@@ -75,24 +75,15 @@ const FINISH_STEP = serialiseChunk({ type: 'finish-step' } satisfies Chunk)
 
 /** What is told beside the turns. A client of this kind waits for no acknowledgement: the stream goes on, and that is the answer. */
 function tellBeside(frame: ServerFrame): readonly string[] {
-  switch (frame.type) {
-    case 'pong': {
-      // As the earlier server answered: bare, and with the time that it was given.
-      const { nonce } = frame
-      return [
-        JSON.stringify({
-          type: 'pong',
-          ...(nonce !== undefined && { timestamp: JSON.parse(nonce) as unknown }),
-        }),
-      ]
-    }
-    case 'user-message':
-      return [besideFrame('user-message', frame.message)]
-    case 'interrupted':
-      return [besideFrame('interrupted', {})]
-    default:
-      return []
-  }
+  if (frame.type === 'pong') return [pongFrame(frame.nonce)]
+  if (frame.type === 'user-message') return [besideFrame('user-message', frame.message)]
+  if (frame.type === 'interrupted') return [besideFrame('interrupted', {})]
+  return []
+}
+
+/** As the earlier server answered: bare, and with the time that it was given. */
+function pongFrame(timestamp = 'null'): string {
+  return `{"type":"pong","timestamp":${timestamp}}`
 }
 
 /** A part that no message keeps, so that it may come at any time. */

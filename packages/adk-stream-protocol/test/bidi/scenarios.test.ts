@@ -26,7 +26,7 @@ describe.each(FORMS)('$name', ({ answer }) => {
     const [asked] = client.asked
     expect(office.wallet.payments).toEqual([])
     expect(client.done).toBe(0)
-    answer(client, asked, approved)
+    answer(client, asked, { approved })
     await client.untilDone()
     expect(client.text).toBe('Decided.')
     expect(client.sent).toBe(2)
@@ -51,7 +51,7 @@ describe.each(FORMS)('$name', ({ answer }) => {
     client.say(`${callPayment(50)}[[then]][[say わかりました。]]`)
     await client.untilAsked()
     const [asked] = client.asked
-    answer(client, asked, false, '高すぎます')
+    answer(client, asked, { approved: false, reason: '高すぎます' })
     await client.untilDone()
     expect(office.results).toMatchObject([{ status: 'denied', reason: '高すぎます' }])
     const { history } = await office.page().approval(asked?.approvalId ?? '')
@@ -230,7 +230,7 @@ test.each(FORMS)(
     await first[Symbol.asyncDispose]()
     await office.restart()
     await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
-    answer(second, first.asked[0], true)
+    answer(second, first.asked[0], { approved: true })
     await second.untilDone()
     expect(second.text).toBe('Paid.')
     expect(second.ofType('start')).toHaveLength(1)

@@ -7,12 +7,12 @@ interface Asked {
 
 export interface AnswerForm {
   readonly name: string
-  readonly answer: (
-    client: BidiClient,
-    asked: Asked | undefined,
-    approved: boolean,
-    reason?: string,
-  ) => void
+  readonly answer: (client: BidiClient, asked: Asked | undefined, given: Given) => void
+}
+
+interface Given {
+  readonly approved: boolean
+  readonly reason?: string
 }
 
 const CONFIRMATION = 'adk_request_confirmation'
@@ -22,7 +22,7 @@ const PAYMENT = 'process_payment'
 export const FORMS: readonly AnswerForm[] = [
   {
     name: 'form 1, the part of an assistant message',
-    answer: (client, asked, approved, reason) => {
+    answer: (client, asked, { approved, reason }) => {
       const { approvalId: id, toolCallId } = known(asked)
       const approval = { id, approved, ...(reason !== undefined && { reason }) }
       const part = { type: `tool-${PAYMENT}`, toolCallId, state: 'approval-responded', approval }
@@ -31,7 +31,7 @@ export const FORMS: readonly AnswerForm[] = [
   },
   {
     name: 'form 1 of seed 004, the confirmation in a message of the person',
-    answer: (client, asked, approved, reason) => {
+    answer: (client, asked, { approved, reason }) => {
       const approval = {
         id: known(asked).approvalId,
         approved,
@@ -43,7 +43,7 @@ export const FORMS: readonly AnswerForm[] = [
   },
   {
     name: 'form 2, the output of the confirmation',
-    answer: (client, asked, confirmed, reason) => {
+    answer: (client, asked, { approved: confirmed, reason }) => {
       const result = { confirmed, ...(reason !== undefined && { reason }) }
       const { approvalId: toolCallId } = known(asked)
       const part = { type: 'tool-result', toolCallId, toolName: CONFIRMATION, result }
@@ -53,7 +53,7 @@ export const FORMS: readonly AnswerForm[] = [
   },
   {
     name: 'form 3 of seed 002, a result of the original tool',
-    answer: (client, asked, approved, reason) => {
+    answer: (client, asked, { approved, reason }) => {
       const result = { approved, ...(reason !== undefined && { user_message: reason }) }
       const { toolCallId } = known(asked)
       const part = { type: 'tool-result', toolCallId, toolName: PAYMENT, result }
@@ -63,14 +63,14 @@ export const FORMS: readonly AnswerForm[] = [
   },
   {
     name: 'form 4, the event, flat',
-    answer: (client, asked, confirmed, reason) => {
+    answer: (client, asked, { approved: confirmed, reason }) => {
       const result = { confirmed, ...(reason !== undefined && { reason }) }
       client.send({ type: 'tool_result', toolCallId: known(asked).approvalId, result })
     },
   },
   {
     name: 'form 4 of seed 001, the event, nested',
-    answer: (client, asked, confirmed, reason) =>
+    answer: (client, asked, { approved: confirmed, reason }) =>
       client.confirm(known(asked).approvalId, confirmed, reason),
   },
 ]
