@@ -1,7 +1,7 @@
 import type { WireChunk } from '../../support/wire-rules.ts'
 
 export const CHAT = 'chat-1'
-export const CONFIRMATION = 'adk_request_confirmation'
+const CONFIRMATION = 'adk_request_confirmation'
 
 /** What went over the wire, in its order. */
 export interface Line {
@@ -52,7 +52,7 @@ export function firstCall(chunks: readonly WireChunk[]): string {
 }
 
 /** The message with which an AI SDK client answers: the parts of the calls that it answers, in their new state. */
-export function toAnswer(
+function toAnswer(
   chunks: readonly WireChunk[],
   answers: readonly { readonly toolCallId: string; readonly [key: string]: unknown }[],
 ): object {
