@@ -10,10 +10,12 @@ import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Answers, DecisionAnswer } from '../protocol/read-answers.ts'
+import type { NamedApproval } from '../protocol/read-tool-result.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { viewApproval, viewRecord } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
 import { readJson } from './chat-desk.ts'
 import { checkEdit } from './check-edit.ts'
 import type { Reply } from './exchange.ts'
@@ -86,6 +88,19 @@ export class ApprovalDesk {
     const standing = await backend.ledger.get(decision.approvalId, toDecider(principal))
     if (standing && isRepeat(standing, decision, result)) return standing
     throw toError(result)
+  }
+
+  /** The approval that an id stands for in a chat: its own, or that of the call that it is about. */
+  async find(chat: ChatKey, id: string): Promise<NamedApproval | undefined> {
+    const backend = await this.#options.backend.get()
+    const { ledger } = backend
+    const own = await ledger.get(id)
+    const isOwn = own?.chat.chatId === chat.chatId && own.chat.principalId === chat.principalId
+    const found = isOwn ? own : await ledger.findByCall(toApprovalChat(backend, chat), id)
+    if (!found) return undefined
+    const { id: approvalId, toolCallId, toolName, state } = found
+    const waits = state.name === 'requested'
+    return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, waits }
   }
 
   async #list({ principal }: Visit): Promise<Reply> {

@@ -14,6 +14,8 @@ import { findTool } from './agent-tools.ts'
 import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import { callFinder } from './bidi-conversation.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
 import { reply, withHeaders } from './exchange.ts'
@@ -78,7 +80,13 @@ export function createBridge(options: BridgeOptions): Bridge {
     basePath: options.basePath ?? '',
     onError,
   })
-  const liveDoor = new LiveDoor({ door, limits, onError, openHandlers: desks.openHandlers })
+  const liveDoor = new LiveDoor({
+    door,
+    limits,
+    onError,
+    openHandlers: desks.openHandlers,
+    findCall: desks.findCall,
+  })
   const close = async (): Promise<void> => {
     // Sockets after the turns: their clients hear how the answers ended.
     await desks.close()
@@ -129,6 +137,7 @@ function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
 interface Desks {
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
   readonly close: () => Promise<void>
 }
@@ -183,6 +192,7 @@ function openDesks(
       runs && live
         ? openLiveHandlers(connection, { runs, source: live, limits })
         : openTurnHandlers(connection, { source, limits }),
+    findCall: callFinder(approvalDesk, runs),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     close: async () => {
       await runs?.close()

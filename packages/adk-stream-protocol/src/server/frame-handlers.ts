@@ -14,6 +14,8 @@ export type FrameHandlers = {
 } & {
   /** Audio as bytes. */
   readonly binary: (bytes: Uint8Array) => void | Promise<void>
+  /** Shows a client all that begins by itself in a chat. Unlike `watch`, it begins no conversation. */
+  readonly join: (chatId: string) => void
   /** The socket is gone. */
   readonly close: () => void
 }

@@ -4,13 +4,16 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { WebSocketServer } from 'ws'
 
+import { BIDI_SUBPROTOCOL } from '../protocol/bidi-events.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import { ChatId } from '../protocol/stream-request.ts'
 import type { Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
 import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
+import type { FindCall } from './bidi-conversation.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
 import type { FrontDoor } from './front-door.ts'
 import { readExchange } from './host-node.ts'
@@ -21,8 +24,12 @@ export interface LiveDoorOptions {
   readonly door: FrontDoor
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
   readonly onError: (error: unknown) => void
 }
+
+/** The first that a client knows is spoken. */
+const SUBPROTOCOLS = [SUBPROTOCOL, BIDI_SUBPROTOCOL]
 
 /** How long a client may take to answer a close before the connection is cut. */
 const CLOSE_TIMEOUT_MS = 1_000
@@ -48,7 +55,7 @@ export class LiveDoor {
       maxPayload: options.limits.maxBodyBytes,
       // A few bytes can be made to inflate into megabytes; and tokens hardly compress.
       perMessageDeflate: false,
-      handleProtocols: (asked) => (asked.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+      handleProtocols: (asked) => SUBPROTOCOLS.find((known) => asked.has(known)) ?? false,
     })
     this.#server.on('headers', (lines, request) => {
       const headers = Object.entries(this.#handshakeHeaders.get(request) ?? {})
@@ -64,7 +71,7 @@ export class LiveDoor {
     const admission = await this.#options.door.admit(exchange)
     if ('refusal' in admission) return refuse(stream, admission.refusal)
     const { principal, headers } = admission
-    const fault = this.#findFault(exchange.headers)
+    const fault = this.#findFault(exchange)
     const giveBack = fault ? undefined : this.#perPrincipal.take(principal.id)
     if (!giveBack) {
       const error = fault ?? new ProtocolError('too-many-sockets')
@@ -96,11 +103,16 @@ export class LiveDoor {
     connected.socket.once('close', () => this.#open.delete(live))
   }
 
-  #findFault(headers: Headers): ProtocolError | undefined {
+  #findFault({ headers, url }: Exchange): ProtocolError | undefined {
     if (this.#closed) return new ProtocolError('unavailable')
     const asked = headers.get('sec-websocket-protocol')?.split(',') ?? []
-    if (asked.length > 0 && !asked.some((name) => name.trim() === SUBPROTOCOL)) {
-      const message = `The subprotocol here is ${SUBPROTOCOL}. Ask for it, or for none.`
+    if (asked.length > 0 && !asked.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
+      const message = `The subprotocols here are ${SUBPROTOCOLS.join(' and ')}. Ask for one of them, or for none.`
+      return new ProtocolError('bad-request', { message })
+    }
+    const named = ChatId.optional().safeParse(url.searchParams.get('chatId') ?? undefined)
+    if (!named.success) {
+      const message = named.error.issues[0]?.message ?? 'The chatId cannot be used.'
       return new ProtocolError('bad-request', { message })
     }
     return undefined

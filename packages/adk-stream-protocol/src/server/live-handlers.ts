@@ -6,6 +6,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { LiveWatcher } from '../live/live-room.ts'
 import type { AudioMode } from '../transport/turn-readers.ts'
 import type { ChatKey } from '../turns/turns.ts'
+import { readDialect } from './chat-desk.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveSource } from './live-source.ts'
@@ -72,6 +73,7 @@ export function openLiveHandlers(
       run.mark(state)
     },
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
+    join: (id) => presence.watch(id, 'base64'),
     close: () => {
       presence.leave()
       turns.close()
@@ -110,10 +112,14 @@ class Presence {
 
   /** Sends a turn that no request of this client asked for. */
   show(chatId: string, turn: Parameters<LiveWatcher['onTurn']>[0]): void {
-    const { tell, read } = this.#connection
+    const { tell, read, exchange } = this.#connection
     const requestId = `turn-${randomUUID()}`
     tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId })
-    read(requestId, turn, { from: 'start', dialect: 'ui', audio: this.audioOf(chatId) })
+    read(requestId, turn, {
+      from: 'start',
+      dialect: readDialect(exchange),
+      audio: this.audioOf(chatId),
+    })
   }
 
   leave(): void {

@@ -1,13 +1,22 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 
+import { isBidiShaped } from '../protocol/bidi-events.ts'
 import type { ClientFrame } from '../protocol/client-frame.ts'
 import type { CloseReason } from '../protocol/close-codes.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import { openBidiCodec } from '../transport/bidi-frames.ts'
+import type { IncomingFrame, SocketCodec } from '../transport/socket-codec.ts'
+import { jsonCodec } from '../transport/socket-codec.ts'
 import { SocketPeer } from '../transport/socket-peer.ts'
+import type { ReadOptions } from '../transport/turn-readers.ts'
 import { TurnReaders } from '../transport/turn-readers.ts'
+import type { Turn } from '../turns/turn.ts'
 import type { Principal } from './authenticate.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import { BidiConversation } from './bidi-conversation.ts'
+import { asksForBidi, withoutBidi } from './bidi-request.ts'
 import type { Credentials } from './credentials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
@@ -22,6 +31,7 @@ export interface LiveSocketOptions {
   readonly credentials: Credentials
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
   readonly onError: (error: unknown) => void
 }
 
@@ -32,24 +42,35 @@ export class LiveSocket {
   readonly #readers: TurnReaders
   readonly #handlers: FrameHandlers
   readonly #recheck: NodeJS.Timeout
+  #codec: SocketCodec = jsonCodec
+  #bidi: BidiConversation | undefined
 
   constructor(options: LiveSocketOptions) {
     this.#options = options
-    const { socket, stream, limits } = options
+    const { socket, stream, limits, exchange } = options
     this.#peer = new SocketPeer({ socket, stream }, limits, {
+      codec: () => this.#codec,
+      onFirst: (bytes) => {
+        if (socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
+      },
       onFrame: (frame) => void this.#handle(frame),
       onAudio: (bytes) => void this.#hear(bytes),
       onDrain: () => this.#readers.drained(),
       onClose: () => this.#leave(),
     })
-    this.#readers = new TurnReaders(this.#peer.write, (bytes) => this.#peer.sendAudio(bytes))
+    this.#readers = new TurnReaders(
+      (requestId, onOver) => this.#codec.toSink(requestId, this.#peer.write, onOver),
+      (bytes) => this.#peer.sendAudio(bytes),
+    )
     this.#handlers = options.openHandlers(this.#connect())
     // What it throws was told by closing.
     this.#recheck = setInterval(
       () => void this.#check().catch(() => undefined),
       limits.reauthenticateMs,
     )
+    if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
     this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
+    this.#bidi?.open()
   }
 
   /** Closes the socket; resolves when it is gone. */
@@ -62,22 +83,44 @@ export class LiveSocket {
     const { principal, exchange } = this.#options
     return {
       principal,
-      exchange,
+      exchange: withoutBidi(exchange),
       checkPrincipal: () => this.#check(),
       tell: (frame) => this.#peer.tell(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
-      read: (requestId, turn, options) => this.#readers.read(requestId, turn, options),
+      read: (requestId, turn, how) => this.#read(requestId, turn, how),
       leave: (requestId) => this.#readers.leave(requestId),
       reads: (requestId) => this.#readers.has(requestId),
       reading: () => this.#readers.size,
     }
   }
 
-  async #handle(frame: ClientFrame): Promise<void> {
+  /** From here on the client is spoken to in text frames. */
+  #speakBidi(): void {
+    const { principal, exchange, findCall } = this.#options
+    this.#codec = openBidiCodec(() => this.#readers.size > 0)
+    this.#bidi ??= new BidiConversation({
+      handlers: this.#handlers,
+      chatId: exchange.url.searchParams.get('chatId') ?? undefined,
+      reading: () => this.#readers.turns,
+      findCall: (chatId, id) => findCall({ principalId: principal.id, chatId }, id),
+    })
+  }
+
+  #read(requestId: string, turn: Turn, how: ReadOptions): boolean {
+    // Text frames name no request: a turn that is read is not told a second time among itself.
+    if (this.#codec.name === 'bidi' && this.#readers.turns.includes(turn)) return true
+    return this.#readers.read(requestId, turn, how)
+  }
+
+  async #handle(frame: IncomingFrame): Promise<void> {
     try {
-      await dispatch(this.#handlers, frame)
+      if (frame.type === 'bidi') await this.#bidi?.hear(frame)
+      else await dispatch(this.#handlers, frame)
     } catch (thrown) {
-      this.#refuse(frame, this.#read(thrown))
+      const error = this.#readError(thrown)
+      if (frame.type !== 'bidi') return this.#refuse(frame, error)
+      const { code, message } = error
+      this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
     }
   }
 
@@ -85,7 +128,7 @@ export class LiveSocket {
     try {
       await this.#handlers.binary(bytes)
     } catch (thrown) {
-      const { code, message } = this.#read(thrown)
+      const { code, message } = this.#readError(thrown)
       this.#peer.refuse({ frame: 'binary', requestId: undefined, code, message })
     }
   }
@@ -103,7 +146,7 @@ export class LiveSocket {
     }
   }
 
-  #read(thrown: unknown): ProtocolError {
+  #readError(thrown: unknown): ProtocolError {
     const error = readError(thrown)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     return error
@@ -114,7 +157,7 @@ export class LiveSocket {
       return await this.#options.credentials.check()
     } catch (thrown) {
       // Where it cannot be told who it is, the socket stays; what needed to know is refused.
-      if (this.#read(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
+      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
       throw thrown
     }
   }

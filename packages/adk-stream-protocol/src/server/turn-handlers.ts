@@ -51,6 +51,7 @@ export function openTurnHandlers(
     interrupt: refuseLive,
     watch: refuseLive,
     binary: refuseLive,
+    join: () => undefined,
     close: () => requests.close(),
   }
 }

@@ -1,20 +1,24 @@
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
 
-import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
-import { readClientFrame } from '../protocol/client-frame.ts'
+import type { FrameFault } from '../protocol/client-frame.ts'
 import type { CloseReason } from '../protocol/close-codes.ts'
 import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
-import { serialiseFrame } from '../protocol/server-frame.ts'
 import { Heartbeat } from './heartbeat.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
+import { soundIn } from './socket-codec.ts'
 import type { SocketLimits } from './socket-limits.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** What a peer's messages go to. None of these may throw. */
 export interface SocketEvents {
-  readonly onFrame: (frame: ClientFrame) => void
+  /** How this client speaks. */
+  readonly codec: () => SocketCodec
+  /** The first frame has come, and is about to be read. */
+  readonly onFirst: (bytes: Uint8Array) => void
+  readonly onFrame: (frame: IncomingFrame) => void
   /** Audio of a client that sends it as bytes. */
   readonly onAudio: (bytes: Uint8Array) => void
   /** The socket takes again what is written. */
@@ -44,6 +48,7 @@ export class SocketPeer {
   readonly #frames: TokenBucket
   readonly #audio: TokenBucket
   #corked = false
+  #first = true
   #unread = 0
   #droppedAudio = 0
   #state: 'open' | 'closing' = 'open'
@@ -77,16 +82,13 @@ export class SocketPeer {
 
   /** Writes a frame of an answer, whose reader waits for the drain after a false. */
   readonly write = (frame: string): boolean => {
-    if (this.#state === 'open') this.#send(frame)
+    if (this.#state === 'open') this.#push(frame)
     return !this.#stream.writableNeedDrain
   }
 
   /** Tells something beside the answers. A client that asks for more and more of it without reading is let go. */
   tell(frame: ServerFrame): void {
-    const text = serialiseFrame(frame)
-    if (this.write(text)) return
-    this.#unread += text.length
-    if (this.#unread > MAX_UNREAD) this.close('too-slow')
+    this.#send(this.#events.codec().tell(frame))
   }
 
   /** Sends a piece of audio, or drops it: late audio is of no use. */
@@ -95,12 +97,12 @@ export class SocketPeer {
       this.#droppedAudio += 1
       return false
     }
-    this.#send(bytes)
+    this.#push(bytes)
     return true
   }
 
   /** What is sent in one go of the event loop is one write: for a token, the write costs more than all the rest. */
-  #send(data: string | Uint8Array): void {
+  #push(data: string | Uint8Array): void {
     if (!this.#corked) {
       this.#corked = true
       this.#stream.cork()
@@ -113,9 +115,8 @@ export class SocketPeer {
   }
 
   /** Says that a frame cannot be used, by its name (WS12). */
-  refuse({ frame, requestId, code, message }: FrameFault): void {
-    if (requestId === undefined) this.tell({ type: 'refused', frame, code, message })
-    else this.tell({ type: 'error', requestId, errorText: message, code })
+  refuse(fault: FrameFault): void {
+    this.#send(this.#events.codec().refuse(fault))
   }
 
   close(reason: CloseReason): void {
@@ -127,6 +128,14 @@ export class SocketPeer {
     if (reason === 'too-fast') this.#socket.pause()
     // Nothing gets through to these, not even the close.
     if (reason === 'dead-peer' || reason === 'too-slow') this.#socket.terminate()
+  }
+
+  #send(texts: readonly string[]): void {
+    for (const text of texts) {
+      if (this.write(text)) continue
+      this.#unread += text.length
+      if (this.#unread > MAX_UNREAD) this.close('too-slow')
+    }
   }
 
   #listen(): void {
@@ -158,10 +167,13 @@ export class SocketPeer {
       if (this.#admitAudio('binary', bytes.byteLength)) this.#events.onAudio(bytes)
       return
     }
-    const frame = readClientFrame(bytes)
-    if ('fault' in frame) this.#refuseDearly(frame.fault)
-    else if (frame.type !== 'audio' || this.#admitAudio('audio', (frame.data.length * 3) / 4))
-      this.#events.onFrame(frame)
+    if (this.#first) this.#events.onFirst(bytes)
+    this.#first = false
+    const frame = this.#events.codec().read(bytes)
+    if ('fault' in frame) return this.#refuseDearly(frame.fault)
+    const sound = soundIn(frame)
+    const name = frame.type === 'bidi' ? frame.event : frame.type
+    if (sound === undefined || this.#admitAudio(name, sound)) this.#events.onFrame(frame)
   }
 
   /** WS15: a client that sends faster than anybody could use it is let go. */

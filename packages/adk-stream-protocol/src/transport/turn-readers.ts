@@ -4,8 +4,6 @@ import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
 import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
-import type { WriteFrame } from './turn-frames.ts'
-import { toFrames } from './turn-frames.ts'
 
 /** How a client gets sound: as bytes on the socket, within its messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
@@ -17,14 +15,17 @@ export interface ReadOptions {
   readonly audio: AudioMode
 }
 
+/** Where a turn is written; `onOver` is called when it is read no further. */
+type ToSink = (requestId: string, onOver: () => void) => Sink
+
 /** The answers that one socket reads, each under the request that asked for it. */
 export class TurnReaders {
-  readonly #write: WriteFrame
+  readonly #toSink: ToSink
   readonly #sendAudio: (bytes: Uint8Array) => void
   readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
 
-  constructor(write: WriteFrame, sendAudio: (bytes: Uint8Array) => void) {
-    this.#write = write
+  constructor(toSink: ToSink, sendAudio: (bytes: Uint8Array) => void) {
+    this.#toSink = toSink
     this.#sendAudio = sendAudio
   }
 
@@ -36,12 +37,17 @@ export class TurnReaders {
     return this.#readers.has(requestId)
   }
 
+  /** The turns that are read now. */
+  get turns(): Turn[] {
+    return [...this.#readers.values()].map(({ turn }) => turn)
+  }
+
   /** Sends a turn. False when it is too long to be replayed. */
   read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
     const reader: { turn: Turn; attachment?: Attachment } = { turn }
     this.#readers.set(requestId, reader)
     const sink = {
-      ...toFrames(requestId, this.#write, () => this.#readers.delete(requestId)),
+      ...this.#toSink(requestId, () => this.#readers.delete(requestId)),
       ...this.#soundIn(audio),
     }
     const attachment = turn.attach(toDialect(dialect, sink), from)

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
 import { Heartbeat } from '../../src/transport/heartbeat.ts'
+import { jsonCodec } from '../../src/transport/socket-codec.ts'
 import { SocketPeer } from '../../src/transport/socket-peer.ts'
 import { TokenBucket } from '../../src/transport/token-bucket.ts'
 import { DEFAULT_LIMITS } from '../../src/server/options.ts'
@@ -163,7 +164,14 @@ test('[WS15] a bucket lets through its rate, and its size at once', () => {
 })
 
 const ignore = (): void => undefined
-const events = { onFrame: ignore, onAudio: ignore, onDrain: ignore, onClose: ignore }
+const events = {
+  codec: () => jsonCodec,
+  onFirst: ignore,
+  onFrame: ignore,
+  onAudio: ignore,
+  onDrain: ignore,
+  onClose: ignore,
+}
 
 /** A peer on a real connection, without a bridge around it. */
 async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & AsyncDisposable> {

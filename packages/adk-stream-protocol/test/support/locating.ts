@@ -1,3 +1,4 @@
+import type { BaseTool } from '@google/adk'
 import { z } from 'zod'
 
 import { browserTool } from '../../src/server/index.ts'
@@ -9,20 +10,36 @@ import type { ServeOptions } from './serve.ts'
 const Position = z.object({ latitude: z.number(), longitude: z.number() })
 export const TOKYO = { latitude: 35.7, longitude: 139.7 }
 
-export function locate(
-  options: { gated?: boolean; timeoutMs?: number; output?: z.ZodType } = {},
-): Omit<ServeOptions, 'recorded'> {
-  const { gated = false, ...rest } = options
-  const tools = [
-    browserTool({
-      name: 'get_location',
-      description: 'Where the person is.',
-      parameters: z.object({}),
-      output: Position,
-      requireConfirmation: gated,
-      ...rest,
-    }),
-  ]
+interface LocateOptions {
+  gated?: boolean
+  timeoutMs?: number
+  output?: z.ZodType
+}
+
+/** A tool of the client that tells where it is. */
+export function locationTool({ gated = false, ...rest }: LocateOptions = {}): BaseTool {
+  return browserTool({
+    name: 'get_location',
+    description: 'Where the person is.',
+    parameters: z.object({}),
+    output: Position,
+    requireConfirmation: gated,
+    ...rest,
+  })
+}
+
+/** A tool of the client that plays other music. */
+export function musicTool(): BaseTool {
+  return browserTool({
+    name: 'change_bgm',
+    description: 'Changes the music.',
+    parameters: z.object({ track: z.number() }),
+    output: z.object({ success: z.boolean(), track: z.number() }),
+  })
+}
+
+export function locate(options: LocateOptions = {}): Omit<ServeOptions, 'recorded'> {
+  const tools = [locationTool(options)]
   return { agent: (model) => assistant(model, { tools }) }
 }
 

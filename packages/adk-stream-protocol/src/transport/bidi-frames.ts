@@ -1,0 +1,103 @@
+import { readBidiEvent } from '../protocol/bidi-events.ts'
+import type { Chunk } from '../protocol/chunk.ts'
+import { serialiseChunk } from '../protocol/chunk.ts'
+import type { FrameFault } from '../protocol/client-frame.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { ServerFrame } from '../protocol/server-frame.ts'
+import { SSE_DONE, sseFrame } from '../protocol/sse.ts'
+import type { Sink } from '../turns/attachment.ts'
+import type { SocketCodec } from './socket-codec.ts'
+import type { WriteFrame } from './turn-frames.ts'
+
+/** Text frames `data: …`, as the clients of the earlier system speak them: one stream, and `[DONE]` at the end of a turn. */
+export function openBidiCodec(isReading: () => boolean): SocketCodec {
+  return {
+    name: 'bidi',
+    read: readBidiEvent,
+    tell: tellBeside,
+    refuse: (fault) =>
+      isReading() ? [besideFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
+    toSink: (_requestId, write, onOver) => toTextFrames(write, onOver),
+  }
+}
+
+/** Where a socket reads a turn as text frames. */
+function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
+  const asked = new AskedOrder((json) => write(sseFrame(json)))
+  return {
+    write: (json) => asked.write(json),
+    pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
+    end: () => {
+      onOver()
+      write(SSE_DONE)
+    },
+    abandon: () => {
+      onOver()
+      const { message: errorText } = new ProtocolError('too-slow')
+      write(sseFrame(serialiseChunk({ type: 'error', errorText })))
+      write(SSE_DONE)
+    },
+  }
+}
+
+/**
+ * The order of seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of
+ * that kind take its end for the moment from which they may answer. What is told beside a question comes behind it (BD4).
+ */
+class AskedOrder {
+  readonly #write: (json: string) => boolean
+  #beside: string | undefined
+
+  constructor(write: (json: string) => boolean) {
+    this.#write = write
+  }
+
+  write(json: string): boolean {
+    if (json.startsWith('{"type":"data-approval"')) return this.#hear(json)
+    if (!json.startsWith('{"type":"tool-approval-request"')) return this.#write(json)
+    const beside = this.#beside
+    this.#beside = undefined
+    const frames = [START_STEP, json, FINISH_STEP, ...(beside === undefined ? [] : [beside])]
+    return frames.map((frame) => this.#write(frame)).every(Boolean)
+  }
+
+  #hear(json: string): boolean {
+    // The log holds what `serialiseChunk` made of a chunk.
+    const { data } = JSON.parse(json) as Extract<Chunk, { type: 'data-approval' }>
+    if (data.state !== 'requested') return this.#write(json)
+    this.#beside = json
+    return true
+  }
+}
+
+const START_STEP = serialiseChunk({ type: 'start-step' } satisfies Chunk)
+const FINISH_STEP = serialiseChunk({ type: 'finish-step' } satisfies Chunk)
+
+/** What is told beside the turns. A client of this kind waits for no acknowledgement: the stream goes on, and that is the answer. */
+function tellBeside(frame: ServerFrame): readonly string[] {
+  if (frame.type === 'pong') return [pongFrame(frame.nonce)]
+  if (frame.type === 'user-message') return [besideFrame('user-message', frame.message)]
+  if (frame.type === 'interrupted') return [besideFrame('interrupted', {})]
+  return []
+}
+
+/** As the earlier server answered: bare, and with the time that it was given. */
+function pongFrame(timestamp = 'null'): string {
+  return `{"type":"pong","timestamp":${timestamp}}`
+}
+
+/** A part that no message keeps, so that it may come at any time. */
+function besideFrame(name: string, data: unknown): string {
+  return sseFrame(JSON.stringify({ type: `data-${name}`, data, transient: true }))
+}
+
+function toRefusal({ frame: event, code, message }: FrameFault) {
+  return { event, code, message }
+}
+
+/** An `error` ends the stream of a client of the AI SDK, so it is only told where none is open; who sent a message waits for its end. */
+function toErrorFrames({ frame: event, message }: FrameFault): readonly string[] {
+  const errorText = `${event}: ${message}`
+  const error = sseFrame(serialiseChunk({ type: 'error', errorText }))
+  return event === 'message' ? [error, SSE_DONE] : [error]
+}

@@ -1,0 +1,43 @@
+import type { Line } from './conversation.ts'
+
+const ID = /(?:[a-z]+-)*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+/** What is not the same in every run, or is only the emulator's guess. */
+const VARYING: Readonly<Record<string, string>> = { deadline: '<time>', usage: '<usage>' }
+
+/** A conversation as text, a line for each thing that was sent: ids by the order of their appearance, no times, deltas joined. */
+export function normalise(lines: readonly Line[]): string {
+  const names = new Map<string, string>()
+  const nameOf = (id: string): string => {
+    const known = names.get(id) ?? `<id-${names.size + 1}>`
+    names.set(id, known)
+    return known
+  }
+  return joinDeltas(lines)
+    .map(({ from, sent }) => {
+      const text = JSON.stringify(sent, (key, value: unknown) => VARYING[key] ?? value)
+      return `${from === 'client' ? '>' : '<'} ${text.replaceAll(ID, nameOf)}\n`
+    })
+    .join('')
+}
+
+/** How a text is cut into pieces is nobody's promise (TU1). */
+function joinDeltas(lines: readonly Line[]): Line[] {
+  const joined: Line[] = []
+  for (const line of lines) {
+    const last = joined.at(-1)
+    const delta = deltaIn(line)
+    const before = last && deltaIn(last)
+    if (delta && before && delta['id'] === before['id'])
+      before['delta'] = `${String(before['delta'])}${String(delta['delta'])}`
+    else joined.push(structuredClone(line))
+  }
+  return joined
+}
+
+/** The delta that was sent, in a frame or as it is. */
+function deltaIn({ sent }: Line): Record<string, unknown> | undefined {
+  if (typeof sent !== 'object' || sent === null) return undefined
+  const chunk = ('chunk' in sent ? sent.chunk : sent) as Record<string, unknown>
+  return chunk['type'] === 'text-delta' ? chunk : undefined
+}

@@ -1,0 +1,287 @@
+import { describe, expect, test } from 'vitest'
+
+import { scriptMind } from 'gemini-emulator'
+
+import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { weather } from '../support/agents.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { locationTool, musicTool, TOKYO } from '../support/locating.ts'
+import { BidiClient } from './support/bidi-client.ts'
+import { FORMS } from './support/answer-forms.ts'
+
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+const HISTORIES = { true: LIFE, false: ['requested', 'denied'] } as const
+const STATES = { true: 'output-available', false: 'output-denied' } as const
+const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
+
+describe.each(FORMS)('$name', ({ answer }) => {
+  test.each([true, false])('[BD3] [BD6] [BD13] one call, approved: %s', async (approved) => {
+    await using office = await Office.open()
+    await using client = await BidiClient.open(office.url)
+    const page = office.page()
+    client.say(`${callPayment(50)}[[then]][[say Decided.]]`)
+    await client.untilAsked()
+    const [asked] = client.asked
+    expect(office.wallet.payments).toEqual([])
+    expect(client.done).toBe(0)
+    answer(client, asked, { approved })
+    await client.untilDone()
+    expect(client.text).toBe('Decided.')
+    expect(client.sent).toBe(2)
+    expect(client.ofType('start')).toHaveLength(1)
+    expect(client.ofType('finish')).toHaveLength(1)
+    expect(client.types.at(-1)).toBe('[DONE]')
+    expect(office.wallet.balance).toBe(approved ? 950 : 1_000)
+    expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+    expect(await page.history(asked?.approvalId ?? '')).toEqual(HISTORIES[`${approved}`])
+    const messages = await page.messages()
+    await expectValid(messages)
+    expect(toolParts(messages[1])).toMatchObject([{ state: STATES[`${approved}`] }])
+    // Nothing comes behind the end.
+    await client.sync()
+    expect(client.done).toBe(1)
+    expect(office.asked).toBe(2)
+  })
+
+  test('[BD6] [BD13] the reason of a denial reaches the model and the record', async () => {
+    await using office = await Office.open()
+    await using client = await BidiClient.open(office.url)
+    client.say(`${callPayment(50)}[[then]][[say わかりました。]]`)
+    await client.untilAsked()
+    const [asked] = client.asked
+    answer(client, asked, { approved: false, reason: '高すぎます' })
+    await client.untilDone()
+    expect(office.results).toMatchObject([{ status: 'denied', reason: '高すぎます' }])
+    const { history } = await office.page().approval(asked?.approvalId ?? '')
+    expect(history.at(-1)).toMatchObject({ type: 'denied', reason: '高すぎます' })
+  })
+})
+
+describe.each([
+  [true, true],
+  [true, false],
+  [false, true],
+  [false, false],
+])('two at once, Alice %s, Bob %s', (alice, bob) => {
+  test.each(['Alice first', 'Bob first'])('[BD3] [BD13] %s', async (order) => {
+    await using office = await Office.open()
+    await using client = await BidiClient.open(office.url)
+    const page = office.page()
+    client.say(BOTH)
+    await client.untilAsked(2)
+    const answers = client.asked.map(({ approvalId }, index) => ({
+      approvalId,
+      approved: index === 0 ? alice : bob,
+    }))
+    const ordered = order === 'Alice first' ? answers : answers.toReversed()
+    for (const { approvalId, approved } of ordered) client.confirm(approvalId, approved)
+    await client.untilDone()
+    expect(client.text).toBe('Done.')
+    expect(client.sent).toBe(3)
+    expect(client.done).toBe(1)
+    expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+    expect(office.wallet.payments).toHaveLength(Number(alice) + Number(bob))
+    for (const { approvalId, approved } of answers)
+      expect(await page.history(approvalId)).toEqual(HISTORIES[`${approved}`])
+    const messages = await page.messages()
+    await expectValid(messages)
+    expect(toolParts(messages[1])).toMatchObject([
+      { input: { recipient: 'Alice' }, state: STATES[`${alice}`] },
+      { input: { recipient: 'Bob' }, state: STATES[`${bob}`] },
+    ])
+    expect(office.asked).toBe(2)
+  })
+})
+
+test.each([
+  ['without a word in between', ''],
+  ['with text in between', '[[say Next.]]'],
+])('[BD3] [BD13] one after the other %s: one stream, one end', async (_case, between) => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  const calls = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
+  client.say(`${calls.join(`[[then]]${between}`)}[[then]][[say Done.]]`)
+  for (const [index, approved] of [true, false, true].entries()) {
+    await client.untilAsked(index + 1)
+    expect(client.done).toBe(0)
+    client.confirm(client.asked[index]?.approvalId ?? '', approved)
+  }
+  await client.untilDone()
+  expect(client.text).toBe(`${between === '' ? '' : 'Next.Next.'}Done.`)
+  expect(client.ofType('start')).toHaveLength(1)
+  expect(client.done).toBe(1)
+  expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
+  expect(office.asked).toBe(4)
+  const messages = await office.page().messages()
+  expect(messages).toHaveLength(2)
+  await expectValid(messages)
+})
+
+test('[BD13] the result of a call beside it that needs no approval comes at once', async () => {
+  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
+  await using client = await BidiClient.open(office.url)
+  const look = '[[call get_weather {"place":"東京"}]]'
+  client.say(`${look}${callPayment(50)}[[then]][[say Sunny and paid.]]`)
+  await client.until(
+    ({ asked, types }) => asked.length === 1 && types.includes('tool-output-available'),
+  )
+  expect(office.wallet.payments).toEqual([])
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone()
+  expect(client.ofType('tool-output-available').map(({ output }) => output)).toMatchObject([
+    { celsius: 18 },
+    { balance: 950 },
+  ])
+  expect(client.done).toBe(1)
+})
+
+test('[BD3] [BD13] a model that says nothing after the result ends the turn all the same', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  client.say(`${callPayment(50)}[[then]]`)
+  await client.untilAsked()
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone()
+  expect(client.text).toBe('')
+  expect(client.done).toBe(1)
+  expect(office.wallet.balance).toBe(950)
+})
+
+test('[BD10] [BD13] what nobody decides in time ends in the same stream; a late answer is refused', async () => {
+  await using office = await Office.open({ approvalDeadlineMs: 150 })
+  await using client = await BidiClient.open(office.url)
+  client.say(`${callPayment(50)}[[then]][[say Too late.]]`)
+  await client.untilDone()
+  const [asked] = client.asked
+  expect(client.ofType('tool-output-error')).toMatchObject([{ toolCallId: asked?.toolCallId }])
+  expect(client.ofType('data-approval').at(-1)?.['data']).toMatchObject({ state: 'expired' })
+  expect(client.text).toBe('Too late.')
+  client.confirm(asked?.approvalId ?? '', true)
+  await client.until(({ types }) => types.at(-1) === 'error' || types.at(-2) === 'error')
+  expect(office.wallet.payments).toEqual([])
+  expect(await office.page().history(asked?.approvalId ?? '')).toEqual(['requested', 'expired'])
+  client.say('[[say Still here.]]')
+  await client.until(({ text }) => text.endsWith('Still here.'))
+})
+
+test('[BD6] [BD13] a tool of the client gives its result by event, once', async () => {
+  await using office = await Office.open({ tools: () => [musicTool()] })
+  await using client = await BidiClient.open(office.url)
+  client.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
+  await client.until(({ types }) => types.includes('tool-input-available'))
+  const [call] = client.ofType('tool-input-available')
+  client.give(String(call?.['toolCallId']), { success: true, track: 2 })
+  await client.untilDone()
+  expect(client.text).toBe('Changed.')
+  expect(client.done).toBe(1)
+  expect(office.results).toMatchObject([{ success: true, track: 2 }])
+})
+
+test.each([true, false])(
+  '[BD6] [BD7] [BD13] a gated tool of the client: the decision first, then its result; approved: %s',
+  async (approved) => {
+    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
+    await using client = await BidiClient.open(office.url)
+    client.say('[[call get_location {}]][[then]][[say There you are.]]')
+    await client.untilAsked()
+    const [asked] = client.asked
+    const { approvalId = '', toolCallId = '' } = asked ?? {}
+    // A result of what nobody has allowed yet is none.
+    client.give(toolCallId, TOKYO)
+    await client.until(({ types }) => types.includes('data-refused'))
+    client.confirm(approvalId, approved)
+    if (approved) {
+      await client.until(({ chunks }) => JSON.stringify(chunks).includes('"state":"approved"'))
+      client.give(toolCallId, TOKYO)
+    }
+    await client.untilDone()
+    expect(client.text).toBe('There you are.')
+    expect(client.done).toBe(1)
+    expect(office.results).toMatchObject([approved ? TOKYO : { status: 'denied' }])
+  },
+)
+
+test('[BD9] [BD13] reconnect while pending: the address brings the whole turn back, and it goes on', async () => {
+  await using office = await Office.open()
+  const first = await BidiClient.open(office.url)
+  first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  await first.untilAsked()
+  await first[Symbol.asyncDispose]()
+  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  await second.untilAsked()
+  expect(second.asked).toEqual(first.asked)
+  second.confirm(second.asked[0]?.approvalId ?? '', true)
+  await second.untilDone()
+  expect(second.text).toBe('Paid.')
+  expect(second.done).toBe(1)
+  expect(office.wallet.payments).toHaveLength(1)
+  await expectValid(await office.page().messages())
+})
+
+test.each(FORMS)(
+  '[BD8] [BD9] [BD13] reconnect after a restart of the server: $name decides, and the answer follows',
+  async ({ answer }) => {
+    await using office = await Office.open()
+    const first = await BidiClient.open(office.url)
+    first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+    await first.untilAsked()
+    await first[Symbol.asyncDispose]()
+    await office.restart()
+    await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+    answer(second, first.asked[0], { approved: true })
+    await second.untilDone()
+    expect(second.text).toBe('Paid.')
+    expect(second.ofType('start')).toHaveLength(1)
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await office.page().history(first.asked[0]?.approvalId ?? '')).toEqual(LIFE)
+  },
+)
+
+test('[BD9] [BD13] a second socket reads the same turn, and either may decide', async () => {
+  await using office = await Office.open()
+  await using first = await BidiClient.open(office.url)
+  first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  await first.untilAsked()
+  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  await second.untilAsked()
+  second.confirm(second.asked[0]?.approvalId ?? '', true)
+  await Promise.all([first.untilDone(), second.untilDone()])
+  // The other one was a moment later with the same answer.
+  first.confirm(first.asked[0]?.approvalId ?? '', true)
+  await first.sync()
+  expect([first.text, second.text]).toEqual(['Paid.', 'Paid.'])
+  expect([first.done, second.done]).toEqual([1, 1])
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[BD3] [BD13] a new message while one waits: both turns end, each once', async () => {
+  await using office = await Office.open({
+    liveModel: FREE_MODEL,
+    mind: (prompt) =>
+      JSON.stringify(prompt.contents.at(-1)).includes('"balance"')
+        ? [{ type: 'say', text: 'Paid after all.' }]
+        : scriptMind(prompt),
+  })
+  await using client = await BidiClient.open(office.url)
+  client.say(callPayment(50))
+  await client.untilAsked()
+  client.say('[[say Meanwhile.]]')
+  await client.untilDone(2)
+  expect(client.text).toBe('Meanwhile.')
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone(3)
+  expect(client.text).toBe('Meanwhile.Paid after all.')
+  const ids = client.ofType('start').map(({ messageId }) => messageId)
+  expect(ids).toHaveLength(3)
+  expect(ids[2]).toBe(ids[0])
+  expect(office.wallet.payments).toHaveLength(1)
+  const messages = await office.page().messages()
+  expect(messages.map(textOf)).toEqual([
+    callPayment(50),
+    'Paid after all.',
+    '[[say Meanwhile.]]',
+    'Meanwhile.',
+  ])
+})

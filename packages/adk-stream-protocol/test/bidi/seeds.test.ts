@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest'
+
+import { Office } from '../approvals/support/office.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { weather } from '../support/agents.ts'
+import { locationTool } from '../support/locating.ts'
+import type { WireChunk } from '../support/wire-rules.ts'
+import { BidiClient } from './support/bidi-client.ts'
+
+const CONFIRMATION = 'adk_request_confirmation'
+const SEED_000 = { query: '?dialect=confirmation' }
+const PAY = `${callPayment(50)}[[then]][[say 花子さんに50ドルを送金しました。]]`
+
+function toolCalls(client: BidiClient): WireChunk[] {
+  return client.chunks.filter(({ type }) => type.startsWith('tool-input'))
+}
+
+/** The calls of the confirmation tool that are shown. */
+function confirmations(client: BidiClient): { toolCallId: string; input: Confirmation }[] {
+  return client
+    .ofType('tool-input-available')
+    .filter(({ toolName }) => toolName === CONFIRMATION) as never
+}
+
+interface Confirmation {
+  readonly originalFunctionCall: { id: string; name: string; args: { recipient: string } }
+  readonly toolConfirmation: { hint: string; confirmed: boolean }
+}
+
+test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', async () => {
+  await using office = await Office.open({ tools: () => [weather] })
+  await using client = await BidiClient.open(office.url, SEED_000)
+  client.say('[[call get_weather {"place":"東京"}]][[then]][[say Sunny.]]')
+  await client.untilDone()
+  expect(client.types).toEqual([
+    'start',
+    'start-step',
+    'tool-input-start',
+    'tool-input-available',
+    'tool-output-available',
+    'finish-step',
+    'start-step',
+    'text-start',
+    'text-delta',
+    'text-end',
+    'finish-step',
+    'finish',
+    '[DONE]',
+  ])
+  expect(JSON.stringify(client.chunks)).not.toContain(CONFIRMATION)
+})
+
+test('[BD5] seed 000, cases 2 to 4: the question is a call of its own, behind the call it is about, linked by its id', async () => {
+  const hint = 'Please approve or reject the tool call get_location().'
+  await using office = await Office.open({
+    tools: () => [locationTool({ gated: true })],
+    approvals: { get_location: { hint } },
+  })
+  await using client = await BidiClient.open(office.url, SEED_000)
+  client.say('[[call get_location {}]][[then]][[say Done.]]')
+  await client.until((seen) => confirmations(seen).length === 1)
+  expect(toolCalls(client).map(({ type, toolName }) => [type, toolName])).toEqual([
+    ['tool-input-start', 'get_location'],
+    ['tool-input-available', 'get_location'],
+    ['tool-input-start', CONFIRMATION],
+    ['tool-input-available', CONFIRMATION],
+  ])
+  const [, call, start, asked] = toolCalls(client)
+  expect(asked?.['input']).toEqual({
+    originalFunctionCall: { id: call?.['toolCallId'], name: 'get_location', args: {} },
+    toolConfirmation: { hint, confirmed: false },
+  })
+  expect(start?.['toolCallId']).toBe(asked?.['toolCallId'])
+  expect(asked?.['toolCallId']).not.toBe(call?.['toolCallId'])
+  expect(client.types).not.toContain('tool-approval-request')
+  client.confirm(String(asked?.['toolCallId']), false)
+  await client.untilDone()
+  expect(client.ofType('tool-output-error')).toEqual([
+    {
+      type: 'tool-output-error',
+      toolCallId: call?.['toolCallId'],
+      errorText: 'User denied execution',
+    },
+  ])
+})
+
+test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and each decides its own call', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url, SEED_000)
+  const names = ['A', 'B', 'C', 'D']
+  client.say(`${names.map((name) => callPayment(10, name)).join('')}[[then]][[say Done.]]`)
+  await client.until((seen) => confirmations(seen).length === names.length)
+  const ids = toolCalls(client).map(({ toolCallId }) => toolCallId)
+  expect(new Set(ids).size).toBe(2 * names.length)
+  const asked = confirmations(client)
+  for (const { toolCallId, input } of asked) {
+    client.confirm(toolCallId, ['B', 'D'].includes(input.originalFunctionCall.args.recipient))
+  }
+  await client.untilDone()
+  expect(office.wallet.payments.map(({ recipient }) => recipient).toSorted()).toEqual(['B', 'D'])
+})
+
+test('[BD8] seed 000, critical notes: who answers in the moment of the question is understood, and nothing is left behind', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  // Within the very event that brings the question, so before the server can do anything after sending it.
+  client.socket.on('message', (data: Buffer) => {
+    const id = /"tool-approval-request","approvalId":"([^"]+)"/.exec(data.toString())?.[1]
+    if (id !== undefined) client.confirm(id, true)
+  })
+  const calls = [1, 2, 3, 4, 5].map((amount) => callPayment(amount))
+  client.say(`${calls.join('[[then]]')}[[then]][[say Done.]]`)
+  await client.untilDone()
+  // Cleanup: each result is told, nothing waits, and the next turn is one like any other.
+  expect(client.ofType('tool-output-available')).toHaveLength(5)
+  expect(office.wallet.balance).toBe(985)
+  expect(await office.page().inbox()).toEqual([])
+  client.say('[[say Next.]]')
+  await client.untilDone(2)
+  expect(client.text).toBe('Done.Next.')
+})
+
+test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url, SEED_000)
+  const content = [{ type: 'text', text: PAY }]
+  client.send({ type: 'message', version: '1.0', data: { messages: [{ role: 'user', content }] } })
+  // 1, 2: the question comes with all that the page has to show.
+  await client.until((seen) => confirmations(seen).length === 1)
+  const [asked] = confirmations(client)
+  expect(asked?.input.originalFunctionCall).toMatchObject({
+    name: 'process_payment',
+    args: { amount: 50, recipient: '花子' },
+  })
+  expect(office.wallet.payments).toEqual([])
+  // 3, 4, 5: the page answers under the id of the question, and the server takes it.
+  client.confirm(asked?.toolCallId ?? '', true)
+  await client.untilDone()
+  // 6, 7: the tool ran, and the model speaks of it.
+  expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+  expect(client.text).toBe('花子さんに50ドルを送金しました。')
+  const shown = client.chunks.flatMap(({ type, toolName, toolCallId }) =>
+    type.startsWith('tool-') || type === 'text-start' || type === '[DONE]'
+      ? [
+          `${type} ${String(toolName ?? (toolCallId === undefined ? '' : 'process_payment'))}`.trim(),
+        ]
+      : [],
+  )
+  expect(shown).toEqual([
+    'tool-input-start process_payment',
+    'tool-input-available process_payment',
+    `tool-input-start ${CONFIRMATION}`,
+    `tool-input-available ${CONFIRMATION}`,
+    'tool-output-available process_payment',
+    'text-start',
+    '[DONE]',
+  ])
+  expect(client.sent).toBe(2)
+})
+
+test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the part of a message, and is refused as an event', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  client.say(PAY)
+  await client.untilAsked()
+  const { approvalId = '' } = client.asked[0] ?? {}
+  client.send({ type: 'tool-result', toolCallId: approvalId, result: { confirmed: true } })
+  await client.until(({ types }) => types.includes('data-refused'))
+  expect(client.ofType('data-refused')[0]?.['data']).toMatchObject({
+    event: 'tool-result',
+    message: expect.stringContaining('tool_result') as string,
+  })
+  expect(office.wallet.payments).toEqual([])
+  client.send({ type: 'tool_result', toolCallId: approvalId, result: { confirmed: true } })
+  await client.untilDone()
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[BD9] seed 001, question 2: who is cut off while it waits finds the question, and another may decide it meanwhile', async () => {
+  await using office = await Office.open()
+  const page = office.page()
+  const first = await BidiClient.open(office.url)
+  first.say(PAY)
+  await first.untilAsked()
+  const { approvalId = '' } = first.asked[0] ?? {}
+  await first[Symbol.asyncDispose]()
+  expect(await page.history(approvalId)).toEqual(['requested'])
+  expect(await page.decide(approvalId, { approved: true })).toMatchObject({ status: 200 })
+  await page.untilState(approvalId, 'succeeded')
+  await page.untilMessages((messages) => messages.at(-1)?.parts.at(-1)?.type === 'text')
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[BD10] seed 001, question 3: the time is that of the approval, and it is told with the question', async () => {
+  await using office = await Office.open({ approvalDeadlineMs: 3_600_000 })
+  await using client = await BidiClient.open(office.url)
+  client.say(PAY)
+  await client.until(({ types }) => types.includes('data-approval'))
+  const { approval } = await office.page().approval(client.asked[0]?.approvalId ?? '')
+  expect(client.ofType('data-approval')[0]?.['data']).toMatchObject({
+    deadline: approval['deadline'],
+  })
+  expect(Number(approval['deadline']) - Number(approval['requestedAt'])).toBe(3_600_000)
+})
+
+test('[BD8] seed 001, question 4: either id leads to the call, on any socket of the chat and on none of another', async () => {
+  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet)] })
+  await using first = await BidiClient.open(office.url)
+  first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)
+  await first.untilAsked(2)
+  const [a, b] = first.asked
+  await using stranger = await BidiClient.open(office.url, { key: 'taro' })
+  stranger.confirm(a?.approvalId ?? '', true)
+  stranger.give(b?.toolCallId ?? '', { approved: true })
+  await stranger.until(({ types }) => types.filter((type) => type === 'error').length === 2)
+  await using elsewhere = await BidiClient.open(office.url, { query: '?chatId=chat-2' })
+  elsewhere.confirm(a?.approvalId ?? '', true)
+  await elsewhere.until(({ types }) => types.includes('error'))
+  expect(office.wallet.payments).toEqual([])
+  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  second.confirm(a?.approvalId ?? '', true)
+  second.give(b?.toolCallId ?? '', { approved: true, user_message: 'User approved' })
+  await first.untilDone()
+  expect(office.wallet.payments).toHaveLength(2)
+})

@@ -1,0 +1,192 @@
+import { expect, test } from 'vitest'
+
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { refusedUpgrade, SocketClient } from '../sockets/support/socket-client.ts'
+import { serve } from '../support/serve.ts'
+import { BidiClient } from './support/bidi-client.ts'
+import { spoken } from './support/spoken.ts'
+
+test.each([
+  ['the subprotocol', { protocols: ['bidi'] }, 'bidi'],
+  ['the subprotocol beside an unknown one', { protocols: ['other', 'bidi'] }, 'bidi'],
+  ['the address', { protocols: [], query: '?dialect=bidi' }, ''],
+])('[BD1] text frames are chosen by %s', async (_case, options, protocol) => {
+  await using server = await serve()
+  await using client = await BidiClient.open(server.url, options)
+  expect(client.socket.protocol).toBe(protocol)
+  client.say('[[say Hello there.]]')
+  await client.untilDone()
+  expect(client.text).toBe('Hello there.')
+  // Every frame is an event of the stream, from the first on.
+  expect(client.chunks).toHaveLength(client.frames.length)
+})
+
+test('[BD1] a client that says nothing about it is known by its first frame', async () => {
+  await using server = await serve()
+  await using client = await BidiClient.open(server.url, { protocols: [] })
+  client.say('[[say Hello there.]]')
+  await client.untilDone()
+  expect(client.frames[0]).toContain('"hello"')
+  expect(client.text).toBe('Hello there.')
+})
+
+test('[BD1] who asked for JSON frames, or began with one, is not taken for another', async () => {
+  await using server = await serve()
+  await using asked = await SocketClient.open(server.url, { protocols: ['adk-stream.v1'] })
+  asked.send({ type: 'message', messages: [] })
+  expect(await asked.nextOf('refused')).toMatchObject({ frame: 'message' })
+  await using begun = await SocketClient.open(server.url)
+  await begun.sync()
+  begun.send({ type: 'message', messages: [] })
+  expect(await begun.nextOf('refused')).toMatchObject({ frame: 'message' })
+})
+
+test('[BD1] [BD12] another subprotocol and a chat that cannot be are refused before the upgrade', async () => {
+  await using server = await serve()
+  const { status, message } = await refusedUpgrade(server.url, { protocols: ['other'] })
+  expect(status).toBe(400)
+  expect(message).toContain('bidi')
+  const client = BidiClient.open(server.url, { query: '?chatId=a%20b' })
+  await expect(client).rejects.toThrow(/400/)
+})
+
+test('[BD2] a malformed event names itself and harms neither the turn nor the socket', async () => {
+  await using server = await serve()
+  await using client = await BidiClient.open(server.url)
+  client.send('{"type":"message","messages":7}')
+  await client.untilDone()
+  expect(client.chunks).toEqual([
+    { type: 'error', errorText: expect.stringMatching(/^message: messages: /) as string },
+    { type: '[DONE]' },
+  ])
+  client.say('[[say One, ]][[wait go]][[say two.]]')
+  await client.until(({ text }) => text.startsWith('One'))
+  for (const bad of ['{', '[]', '{"type":"nope"}', '{"type":"tool_result"}']) client.send(bad)
+  await client.until(({ types }) => types.filter((type) => type === 'data-refused').length === 4)
+  // A stream that is open would end at an `error` for a client of the AI SDK.
+  expect(client.ofType('error')).toHaveLength(1)
+  expect(
+    client.ofType('data-refused').map(({ data }) => (data as { event: string }).event),
+  ).toEqual(['unknown', 'unknown', 'nope', 'tool_result'])
+  server.emulator.release('go')
+  await client.untilDone(2)
+  expect(client.text).toBe('One,two.')
+})
+
+test('[BD4] a question has its place in the order of seed 004, and its hint comes behind it', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  client.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
+  await client.until(({ types }) => types.includes('data-approval'))
+  expect(client.types.slice(client.types.indexOf('tool-input-start'))).toEqual([
+    'tool-input-start',
+    'tool-input-available',
+    'start-step',
+    'tool-approval-request',
+    'finish-step',
+    'data-approval',
+  ])
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone()
+  expect(client.types.slice(client.types.indexOf('data-approval') + 1)).toEqual([
+    'data-approval',
+    'tool-output-available',
+    'finish-step',
+    'start-step',
+    'text-start',
+    'text-delta',
+    'text-end',
+    'finish-step',
+    'finish',
+    '[DONE]',
+  ])
+})
+
+test('[BD3] without a live model a pause ends the stream, and the answer goes on in another', async () => {
+  await using office = await Office.open({ live: undefined as never })
+  await using client = await BidiClient.open(office.url)
+  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  await client.untilDone()
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone(2)
+  expect(client.text).toBe('Paid.')
+  expect(new Set(client.ofType('start').map(({ messageId }) => messageId)).size).toBe(1)
+  expect(office.wallet.payments).toHaveLength(1)
+  client.send({ type: 'audio_control', action: 'start' })
+  await client.until(({ types }) => types.includes('error'))
+  expect(client.ofType('error')[0]?.['errorText']).toMatch(/^audio_control: /)
+})
+
+test('[BD11] a ping is answered bare, with its time, and needs no chat', async () => {
+  await using server = await serve()
+  await using client = await BidiClient.open(server.url)
+  client.send({ type: 'ping', version: '1.0', timestamp: 1_735_000_000_000 })
+  await client.until(({ frames }) => frames.length === 1)
+  expect(client.frames).toEqual(['{"type":"pong","timestamp":1735000000000}'])
+  client.say('[[say Hello.]]', 'chat-7')
+  await client.untilDone()
+  expect(client.text).toBe('Hello.')
+})
+
+test.each([
+  ['a live conversation', {}],
+  ['turn by turn', { live: undefined as never }],
+])(
+  '[BD11] an interrupt stops %s: the stream ends, and the chat goes on',
+  async (_case, options) => {
+    await using office = await Office.open(options)
+    await using client = await BidiClient.open(office.url)
+    client.say('[[say One, ]][[wait never]][[say two.]]')
+    await client.until(({ text }) => text.startsWith('One'))
+    client.send({ type: 'interrupt', reason: 'user_abort' })
+    await client.untilDone()
+    expect(client.text.trim()).toBe('One,')
+    expect(client.done).toBe(1)
+  },
+)
+
+test('[BD12] a socket has one chat: another one is refused, and a chat without a name gets one of its own', async () => {
+  await using office = await Office.open()
+  await using client = await BidiClient.open(office.url)
+  client.say('[[say Hello.]]', 'chat-1')
+  await client.untilDone()
+  client.say('[[say Hello.]]', 'chat-2')
+  await client.untilDone(2)
+  expect(client.ofType('error')[0]?.['errorText']).toMatch(/^message: .*chat-1.*chat-2/)
+  await using nameless = await BidiClient.open(office.url)
+  const content = '[[say Hello.]]'
+  nameless.send({ type: 'message', messages: [{ role: 'user', content }] })
+  await nameless.untilDone()
+  nameless.send({ type: 'message', messages: [{ role: 'user', content }] })
+  await nameless.untilDone(2)
+  expect(nameless.text).toBe('Hello.Hello.')
+  expect(await office.page().messages('chat-1')).toHaveLength(2)
+})
+
+test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its words are a message of the person', async () => {
+  await using office = await Office.open({ live: (model) => ({ model }) })
+  await using client = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  office.emulator.live.hear('[[say Hello to you.]]')
+  // Nobody hears what is said before the model is there; this is how a page knows.
+  const headers = { 'x-api-key': 'hanako' }
+  await using watcher = await SocketClient.open(office.url, { headers })
+  watcher.send({ type: 'watch', id: 'chat-1', audio: 'none' })
+  client.send({ type: 'audio_control', version: '1.0', action: 'start' })
+  await watcher.next(({ type, status }) => type === 'status' && status === 'open')
+  for (const chunk of spoken()) client.send({ type: 'audio_chunk', chunk, sampleRate: 16_000 })
+  client.send({ type: 'audio_control', version: '1.0', action: 'stop' })
+  await client.untilDone()
+  expect(client.ofType('data-pcm')[0]?.['data']).toMatchObject({
+    content: expect.stringMatching(/^[\w+/]+=*$/) as string,
+    sampleRate: 24_000,
+    channels: 1,
+    bitDepth: 16,
+  })
+  expect(client.text).toMatch(/^Hello to you\./)
+  expect(client.ofType('data-user-message')[0]?.['data']).toMatchObject({
+    role: 'user',
+    parts: [{ type: 'text', text: '[[say Hello to you.]]' }],
+  })
+  expect(client.done).toBe(1)
+})

@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+
+import type { WireChunk } from '../../support/wire-rules.ts'
+
+export interface BidiClientOptions {
+  /** Who it is. Default hanako. */
+  readonly key?: string
+  readonly query?: string
+  /** Default `bidi`. */
+  readonly protocols?: readonly string[]
+}
+
+/** A client as the seeds describe it: events out, `data: …` frames in, and nothing of the AI SDK around it. */
+export class BidiClient implements AsyncDisposable {
+  readonly socket: WebSocket
+  /** Every text frame, as it came. */
+  readonly frames: string[] = []
+  /** How many events it sent. */
+  sent = 0
+  readonly closed: Promise<number>
+  readonly #waiting = new Set<() => void>()
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on('error', () => undefined)
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) throw new Error('A client of text frames got bytes.')
+      this.frames.push(data.toString())
+      for (const check of this.#waiting) check()
+    })
+    this.closed = new Promise((resolve) => socket.on('close', resolve))
+  }
+
+  static async open(url: string, options: BidiClientOptions = {}): Promise<BidiClient> {
+    const { key = 'hanako', query = '', protocols = ['bidi'] } = options
+    const address = `${url.replace(/^http/, 'ws')}/live${query}`
+    const socket = new WebSocket(address, [...protocols], { headers: { 'x-api-key': key } })
+    const client = new BidiClient(socket)
+    await once(socket, 'open')
+    return client
+  }
+
+  /** Everything that came as an event of the stream, `[DONE]` as a chunk of that type. */
+  get chunks(): WireChunk[] {
+    return this.frames.flatMap((frame) => {
+      const json = /^data: (\{[^\n]*\}|\[DONE\])\n\n$/.exec(frame)?.[1]
+      if (json === undefined) return []
+      return [json === '[DONE]' ? { type: '[DONE]' } : (JSON.parse(json) as WireChunk)]
+    })
+  }
+
+  get types(): string[] {
+    return this.chunks.map(({ type }) => type)
+  }
+
+  ofType(type: string): WireChunk[] {
+    return this.chunks.filter((chunk) => chunk.type === type)
+  }
+
+  get text(): string {
+    return this.ofType('text-delta')
+      .map(({ delta }) => String(delta))
+      .join('')
+  }
+
+  /** How many turns have ended. */
+  get done(): number {
+    return this.ofType('[DONE]').length
+  }
+
+  /** What was asked, in order: the approval, and the call that it is about. */
+  get asked(): { readonly approvalId: string; readonly toolCallId: string }[] {
+    const asked = this.ofType('tool-approval-request')
+    return asked as unknown as { approvalId: string; toolCallId: string }[]
+  }
+
+  send(event: object | string): void {
+    this.sent += 1
+    this.socket.send(typeof event === 'string' ? event : JSON.stringify(event))
+  }
+
+  say(text: string, id = 'chat-1'): void {
+    const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+    this.send({ type: 'message', version: '1.0', id, messages: [message] })
+  }
+
+  /** Answer form 4, as seed 001 sends it. */
+  confirm(approvalId: string, confirmed: boolean, reason?: string): void {
+    const result = { confirmed, ...(reason !== undefined && { reason }) }
+    const data = { toolCallId: approvalId, toolName: 'adk_request_confirmation', result }
+    this.send({ type: 'tool_result', version: '1.0', data })
+  }
+
+  /** What a tool gave that runs in this client. */
+  give(toolCallId: string, result: unknown): void {
+    this.send({ type: 'tool_result', toolCallId, result })
+  }
+
+  /** Resolves when what came so far fits. */
+  until(fits: (client: this) => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (!fits(this)) return
+        this.#waiting.delete(check)
+        resolve()
+      }
+      this.#waiting.add(check)
+      check()
+    })
+  }
+
+  untilAsked(count = 1): Promise<void> {
+    return this.until(({ asked }) => asked.length >= count)
+  }
+
+  untilDone(count = 1): Promise<void> {
+    return this.until(({ done }) => done >= count)
+  }
+
+  /** The server has taken in all events before this one. */
+  async sync(): Promise<void> {
+    const timestamp = crypto.randomUUID()
+    this.send({ type: 'ping', version: '1.0', timestamp })
+    this.sent -= 1
+    await this.until(({ frames }) => frames.some((frame) => frame.includes(timestamp)))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.terminate()
+    await this.closed
+  }
+}

@@ -1,0 +1,164 @@
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import * as ai6 from 'ai'
+import * as ai7 from 'ai-7'
+import { describe, expect, test } from 'vitest'
+
+import { ApprovingChat, approvingClients, liveClient } from '../approvals/support/approving-chat.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { BidiClient } from '../bidi/support/bidi-client.ts'
+import { defer } from '../support/agents.ts'
+import { holdStreams } from './support/held-server.ts'
+import { SeedTransport } from './support/seed-transport.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+
+/** Many turns of the event loop: whatever a client does by itself after a click, it has done by then. */
+async function lookAround(): Promise<void> {
+  for (let turn = 0; turn < 200; turn += 1) await new Promise(setImmediate)
+}
+
+const stock = [
+  {
+    name: 'ai 6',
+    open: (api: string, onAsked: () => void) =>
+      new Chat6({
+        transport: new ai6.DefaultChatTransport({ api }),
+        sendAutomaticallyWhen: (state) => {
+          onAsked()
+          return ai6.lastAssistantMessageIsCompleteWithApprovalResponses(state)
+        },
+      }),
+  },
+  {
+    name: 'ai 7',
+    open: (api: string, onAsked: () => void) =>
+      new Chat7({
+        transport: new ai7.DefaultChatTransport({ api }),
+        sendAutomaticallyWhen: (state) => {
+          onAsked()
+          return ai7.lastAssistantMessageIsCompleteWithApprovalResponses(state)
+        },
+      }),
+  },
+]
+
+test.each(stock)(
+  '[DL1] $name against a server that keeps the stream open: the answer leaves only when the server has given up',
+  async ({ open }) => {
+    const log: string[] = []
+    await using server = await holdStreams((what) => log.push(what))
+    const chat = new ApprovingChat(
+      open(server.url, () => log.push('may it send?')),
+      {},
+    )
+    const sent = chat.send('Pay.')
+    await chat.until(() => chat.asked.length === 1)
+    expect(chat.status).toBe('streaming')
+    await chat.click({ id: 'a1', approved: true })
+    log.push('clicked')
+    await lookAround()
+    // The click is in the message, and nobody hears of it.
+    expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ state: 'approval-responded' })
+    expect(server.requests()).toBe(1)
+    server.giveUp()
+    await sent
+    await chat.rest()
+    expect(log.slice(0, 5)).toEqual([
+      'request 1',
+      'clicked',
+      'server gives up',
+      'may it send?',
+      'request 2',
+    ])
+  },
+)
+
+/** An office whose tool tells that it has started, and then waits. */
+async function openWaitingOffice() {
+  const started = defer()
+  const go = defer()
+  const before = (): Promise<void> => {
+    started.resolve()
+    return go.promise
+  }
+  // A day to decide: if anything here waited for that, nothing would ever happen.
+  const office = await Office.open({
+    approvalDeadlineMs: 24 * 3_600_000,
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
+  return { office, started: started.promise, go: go.resolve }
+}
+
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+
+describe.each([...approvingClients, liveClient])('$name', (client) => {
+  test('[DL2] against ours the click alone starts the tool', async () => {
+    const { office: opened, started, go } = await openWaitingOffice()
+    await using office = opened
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    // The pause has ended the stream, so that the client may send.
+    expect(chat.status).toBe('ready')
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await started
+    expect(page.sent).toHaveLength(2)
+    go()
+    await chat.rest()
+    expect(chat.text).toBe('Paid.')
+    expect(await page.history(id)).toEqual(LIFE)
+  })
+})
+
+test('[DL3] a client of text frames answers into its open stream, and that event alone starts the tool', async () => {
+  const { office: opened, started, go } = await openWaitingOffice()
+  await using office = opened
+  await using client = await BidiClient.open(office.url)
+  client.say(PAY)
+  await client.untilAsked()
+  const [asked] = client.asked
+  client.confirm(asked?.approvalId ?? '', true)
+  await started
+  expect(client.sent).toBe(2)
+  expect(client.done).toBe(0)
+  go()
+  await client.untilDone()
+  expect(client.text).toBe('Paid.')
+  expect(await office.page().history(asked?.approvalId ?? '')).toEqual(LIFE)
+})
+
+test('[DL3] [BD4] useChat with the transport of seed 004: the end of the step lets it send, on the socket that stays open', async () => {
+  const { office: opened, started, go } = await openWaitingOffice()
+  await using office = opened
+  await using client = await BidiClient.open(office.url)
+  const chat = new ApprovingChat(
+    new Chat7({
+      id: 'chat-1',
+      transport: new SeedTransport(client),
+      // As seed 004 has it: the AI SDK's own helper looks behind the step that the question stands in.
+      sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
+    }),
+    {},
+  )
+  await chat.send(PAY)
+  const [id = ''] = chat.asked
+  expect(client.done).toBe(0)
+  await chat.click({ id, approved: true })
+  await started
+  go()
+  await chat.rest()
+  expect(chat.text).toBe('Paid.')
+  expect(chat.messages).toHaveLength(2)
+  expect(client.sent).toBe(2)
+  expect(client.done).toBe(1)
+  expect(office.wallet.payments).toHaveLength(1)
+  expect(await office.page().history(id)).toEqual(LIFE)
+})
+
+function isAnswered(message: ai7.UIMessage | undefined): boolean {
+  const states = (message?.parts ?? []).flatMap((part) => ('state' in part ? part.state : []))
+  return states.includes('approval-responded') && !states.includes('approval-requested')
+}
