@@ -152,9 +152,7 @@ export class TurnDesk {
         events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
         told = closeAtPause(tellStoredTurn(stored, this.#options))
         const pause = told.pauses[0] ?? told.chunks.length
-        // A call that was approved runs already: the run did not wait for its turn.
-        const goesOn = ({ state }: Approval): boolean => state.name !== 'requested'
-        await prefill(turn, told, { backend, key, pause, goesOn })
+        await prefill(turn, told, { backend, key, pause, goesOn: isAnswered })
       },
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
@@ -323,6 +321,11 @@ export class TurnDesk {
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
+}
+
+/** In a live run a call that was approved runs already: it does not wait for its turn. */
+function isAnswered({ state }: Approval): boolean {
+  return state.name !== 'requested'
 }
 
 interface PrefillOptions {
