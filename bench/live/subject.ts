@@ -52,11 +52,11 @@ function openAdk(): {
 } {
   const runner = new InMemoryRunner({ agent, appName: 'bench' })
   const queues: LiveRequestQueue[] = []
-  let completed: () => void = () => undefined
+  let completed: (() => void) | undefined
   const follow = async (queue: LiveRequestQueue): Promise<void> => {
     const { id } = await runner.sessionService.createSession({ appName: 'bench', userId: 'person' })
     const run = { userId: 'person', sessionId: id, liveRequestQueue: queue, runConfig }
-    for await (const event of runner.runLive(run)) if (event.turnComplete) completed()
+    for await (const event of runner.runLive(run)) if (event.turnComplete) completed?.()
   }
   const say = (queue: LiveRequestQueue, text: string): Promise<void> =>
     new Promise((resolve) => {

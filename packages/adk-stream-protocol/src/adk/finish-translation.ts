@@ -13,10 +13,8 @@ export type TurnEnd = 'completed' | 'stopped' | 'left'
 export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   const telling = new Telling(state)
   telling.closeText()
-  const open = [...state.calls].filter(([, call]) => call.state === 'running')
-  if (end !== 'left')
-    for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
-  const waiting = isWaiting(state) || (end === 'left' && open.length > 0)
+  const runs = settleRunning(telling, end)
+  const waiting = isWaiting(state) || runs
   const { answered } = telling.state
   telling.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
@@ -29,6 +27,14 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
   return telling.chunks
+}
+
+/** Ends the calls that have no result, unless they are left to run. Tells whether some are. */
+function settleRunning(telling: Telling, end: TurnEnd): boolean {
+  const open = [...telling.state.calls].filter(([, call]) => call.state === 'running')
+  if (end === 'left') return open.length > 0
+  for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
+  return false
 }
 
 /**

@@ -28,7 +28,7 @@ function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[]
   if (events.length === 0 || messageId === options.unfinished) return [userMessage]
   const { state, chunks } = tellStoredTurn(turn, options)
   const stopped = events.some((event) => event.interrupted)
-  const runsOn = options.runs?.(messageId) === true
-  const ending = finishTranslation(state, runsOn ? 'left' : stopped ? 'stopped' : 'completed')
+  const end = stopped ? 'stopped' : 'completed'
+  const ending = finishTranslation(state, options.runs?.(messageId) === true ? 'left' : end)
   return [userMessage, foldChunks(messageId, [...chunks, ...ending])]
 }

@@ -1,11 +1,4 @@
-import type {
-  BaseAgent,
-  Event,
-  InvocationContext,
-  LlmRequest,
-  RunConfig,
-  RunnerConfig,
-} from '@google/adk'
+import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
 import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
@@ -33,6 +26,7 @@ import type { LiveListener } from './live-listener.ts'
 import type { OpenTurn } from './live-messages.ts'
 import { LiveMessages } from './live-messages.ts'
 import { kindOf, prepareEvent, unstored } from './prepare-event.ts'
+import { RunSession } from './run-session.ts'
 import { toUserEvent } from './user-event.ts'
 
 export interface LiveRunOptions extends Pick<
@@ -63,14 +57,12 @@ export class LiveRun {
   readonly #hearing: Hearing
   readonly #hosted: PluginManager
   readonly #loop: Promise<void>
-  #context: InvocationContext | undefined
   #request: LlmRequest | undefined
   #model: LastingModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
   readonly #sources = new FreshSources()
-  /** Events that are being written into the session. */
-  readonly #writing = new Set<string>()
+  readonly #session = new RunSession()
   /** Whether the model has been asked for its attention: what is said from then on is not part of the history it is given. */
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
@@ -114,18 +106,9 @@ export class LiveRun {
     return this.#loop
   }
 
-  /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */
-  async isCurrent(): Promise<boolean> {
-    const { session, sessionService } = this.#context ?? {}
-    if (!session || !sessionService) return true
-    const { appName, userId, id: sessionId, events } = session
-    const config = { numRecentEvents: 1 }
-    const stored = await sessionService.getSession({ appName, userId, sessionId, config })
-    if (!stored) return false
-    const last = stored.events.at(-1)
-    // What is written by this run, or for it, may be there before it is known here.
-    if (!last || last.invocationId === this.#context?.invocationId) return true
-    return this.#writing.has(last.id) || events.findLast(({ id }) => id === last.id) !== undefined
+  /** Whether the run knows all that its chat holds. */
+  isCurrent(): Promise<boolean> {
+    return this.#session.isCurrent()
   }
 
   /** Says something in writing. What the model is saying, it breaks off. */
@@ -133,7 +116,7 @@ export class LiveRun {
     await this.#ready
     this.#messages.makeRoom()
     const message = new LiveMessage(options)
-    await this.#store(toUserEvent(message, content))
+    await this.#session.append(toUserEvent(message, content))
     // The conversation may have ended while that was written.
     if (this.#state !== 'open') throw new ProtocolError('unavailable')
     message.written = true
@@ -212,9 +195,7 @@ export class LiveRun {
     })
     const plugin = new LivePlugin({
       hosted: this.#hosted,
-      onRun: (context) => {
-        this.#context = context
-      },
+      onRun: (context) => this.#session.begin(context),
       prepare: (event) => this.#prepare(event),
     })
     const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins: [plugin] })
@@ -324,14 +305,14 @@ export class LiveRun {
     if (message.written) return
     message.written = true
     const text = this.#hearing.textOf(message)
-    await this.#store(toUserEvent(message, { role: 'user', parts: [{ text }] }))
+    await this.#session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
     this.#options.listener.onHeard(message, text)
   }
 
   /** Stores an event of a call, and tells it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
-    await this.#store(event)
+    await this.#session.append(event)
     if (this.#state !== 'open') return
     this.#messages.ensureOpen(message)
     message.tell(event)
@@ -347,14 +328,6 @@ export class LiveRun {
   #cancel(ids: readonly string[]): void {
     for (const id of ids) this.#floor.dropped(id)
     this.#calls.cancel(ids)
-  }
-
-  async #store(event: Event): Promise<void> {
-    const { sessionService, session } = this.#context ?? {}
-    if (!session) return
-    this.#writing.add(event.id)
-    await sessionService?.appendEvent({ session, event })
-    this.#writing.delete(event.id)
   }
 
   #findTool(name: string) {

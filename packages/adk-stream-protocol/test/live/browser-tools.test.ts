@@ -25,8 +25,8 @@ async function locationPart(office: Office): Promise<Record<string, unknown>> {
   return { ...found }
 }
 
-function give(client: SocketClient, toolCallId: unknown, result: object, outputId = 'o1'): void {
-  client.send({ type: 'tool-output', outputId, id: 'chat-1', toolCallId, ...result })
+function give(client: SocketClient, toolCallId: unknown, result: object): void {
+  client.send({ type: 'tool-output', outputId: 'o1', id: 'chat-1', toolCallId, ...result })
 }
 
 function openOffice(options: Parameters<typeof locate>[0] & { liveModel: string }) {
@@ -45,7 +45,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     expect(finishOf(client)).toMatchObject({ finishReason: 'tool-calls' })
     const { toolCallId } = await chunkOf(client, 'tool-input-available')
     give(client, toolCallId, { output: TOKYO })
-    give(client, toolCallId, { output: { latitude: 0, longitude: 0 } }, 'o2')
+    give(client, toolCallId, { outputId: 'o2', output: { latitude: 0, longitude: 0 } })
     expect(await client.nextOf('tool-output-taken')).toMatchObject({ outputId: 'o1', ok: true })
     expect(await client.next(({ outputId }) => outputId === 'o2')).toMatchObject({
       ok: false,
@@ -106,7 +106,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     client.say(ASK)
     const [approvalId = ''] = await untilAsked(client)
     const { toolCallId } = await chunkOf(client, 'tool-input-available')
-    give(client, toolCallId, { output: TOKYO }, 'early')
+    give(client, toolCallId, { outputId: 'early', output: TOKYO })
     expect(await client.nextOf('tool-output-taken')).toMatchObject({ ok: false })
     client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
     await client.nextOf('decided')
