@@ -1,12 +1,11 @@
 import type { BidiEvent } from '../protocol/bidi-events.ts'
 import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
 import { readClientFrame } from '../protocol/client-frame.ts'
-import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import { serialiseFrame } from '../protocol/server-frame.ts'
 import type { Sink } from '../turns/attachment.ts'
 import type { WriteFrame } from './turn-frames.ts'
-import { errorFrame, toFrames } from './turn-frames.ts'
+import { toFrames } from './turn-frames.ts'
 
 /** What a client may say, in whichever words. */
 export type IncomingFrame = ClientFrame | BidiEvent
@@ -29,16 +28,19 @@ export const jsonCodec: SocketCodec = {
   read: readClientFrame,
   tell: (frame) => [serialiseFrame(frame)],
   refuse: ({ frame, requestId, code, message }) => [
-    requestId === undefined
-      ? serialiseFrame({ type: 'refused', frame, code, message })
-      : errorFrame(requestId, new ProtocolError(code, { message })),
+    serialiseFrame(
+      requestId === undefined
+        ? { type: 'refused', frame, code, message }
+        : { type: 'error', requestId, errorText: message, code },
+    ),
   ],
   toSink: toFrames,
 }
 
 /** How many bytes of sound a frame carries in its text; none for most. */
 export function soundIn(frame: IncomingFrame): number | undefined {
-  if (frame.type === 'audio') return (frame.data.length * 3) / 4
-  if (frame.type === 'bidi' && frame.event === 'audio_chunk') return (frame.chunk.length * 3) / 4
+  if (frame.type === 'audio') return Buffer.byteLength(frame.data, 'base64')
+  if (frame.type === 'bidi' && frame.event === 'audio_chunk')
+    return Buffer.byteLength(frame.chunk, 'base64')
   return undefined
 }

@@ -26,6 +26,6 @@ export function toFrames(requestId: string, write: WriteFrame, onOver: () => voi
 }
 
 /** Tells that a request failed, as the AI SDK's client expects it. */
-export function errorFrame(requestId: string, { code, message }: ProtocolError): string {
+function errorFrame(requestId: string, { code, message }: ProtocolError): string {
   return serialiseFrame({ type: 'error', requestId, errorText: message, code })
 }
