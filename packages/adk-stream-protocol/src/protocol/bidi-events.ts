@@ -36,7 +36,7 @@ const Events = {
     })
     .refine(({ result }) => result !== undefined, { message: 'Required.', path: ['result'] }),
   interrupt: z.object({ ...common, reason: z.string().max(256).optional() }),
-  ping: z.object({ ...common, timestamp: z.unknown().optional() }),
+  ping: z.object({ ...common, timestamp: z.union([z.number(), z.string().max(128)]).optional() }),
   audio_control: z.object({ ...common, action: z.enum(['start', 'stop']) }),
   audio_chunk: z.object({
     ...common,

@@ -52,10 +52,10 @@ export class BidiConversation {
   }
 
   /** BD9: who names its chat in the address comes back to what runs there. */
-  open(): void {
+  async open(): Promise<void> {
     const { chatId, handlers } = this.#options
     if (chatId === undefined) return
-    void handlers.resume({ type: 'resume', requestId: randomUUID(), id: this.#enter(chatId) })
+    await handlers.resume({ type: 'resume', requestId: randomUUID(), id: this.#enter(chatId) })
   }
 
   async hear(event: BidiEvent): Promise<void> {

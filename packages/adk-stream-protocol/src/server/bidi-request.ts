@@ -1,4 +1,7 @@
 import { BIDI_SUBPROTOCOL } from '../protocol/bidi-events.ts'
+import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
+import { ChatId } from '../protocol/stream-request.ts'
+import { readDialect } from './chat-desk.ts'
 import type { Exchange } from './exchange.ts'
 
 const BIDI = 'bidi'
@@ -15,6 +18,18 @@ export function withoutBidi(exchange: Exchange): Exchange {
   url.searchParams.delete('dialect')
   if (rest.length > 0) url.searchParams.set('dialect', rest.join(','))
   return { ...exchange, url }
+}
+
+/** What is wrong with the address of a socket: its dialect or its chat. */
+export function findAddressFault(exchange: Exchange): ProtocolError | undefined {
+  try {
+    readDialect(withoutBidi(exchange))
+  } catch (thrown) {
+    return toProtocolError(thrown)
+  }
+  const chatId = exchange.url.searchParams.get('chatId') ?? undefined
+  const issue = ChatId.optional().safeParse(chatId).error?.issues[0]
+  return issue && new ProtocolError('bad-request', { message: issue.message })
 }
 
 function dialectsIn(url: URL): string[] {

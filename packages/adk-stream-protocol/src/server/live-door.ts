@@ -7,13 +7,13 @@ import { WebSocketServer } from 'ws'
 import { BIDI_SUBPROTOCOL } from '../protocol/bidi-events.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
-import { ChatId } from '../protocol/stream-request.ts'
 import type { Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
 import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
 import type { FindCall } from './bidi-conversation.ts'
+import { findAddressFault } from './bidi-request.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
 import type { FrontDoor } from './front-door.ts'
 import { readExchange } from './host-node.ts'
@@ -103,19 +103,14 @@ export class LiveDoor {
     connected.socket.once('close', () => this.#open.delete(live))
   }
 
-  #findFault({ headers, url }: Exchange): ProtocolError | undefined {
+  #findFault(exchange: Exchange): ProtocolError | undefined {
     if (this.#closed) return new ProtocolError('unavailable')
-    const asked = headers.get('sec-websocket-protocol')?.split(',') ?? []
+    const asked = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
     if (asked.length > 0 && !asked.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
       const message = `The subprotocols here are ${SUBPROTOCOLS.join(' and ')}. Ask for one of them, or for none.`
       return new ProtocolError('bad-request', { message })
     }
-    const named = ChatId.optional().safeParse(url.searchParams.get('chatId') ?? undefined)
-    if (!named.success) {
-      const message = named.error.issues[0]?.message ?? 'The chatId cannot be used.'
-      return new ProtocolError('bad-request', { message })
-    }
-    return undefined
+    return findAddressFault(exchange)
   }
 }
 

@@ -70,7 +70,8 @@ export class LiveSocket {
     )
     if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
     this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
-    this.#bidi?.open()
+    // Who cannot be brought back to what runs may still say something.
+    this.#bidi?.open().catch(options.onError)
   }
 
   /** Closes the socket; resolves when it is gone. */

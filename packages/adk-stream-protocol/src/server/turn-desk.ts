@@ -318,11 +318,6 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
-/** In a live run a call that was approved runs already: it does not wait for its turn. */
-function isAnswered({ state }: Approval): boolean {
-  return state.name !== 'requested'
-}
-
 interface PrefillOptions {
   readonly backend: Backend
   readonly key: ApprovalChat

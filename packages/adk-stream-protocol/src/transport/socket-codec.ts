@@ -39,7 +39,8 @@ export const jsonCodec: SocketCodec = {
 
 /** How many bytes of sound a frame carries in its text; none for most. */
 export function soundIn(frame: IncomingFrame): number | undefined {
-  if (frame.type === 'audio') return (frame.data.length * 3) / 4
-  if (frame.type === 'bidi' && frame.event === 'audio_chunk') return (frame.chunk.length * 3) / 4
+  if (frame.type === 'audio') return Buffer.byteLength(frame.data, 'base64')
+  if (frame.type === 'bidi' && frame.event === 'audio_chunk')
+    return Buffer.byteLength(frame.chunk, 'base64')
   return undefined
 }

@@ -42,13 +42,14 @@ test('[BD1] who asked for JSON frames, or began with one, is not taken for anoth
   expect(await begun.nextOf('refused')).toMatchObject({ frame: 'message' })
 })
 
-test('[BD1] [BD12] another subprotocol and a chat that cannot be are refused before the upgrade', async () => {
+test('[BD1] [BD12] [DI4] another subprotocol, another dialect and a chat that cannot be are refused before the upgrade', async () => {
   await using server = await serve()
   const { status, message } = await refusedUpgrade(server.url, { protocols: ['other'] })
   expect(status).toBe(400)
   expect(message).toContain('bidi')
-  const client = BidiClient.open(server.url, { query: '?chatId=a%20b' })
-  await expect(client).rejects.toThrow(/400/)
+  for (const query of ['?chatId=a%20b', '?dialect=bidi,nope&chatId=chat-1', '?dialect=nope']) {
+    await expect(BidiClient.open(server.url, { query })).rejects.toThrow(/400/)
+  }
 })
 
 test('[BD2] a malformed event names itself and harms neither the turn nor the socket', async () => {
@@ -162,6 +163,18 @@ test('[BD12] a socket has one chat: another one is refused, and a chat without a
   await nameless.untilDone(2)
   expect(nameless.text).toBe('Hello.Hello.')
   expect(await office.page().messages('chat-1')).toHaveLength(2)
+})
+
+test('[BD2] [BD14] sound that is too much is refused by its event, and the next piece is heard', async () => {
+  await using office = await Office.open({ limits: { maxAudioFrameBytes: 3_200 } })
+  await using client = await BidiClient.open(office.url)
+  client.send({ type: 'audio_chunk', chunk: Buffer.alloc(3_300).toString('base64') })
+  await client.until(({ types }) => types.includes('error'))
+  expect(client.ofType('error')[0]?.['errorText']).toMatch(/^audio_chunk: .*3200/)
+  client.send({ type: 'audio_chunk', chunk: Buffer.alloc(3_200).toString('base64') })
+  await office.emulator.live.nextSession()
+  await client.sync()
+  expect(client.ofType('error')).toHaveLength(1)
 })
 
 test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its words are a message of the person', async () => {
