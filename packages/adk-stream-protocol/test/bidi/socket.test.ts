@@ -196,7 +196,7 @@ test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its word
     channels: 1,
     bitDepth: 16,
   })
-  expect(client.text).toMatch(/^Hello to you\./)
+  expect(client.text).toBe('Hello to you.')
   expect(client.ofType('data-user-message')[0]?.['data']).toMatchObject({
     role: 'user',
     parts: [{ type: 'text', text: '[[say Hello to you.]]' }],
