@@ -27,7 +27,6 @@ async function startSubject(row: 'adk' | 'bridge'): Promise<{ child: ChildProces
   const args = ['--expose-gc', '--import', 'tsx', script, row, emulator.baseUrl, database]
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_OPTIONS: '--conditions=@adk-stream-protocol/source' },
   })
   // The first thing a subject says is its port.
   const [port] = (await once(child, 'message')) as [number]

@@ -33,7 +33,6 @@ export class ServerProcess {
     const [command, ...args] = [...pinnedTo(0), ...node, fileURLToPath(SERVERS[row])]
     const child = spawn(command, args, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: { ...process.env, NODE_OPTIONS: '--conditions=@adk-stream-protocol/source' },
     })
     // The first thing a server says is its port.
     return new ServerProcess(child, (await nextMessage(child)) as number)
