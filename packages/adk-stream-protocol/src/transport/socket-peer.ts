@@ -35,6 +35,9 @@ const FAULT_COST = 10
 /** How much may wait for a client that asks and does not read, beside its answers, in characters. */
 const MAX_UNREAD = 262_144
 
+/** How much is gathered for one write, in bytes: far less than what makes a reader count as slow. */
+const MAX_GATHERED = 4_096
+
 /** How much may wait before audio is dropped, in bytes: two seconds of 24 kHz. */
 const MAX_AUDIO_WAITING = 96_000
 
@@ -106,12 +109,16 @@ export class SocketPeer {
     if (!this.#corked) {
       this.#corked = true
       this.#stream.cork()
-      setImmediate(() => {
-        this.#corked = false
-        this.#stream.uncork()
-      })
+      setImmediate(() => this.#flush())
     }
     this.#socket.send(data)
+    if (this.#stream.writableLength > MAX_GATHERED) this.#flush()
+  }
+
+  #flush(): void {
+    if (!this.#corked) return
+    this.#corked = false
+    this.#stream.uncork()
   }
 
   /** Says that a frame cannot be used, by its name (WS12). */
