@@ -31,6 +31,9 @@ const FAULT_COST = 10
 /** How much may wait for a client that asks and does not read, beside its answers, in characters. */
 const MAX_UNREAD = 262_144
 
+/** How much is gathered to be sent together, in bytes: far less than what makes a reader count as slow. */
+const MAX_GATHERED = 4_096
+
 /** How much may wait before audio is dropped, in bytes: two seconds of 24 kHz. */
 const MAX_AUDIO_WAITING = 96_000
 
@@ -79,6 +82,7 @@ export class SocketPeer {
     if (this.#state === 'open') {
       this.#gather()
       this.#socket.send(frame)
+      if (this.#stream.writableLength > MAX_GATHERED) this.#stream.uncork()
     }
     return !this.#stream.writableNeedDrain
   }
@@ -98,6 +102,7 @@ export class SocketPeer {
       return false
     }
     this.#socket.send(bytes, { binary: true })
+    this.#stream.uncork()
     return true
   }
 
