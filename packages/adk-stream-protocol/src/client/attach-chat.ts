@@ -1,0 +1,284 @@
+import type { Message } from '../protocol/message.ts'
+import { AdkError } from './adk-error.ts'
+import type { AnswerChannel } from './answer-channel.ts'
+import type { MessageView, PartView } from './answers.ts'
+import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
+import { addMessage, showTurn } from './show-turn.ts'
+
+type Done = void | PromiseLike<void>
+
+/** What a tool gave that ran in the page, as `addToolOutput` takes it. */
+export interface ToolOutputGiven {
+  readonly tool: string
+  readonly toolCallId: string
+  readonly state?: 'output-available' | 'output-error'
+  readonly output?: unknown
+  readonly errorText?: string
+}
+
+/** A `Chat` of the AI SDK 6 or 7. */
+export interface AttachableChat {
+  readonly id: string
+  readonly status: string
+  messages: MessageView[]
+  addToolApprovalResponse(decision: Decision): Done
+  addToolOutput(output: ToolOutputGiven): Done
+  // The options of the AI SDK pass through.
+  sendMessage(message?: unknown, options?: unknown): Promise<void>
+  resumeStream(): Promise<void>
+}
+
+export interface AttachOptions {
+  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. */
+  readonly loadMessages?: () => Promise<readonly Message[]>
+  /** What no request of the chat failed with: a decision that was refused while the answer went on. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** Refusals after which an approval is no longer open. */
+const OVER = new Set<string>([
+  'approval-decided',
+  'approval-expired',
+  'approval-cancelled',
+  'unknown-approval',
+])
+
+/**
+ * Makes approvals and outputs of a chat travel when they are given: at once on the socket while an answer is open, by a request
+ * of their own otherwise; none is lost, and none is sent twice. Call it once, right after the chat is made.
+ */
+export function attachChat(
+  chat: AttachableChat,
+  channel: AnswerChannel,
+  options: AttachOptions = {},
+): AttachedChat {
+  return new AttachedChat(chat, channel, options)
+}
+
+export class AttachedChat {
+  readonly chat: AttachableChat
+  readonly channel: AnswerChannel
+  readonly #options: AttachOptions
+  readonly #detach: () => void
+  readonly #listeners = new Set<() => void>()
+  /** The chat's own ways. */
+  readonly #answer: AttachableChat['addToolApprovalResponse']
+  readonly #output: AttachableChat['addToolOutput']
+  readonly #send: AttachableChat['sendMessage']
+
+  constructor(chat: AttachableChat, channel: AnswerChannel, options: AttachOptions) {
+    this.chat = chat
+    this.channel = channel
+    this.#options = options
+    this.#answer = chat.addToolApprovalResponse.bind(chat)
+    this.#output = chat.addToolOutput.bind(chat)
+    this.#send = chat.sendMessage.bind(chat)
+    chat.addToolApprovalResponse = (decision) => this.#decide(decision)
+    chat.addToolOutput = (output) => this.#giveOutput(output)
+    chat.sendMessage = (message, more) => this.#sendMessage(message, more)
+    // What the AI SDK asks when an answer was given or a stream has ended; it has no other way to be told.
+    Object.assign(chat, {
+      sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
+        channel.answers.undelivered(messages.at(-1)).length > 0,
+    })
+    this.#detach = channel.keep(chat.id, this.#keeper())
+  }
+
+  /** Approves a call, with other arguments than those shown if given. */
+  approve(id: string, { args, reason }: ApproveOptions = {}): Promise<void> {
+    if (args) this.channel.answers.edit(id, args)
+    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) })
+  }
+
+  deny(id: string, reason?: string): Promise<void> {
+    return this.#decide({ id, approved: false, ...(reason !== undefined && { reason }) })
+  }
+
+  /** Tells when calls of the chat may have moved on. */
+  onProgress(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Lets the chat go; its own ways are back. */
+  detach(): void {
+    this.#detach()
+    Object.assign(this.chat, {
+      addToolApprovalResponse: this.#answer,
+      addToolOutput: this.#output,
+      sendMessage: this.#send,
+      sendAutomaticallyWhen: undefined,
+    })
+  }
+
+  async #decide(decision: Decision): Promise<void> {
+    const { chat, channel } = this
+    const { answers } = channel
+    const { id } = decision
+    // A second click on what was decided changes nothing.
+    if (!this.#find(id, 'approval-requested')) return
+    if (!channel.isReading(chat.id)) {
+      answers.give(id)
+      await this.#answer(decision)
+      return this.#progress()
+    }
+    answers.mark([id], 'travelling')
+    // First the chat, then the wire: the outcome must not come before the decision.
+    await this.#answer(decision)
+    const { approved, reason } = decision
+    const args = approved ? answers.editsOf([id])[id] : undefined
+    try {
+      await channel.decide({
+        chatId: chat.id,
+        approvalId: id,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(args && { args: { ...args } }),
+      })
+      answers.mark([id], 'taken')
+      this.#progress()
+    } catch (error) {
+      this.#refuse([id], error)
+      this.#options.onError?.(error)
+    }
+  }
+
+  async #giveOutput(given: ToolOutputGiven): Promise<void> {
+    const { chat, channel } = this
+    const { toolCallId, state, output, errorText = '' } = given
+    const { answers } = channel
+    if (!channel.isReading(chat.id)) {
+      answers.give(toolCallId)
+      await this.#output(given)
+      return
+    }
+    answers.mark([toolCallId], 'travelling')
+    await this.#output(given)
+    const result = state === 'output-error' ? { errorText } : { output }
+    try {
+      await channel.toolOutput({ chatId: chat.id, toolCallId, ...result })
+      answers.mark([toolCallId], 'taken')
+    } catch (error) {
+      answers.mark([toolCallId], 'refused')
+      this.#options.onError?.(error)
+    }
+  }
+
+  /** Something new is said: a stream that only waits for the person makes room. */
+  async #sendMessage(message: unknown, more: unknown): Promise<void> {
+    const { chat, channel } = this
+    if (message !== undefined && channel.isReading(chat.id)) {
+      const rest = channel.divert(chat.id)
+      await this.#idle()
+      if (rest) this.#show(rest)
+    }
+    await this.#send(message, more)
+  }
+
+  #keeper(): ChatKeeper {
+    return {
+      onChunk: ({ type }) => {
+        if (type === 'tool-input-available' || type === 'data-approval') this.#progress()
+      },
+      onDecided: async (decision) => {
+        this.channel.answers.mark([decision.id], 'taken')
+        if (this.#find(decision.id, 'approval-requested')) await this.#answer(decision)
+      },
+      onRevived: () => void this.#idle().then(() => this.chat.resumeStream()),
+      reload: () => this.#reload(),
+      onTurn: (turn) => this.#show(turn),
+      onUserMessage: (message) => addMessage(this.chat, message),
+      onRest: () => void this.#rest(),
+      onRefused: (ids, error) => this.#refuse(ids, error),
+    }
+  }
+
+  #show(turn: ServerTurn): void {
+    void showTurn(this.chat, turn).then(() => this.#progress())
+  }
+
+  async #rest(): Promise<void> {
+    if (!(await this.#idle())) return
+    const { chat, channel } = this
+    const { messages } = chat
+    if (messages.some(({ parts }) => parts.some(isUndecided)))
+      chat.messages = messages.map((message) => ({ ...message, parts: message.parts.map(settle) }))
+    this.#progress()
+    // The AI SDK looks at the newest message alone; an older one was answered while another was written.
+    const older = messages.slice(0, -1).some((each) => channel.answers.undelivered(each).length > 0)
+    if (older) await this.#send()
+  }
+
+  /** What was not taken is open again, or was over before. */
+  #refuse(ids: readonly string[], error: unknown): void {
+    const { chat, channel } = this
+    channel.answers.mark(ids, 'refused')
+    if (error instanceof AdkError && OVER.has(error.code)) {
+      void this.#reload().catch((cause: unknown) => this.#options.onError?.(cause))
+      return
+    }
+    for (const id of ids) {
+      const part = this.#find(id, 'approval-responded')
+      if (part?.toolCallId === undefined) continue
+      channel.answers.forget(id)
+      const { toolCallId } = part
+      channel.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
+      chat.messages = chat.messages.map((message) => ({
+        ...message,
+        parts: message.parts.map((each) => (each.approval?.id === id ? reopen(each, id) : each)),
+      }))
+    }
+  }
+
+  async #reload(): Promise<readonly string[] | undefined> {
+    const loaded = await this.#options.loadMessages?.()
+    if (!loaded) return undefined
+    this.chat.messages = [...loaded]
+    this.#progress()
+    return loaded.map(({ id }) => id)
+  }
+
+  #find(approvalId: string, state: string): PartView | undefined {
+    for (const { parts } of this.chat.messages) {
+      const found = parts.find((part) => part.approval?.id === approvalId && part.state === state)
+      if (found) return found
+    }
+    return undefined
+  }
+
+  #progress(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Waits until the chat has seen the end of its stream, which takes it a few turns of the event loop. */
+  async #idle(): Promise<boolean> {
+    for (let turn = 0; turn < IDLE_TURNS; turn += 1) {
+      await new Promise<void>((resolve) => setTimeout(resolve, 0))
+      if (this.chat.status === 'ready' || this.chat.status === 'error') return true
+    }
+    return false
+  }
+}
+
+interface ApproveOptions {
+  readonly args?: Readonly<Record<string, unknown>>
+  readonly reason?: string
+}
+
+const IDLE_TURNS = 50
+
+/** A call that ended without a decision keeps a question that the AI SDK does not take back. */
+function isUndecided({ state, approval }: PartView): boolean {
+  const isOver = state === 'output-available' || state === 'output-error'
+  return isOver && approval !== undefined && approval.approved === undefined
+}
+
+function settle(part: PartView): PartView {
+  if (!isUndecided(part)) return part
+  const { approval: _question, ...rest } = part
+  return rest
+}
+
+function reopen(part: PartView, id: string): PartView {
+  return { ...part, state: 'approval-requested', approval: { id } }
+}

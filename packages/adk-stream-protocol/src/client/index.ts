@@ -1,0 +1,8 @@
+export { AdkError } from './adk-error.ts'
+export type { AdkDataParts, AdkUIMessage } from './adk-ui-message.ts'
+export type { AttachableChat, AttachedChat, AttachOptions } from './attach-chat.ts'
+export { attachChat } from './attach-chat.ts'
+export type { AudioMode, LiveEvent, LiveListener } from './live-events.ts'
+export type { LiveTransport, LiveTransportOptions } from './live-transport.ts'
+export { liveTransport } from './live-transport.ts'
+export type { Backoff, SocketClass, SocketLike } from './socket-link.ts'
