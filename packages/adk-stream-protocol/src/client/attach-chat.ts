@@ -117,7 +117,8 @@ export class AttachedChat {
     const { id } = decision
     // A second click on what was decided changes nothing.
     if (!this.#find(id, 'approval-requested')) return
-    if (!channel.isReading(chat.id)) {
+    const beside = channel.beside(chat.id)
+    if (!beside) {
       answers.give(id)
       await this.#answer(decision)
       return this.#progress()
@@ -128,7 +129,7 @@ export class AttachedChat {
     const { approved, reason } = decision
     const args = approved ? answers.editsOf([id])[id] : undefined
     try {
-      await channel.decide({
+      await beside.decide({
         chatId: chat.id,
         approvalId: id,
         approved,
@@ -147,7 +148,8 @@ export class AttachedChat {
     const { chat, channel } = this
     const { toolCallId, state, output, errorText = '' } = given
     const { answers } = channel
-    if (!channel.isReading(chat.id)) {
+    const beside = channel.beside(chat.id)
+    if (!beside) {
       answers.give(toolCallId)
       await this.#output(given)
       return
@@ -156,7 +158,7 @@ export class AttachedChat {
     await this.#output(given)
     const result = state === 'output-error' ? { errorText } : { output }
     try {
-      await channel.toolOutput({ chatId: chat.id, toolCallId, ...result })
+      await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
       answers.mark([toolCallId], 'taken')
     } catch (error) {
       answers.mark([toolCallId], 'refused')
@@ -167,8 +169,9 @@ export class AttachedChat {
   /** Something new is said: a stream that only waits for the person makes room. */
   async #sendMessage(message: unknown, more: unknown): Promise<void> {
     const { chat, channel } = this
-    if (message !== undefined && channel.isReading(chat.id)) {
-      const rest = channel.divert(chat.id)
+    const beside = message === undefined ? undefined : channel.beside(chat.id)
+    if (beside) {
+      const rest = beside.divert(chat.id)
       await this.#idle()
       if (rest) this.#show(rest)
     }
@@ -222,7 +225,9 @@ export class AttachedChat {
       if (part?.toolCallId === undefined) continue
       channel.answers.forget(id)
       const { toolCallId } = part
-      channel.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
+      channel
+        .beside(chat.id)
+        ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
       chat.messages = chat.messages.map((message) => ({
         ...message,
         parts: message.parts.map((each) => (each.approval?.id === id ? reopen(each, id) : each)),

@@ -1,9 +1,9 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { ClientFrameOf } from '../protocol/client-frame.ts'
 import type { AdkChunkStream } from './adk-ui-message.ts'
-import type { BeforeChunk } from './chunk-queue.ts'
-import { ChunkQueue } from './chunk-queue.ts'
+import type { ChatKeeper } from './chat-keeper.ts'
 import { ChunkSpool } from './chunk-spool.ts'
+import { toChunkStream } from './chunk-stream.ts'
 
 export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 
@@ -26,8 +26,9 @@ export class LiveRequest {
   readonly opened: Promise<AdkChunkStream | undefined>
   state: RequestState = 'new'
   messageId: string | undefined
-  readonly #queue: ChunkQueue
-  #spool: ChunkSpool | undefined
+  readonly stream: AdkChunkStream
+  readonly #chunks = new ChunkSpool()
+  #diverted: ChunkSpool | undefined
   #sequence = 0
   #open: (stream: AdkChunkStream | undefined) => void = () => undefined
   #refuse: (error: unknown) => void = () => undefined
@@ -35,21 +36,23 @@ export class LiveRequest {
   constructor(
     frame: RequestFrame,
     answered: readonly string[],
-    hooks: { before: BeforeChunk; onCancel: (request: LiveRequest) => void },
+    hooks: {
+      keeper: () => ChatKeeper | undefined
+      onCancel: (request: LiveRequest) => void
+    },
   ) {
     this.chatId = frame.id
     this.frame = frame
     this.answered = answered
-    this.#queue = new ChunkQueue(hooks.before, () => hooks.onCancel(this))
+    this.stream = toChunkStream(this.#chunks[Symbol.asyncIterator](), {
+      keeper: hooks.keeper,
+      onCancel: () => hooks.onCancel(this),
+    })
     this.opened = new Promise((resolve, reject) => {
       this.#open = resolve
       this.#refuse = reject
     })
     this.opened.catch(() => undefined)
-  }
-
-  get stream(): AdkChunkStream {
-    return this.#queue.stream
   }
 
   /** The frame under a name of its own. */
@@ -71,39 +74,39 @@ export class LiveRequest {
     if (sequence > this.#sequence) return false
     this.#sequence += 1
     if (chunk.type === 'start') this.messageId = chunk.messageId
-    if (this.#spool) this.#spool.push(chunk)
-    else this.#queue.push(chunk)
+    const spool = this.#diverted ?? this.#chunks
+    spool.push(chunk)
     return true
   }
 
   /** Gives the chat a chunk that is not the server's. */
   inject(chunk: Chunk): void {
-    this.#queue.push(chunk)
+    this.#chunks.push(chunk)
   }
 
   /** Ends the stream for its chat; what still comes goes to whoever reads what is given back. */
   divert(): ChunkSpool {
-    this.#queue.close()
-    this.#spool ??= new ChunkSpool()
-    return this.#spool
+    this.#chunks.close()
+    this.#diverted ??= new ChunkSpool()
+    return this.#diverted
   }
 
   /** Whether a chat reads it. */
   get isRead(): boolean {
-    return this.state !== 'over' && this.state !== 'stopping' && !this.#spool
+    return this.state !== 'over' && this.state !== 'stopping' && !this.#diverted
   }
 
   end(): void {
     this.state = 'over'
     this.#open(undefined)
-    this.#queue.close()
-    this.#spool?.close()
+    this.#chunks.close()
+    this.#diverted?.close()
   }
 
   fail(error: unknown): void {
     this.state = 'over'
     this.#refuse(error)
-    this.#queue.fail(error)
-    this.#spool?.close()
+    this.#chunks.fail(error)
+    this.#diverted?.close()
   }
 }

@@ -2,7 +2,6 @@ import { AdkError, disconnected } from './adk-error.ts'
 import type { AdkChunkStream } from './adk-ui-message.ts'
 import type { Answers } from './answers.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
-import { tellKeeper } from './chat-keeper.ts'
 import type { RequestFrame } from './live-request.ts'
 import { LiveRequest } from './live-request.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
@@ -110,7 +109,7 @@ export class LiveRequests {
   #create(frame: RequestFrame, answered: readonly string[]): LiveRequest {
     const keeper = (): ChatKeeper | undefined => this.#parts.keeperOf(frame.id)
     const request = new LiveRequest(frame, answered, {
-      before: (chunk) => tellKeeper(chunk, keeper()),
+      keeper,
       onCancel: (cancelled) => this.#stop(cancelled),
     })
     this.#requests.set(request.id, request)
@@ -156,7 +155,6 @@ export class LiveRequests {
   #end(request: LiveRequest): void {
     this.#requests.delete(request.id)
     request.end()
-    this.#parts.keeperOf(request.chatId)?.onRest()
   }
 
   #fail(request: LiveRequest, error: unknown): void {
@@ -167,7 +165,6 @@ export class LiveRequests {
         this.#parts.keeperOf(request.chatId)?.onRefused(request.answered, error)
     }
     request.fail(error)
-    this.#parts.keeperOf(request.chatId)?.onRest()
   }
 
   #notActive(request: LiveRequest): void {

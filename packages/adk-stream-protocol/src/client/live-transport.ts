@@ -12,7 +12,7 @@ import type {
   SendOptions,
 } from './adk-ui-message.ts'
 import { Answers, selectMessages } from './answers.ts'
-import type { AnswerChannel, DecisionSent, OutputSent } from './answer-channel.ts'
+import type { AnswerChannel, Beside, DecisionSent, OutputSent } from './answer-channel.ts'
 import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
 import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
@@ -30,6 +30,8 @@ export interface LiveTransportOptions {
   /** Whether a stream stays open while it waits for a person. Default true. */
   readonly hold?: boolean
   readonly backoff?: Backoff
+  /** Sees every text frame, for a record or a debugger. */
+  readonly onFrame?: (direction: 'in' | 'out', frame: object) => void
   /** A frame of ours that the server did not take, and that nobody waits for. */
   readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
 }
@@ -39,7 +41,7 @@ export function liveTransport(options: LiveTransportOptions): LiveTransport {
   return new LiveTransport(options)
 }
 
-export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel {
+export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel, Beside {
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true
   readonly answers = new Answers()
@@ -65,6 +67,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       webSocket: options.webSocket ?? browserSocket(),
       backoff: { firstMs: 250, maxMs: 10_000, attempts: 8, ...options.backoff },
       onFrame: (text) => this.#read(text),
+      onSend: (frame) => options.onFrame?.('out', frame),
       onAudio: (bytes) => this.#events.onAudio(bytes),
       onUp: () => this.#up(),
       onDown: () => this.#down(),
@@ -94,9 +97,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
-    const { chatId: id } = options
-    // AI SDK 6 has it since 6.0.300.
-    const signal = 'abortSignal' in options ? (options.abortSignal as AbortSignal) : undefined
+    const { chatId: id, abortSignal: signal } = options
     const revived = this.#requests.takeRevived(id, signal)
     if (revived) return revived
     const stream = await this.#requests.ask({ type: 'resume', requestId: '', id }, [], signal)
@@ -115,9 +116,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
     await this.#acknowledgements.send({ type: 'tool-output', outputId, id, ...output })
   }
 
-  /** Whether decisions of a chat travel beside its stream: there is one, and it would not end before them. */
-  isReading(chatId: string): boolean {
-    return this.#requests.ofChat(chatId) !== undefined
+  beside(chatId: string): Beside | undefined {
+    return this.#requests.ofChat(chatId) ? this : undefined
   }
 
   /** Ends the stream that a chat reads, to make room for another; what still comes of it is given back. */
@@ -225,8 +225,10 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   #read(text: string): void {
     const frame = readServerFrame(text)
-    if (frame) this.#route(frame)
-    else this.#link.renew()
+    if (frame) {
+      this.#options.onFrame?.('in', frame)
+      this.#route(frame)
+    } else this.#link.renew()
   }
 
   #route(frame: IncomingFrame): void {

@@ -32,6 +32,7 @@ export interface SocketLinkOptions {
   readonly webSocket: SocketClass
   readonly backoff: Required<Backoff>
   readonly onFrame: (text: string) => void
+  readonly onSend: (frame: ClientFrame) => void
   readonly onAudio: (bytes: ArrayBuffer) => void
   /** A socket is open; `again` when one was lost before. */
   readonly onUp: (again: boolean) => void
@@ -73,6 +74,7 @@ export class SocketLink {
   send(frame: ClientFrame): boolean {
     if (this.#state.name !== 'open') return false
     this.#state.socket.send(JSON.stringify(frame))
+    this.#options.onSend(frame)
     return true
   }
 
