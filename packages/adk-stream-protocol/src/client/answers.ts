@@ -48,6 +48,12 @@ export class Answers {
     return this.#states.get(id)
   }
 
+  /** Whether an answer was given and not refused. */
+  isOnItsWay(id: string): boolean {
+    const state = this.#states.get(id)
+    return state !== undefined && state !== 'refused'
+  }
+
   edit(approvalId: string, args: Readonly<Record<string, unknown>>): void {
     this.#edits.set(approvalId, args)
   }

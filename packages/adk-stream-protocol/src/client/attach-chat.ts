@@ -116,7 +116,7 @@ export class AttachedChat {
     const { answers } = channel
     const { id } = decision
     // A second click on what was decided changes nothing.
-    if (!this.#find(id, 'approval-requested')) return
+    if (!this.#find(id, 'approval-requested') || answers.isOnItsWay(id)) return
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
