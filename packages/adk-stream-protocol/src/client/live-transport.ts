@@ -152,6 +152,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   /** Says something while an answer is being given. */
   sendText(chatId: string, text: string, messageId: string = crypto.randomUUID()): void {
+    const parts = [{ type: 'text' as const, text }]
+    this.#keepers.get(chatId)?.onUserMessage({ id: messageId, role: 'user', parts })
     this.#say({ type: 'text', id: chatId, messageId, text })
   }
 

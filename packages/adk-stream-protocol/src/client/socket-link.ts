@@ -6,6 +6,7 @@ import { disconnected } from './adk-error.ts'
 /** A WebSocket, as far as it is used: the one of browsers, or that of `ws`. */
 export interface SocketLike {
   binaryType: string
+  readonly readyState: number
   send(data: string | Uint8Array<ArrayBuffer>): void
   close(code?: number, reason?: string): void
   addEventListener(type: 'open', listener: () => void): void
@@ -42,6 +43,9 @@ export interface SocketLinkOptions {
   readonly onGivenUp: (error: TypeError) => void
 }
 
+/** `WebSocket.OPEN` */
+const OPEN = 1
+
 type State =
   | { readonly name: 'idle' | 'closed' }
   | { readonly name: 'opening'; readonly socket?: SocketLike }
@@ -60,7 +64,13 @@ export class SocketLink {
   }
 
   get isOpen(): boolean {
-    return this.#state.name === 'open'
+    return this.#socket !== undefined
+  }
+
+  /** The open socket. One that is closing takes frames and loses them. */
+  get #socket(): SocketLike | undefined {
+    const state = this.#state
+    return state.name === 'open' && state.socket.readyState === OPEN ? state.socket : undefined
   }
 
   /** Sees to it that there is a socket, or will be. */
@@ -72,21 +82,21 @@ export class SocketLink {
 
   /** Sends at once, or not at all: who waits for the socket sends when it is up. */
   send(frame: ClientFrame): boolean {
-    if (this.#state.name !== 'open') return false
-    this.#state.socket.send(JSON.stringify(frame))
+    if (!this.#socket) return false
+    this.#socket.send(JSON.stringify(frame))
     this.#options.onSend(frame)
     return true
   }
 
   sendBytes(bytes: Uint8Array<ArrayBuffer>): boolean {
-    if (this.#state.name !== 'open') return false
-    this.#state.socket.send(bytes)
+    if (!this.#socket) return false
+    this.#socket.send(bytes)
     return true
   }
 
   /** Gives the socket up that is open, and takes another one. */
   renew(): void {
-    if (this.#state.name === 'open') this.#state.socket.close()
+    this.#socket?.close()
   }
 
   close(): void {
