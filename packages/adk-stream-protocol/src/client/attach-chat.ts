@@ -61,6 +61,8 @@ export class AttachedChat {
   readonly #options: AttachOptions
   readonly #detach: () => void
   readonly #listeners = new Set<() => void>()
+  /** The newest message that answers something spoken: what was said is known in full only when its answer has begun. */
+  #unasked: string | undefined
   /** The chat's own ways. */
   readonly #answer: AttachableChat['addToolApprovalResponse']
   readonly #output: AttachableChat['addToolOutput']
@@ -190,13 +192,19 @@ export class AttachedChat {
       onRevived: () => void this.#idle().then(() => this.chat.resumeStream()),
       reload: () => this.#reload(),
       onTurn: (turn) => this.#show(turn),
-      onUserMessage: (message) => addMessage(this.chat, message),
+      onUserMessage: (message, how) => {
+        addMessage(this.chat, message, how === 'heard' ? this.#unasked : undefined)
+        this.#unasked = undefined
+      },
       onRest: () => void this.#rest(),
       onRefused: (ids, error) => this.#refuse(ids, error),
     }
   }
 
   #show(turn: ServerTurn): void {
+    const { messageId, userMessage } = turn
+    const isNew = !this.chat.messages.some(({ id }) => id === messageId)
+    if (isNew && !userMessage) this.#unasked = messageId
     void showTurn(this.chat, turn).then(() => this.#progress())
   }
 

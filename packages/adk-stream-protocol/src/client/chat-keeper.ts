@@ -28,7 +28,8 @@ export interface ChatKeeper {
   /** Takes over what the server has. The ids of its messages, or nothing when it cannot be asked. */
   readonly reload: () => Promise<readonly string[] | undefined>
   readonly onTurn: (turn: ServerTurn) => void
-  readonly onUserMessage: (message: Message) => void
+  /** The person said something besides the chat's own messages; `heard` when it was spoken. */
+  readonly onUserMessage: (message: Message, how: 'written' | 'heard') => void
   /** An answer to the chat is over. */
   readonly onRest: () => void
   /** Answers that were sent within a request were not taken. */

@@ -69,7 +69,7 @@ export class LiveEvents {
       const said = userMessage ? { userMessage } : {}
       keeper?.onTurn({ messageId, ...said, chunks, continues: false })
     } else if (frame.type === 'user-message') {
-      keeper?.onUserMessage(frame.message)
+      keeper?.onUserMessage(frame.message, 'heard')
       this.#tell(id, frame)
     } else this.#tell(id, frame)
   }

@@ -153,7 +153,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   /** Says something while an answer is being given. */
   sendText(chatId: string, text: string, messageId: string = crypto.randomUUID()): void {
     const parts = [{ type: 'text' as const, text }]
-    this.#keepers.get(chatId)?.onUserMessage({ id: messageId, role: 'user', parts })
+    this.#keepers.get(chatId)?.onUserMessage({ id: messageId, role: 'user', parts }, 'written')
     this.#say({ type: 'text', id: chatId, messageId, text })
   }
 

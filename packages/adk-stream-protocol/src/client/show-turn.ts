@@ -45,9 +45,12 @@ function keepClicks(chat: Shown, message: Message): void {
   }
 }
 
-/** Adds what a person said, where the chat does not have it. */
-export function addMessage(chat: Shown, message: Message): void {
-  if (!chat.messages.some(({ id }) => id === message.id)) putMessage(chat, message)
+/** Adds what a person said, where the chat does not have it: before its answer, or at the end. */
+export function addMessage(chat: Shown, message: Message, answerId?: string): void {
+  const { messages } = chat
+  if (messages.some(({ id }) => id === message.id)) return
+  const place = messages.findIndex(({ id }) => id === answerId)
+  chat.messages = messages.toSpliced(place < 0 ? messages.length : place, 0, message)
 }
 
 function putMessage(chat: Shown, message: Message): void {

@@ -23,6 +23,10 @@ function assistants(chat: ApprovingChat): unknown {
   return JSON.parse(JSON.stringify(chat.messages.filter(({ role }) => role === 'assistant')))
 }
 
+function stepThrice(player: Player): void {
+  for (let step = 0; step < 3; step += 1) player.step()
+}
+
 describe.each(versions)('$name', (version) => {
   test.each(['fast', 'real-time'] as const)(
     '[CL14] a recording played %s shows the same',
@@ -49,13 +53,13 @@ describe.each(versions)('$name', (version) => {
     const chat = new ApprovingChat(version.open({ id: 'other', messages: [], transport }), {})
     const played = chat.send('anything')
     // start, start-step, text-start, the text
-    for (const _chunk of [1, 2, 3]) transport.step()
+    stepThrice(transport)
     await chat.until(({ status }) => status === 'streaming')
     expect(chat.text).toBe('')
     transport.step()
     await chat.untilShown('One.')
     expect(chat.status).toBe('streaming')
-    for (const _chunk of [1, 2, 3]) transport.step()
+    stepThrice(transport)
     await played
     expect(chat.status).toBe('ready')
   })

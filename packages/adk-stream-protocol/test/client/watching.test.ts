@@ -78,8 +78,8 @@ describe.each(versions)('$name', (version) => {
     await page.transport.ping()
     office.emulator.live.hear('[[say Good morning.]]')
     for (const piece of utterance()) expect(page.transport.sendAudio(piece)).toBe(true)
-    await chat.untilShown('Good morning.')
     await chat.until(() => events.some(({ type }) => type === 'user-message'))
+    await chat.until(() => textOf(chat.messages[1]).includes('morning.'))
     expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
     expect(textOf(chat.messages[0])).toBe('[[say Good morning.]]')
     const sound = events.flatMap((event) =>
