@@ -84,7 +84,7 @@ export class Answers {
 }
 
 /** What a part may answer: the approval of its call, and the call. */
-export function answersOf(part: PartView): string[] {
+function answersOf(part: PartView): string[] {
   const { state = '', toolCallId, approval } = part
   const decided = approval?.approved === undefined ? [] : [approval.id]
   if (state === 'approval-responded') return decided

@@ -25,6 +25,7 @@ export interface AttachableChat {
   addToolOutput(output: ToolOutputGiven): Done
   // The options of the AI SDK pass through.
   sendMessage(message?: unknown, options?: unknown): Promise<void>
+  regenerate(options?: unknown): Promise<void>
   resumeStream(): Promise<void>
 }
 
@@ -67,22 +68,26 @@ export class AttachedChat {
   readonly #answer: AttachableChat['addToolApprovalResponse']
   readonly #output: AttachableChat['addToolOutput']
   readonly #send: AttachableChat['sendMessage']
+  readonly #own: object
 
   constructor(chat: AttachableChat, channel: AnswerChannel, options: AttachOptions) {
     this.chat = chat
     this.channel = channel
     this.#options = options
-    this.#answer = chat.addToolApprovalResponse.bind(chat)
-    this.#output = chat.addToolOutput.bind(chat)
-    this.#send = chat.sendMessage.bind(chat)
-    chat.addToolApprovalResponse = (decision) => this.#decide(decision)
-    chat.addToolOutput = (output) => this.#giveOutput(output)
-    chat.sendMessage = (message, more) => this.#sendMessage(message, more)
-    // What the AI SDK asks when an answer was given or a stream has ended; it has no other way to be told.
-    Object.assign(chat, {
-      sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
-        channel.answers.undelivered(messages.at(-1)).length > 0,
-    })
+    const { addToolApprovalResponse, addToolOutput, sendMessage, regenerate } = chat
+    this.#answer = addToolApprovalResponse.bind(chat)
+    this.#output = addToolOutput.bind(chat)
+    this.#send = sendMessage.bind(chat)
+    // What the AI SDK asks when an answer was given or a stream has ended; there is no other way to be asked.
+    const sendAutomaticallyWhen: unknown = Reflect.get(chat, 'sendAutomaticallyWhen')
+    this.#own = {
+      addToolApprovalResponse,
+      addToolOutput,
+      sendMessage,
+      regenerate,
+      sendAutomaticallyWhen,
+    }
+    Object.assign(chat, this.#ways(regenerate.bind(chat)))
     this.#detach = channel.keep(chat.id, this.#keeper())
   }
 
@@ -105,12 +110,24 @@ export class AttachedChat {
   /** Lets the chat go; its own ways are back. */
   detach(): void {
     this.#detach()
-    Object.assign(this.chat, {
-      addToolApprovalResponse: this.#answer,
-      addToolOutput: this.#output,
-      sendMessage: this.#send,
-      sendAutomaticallyWhen: undefined,
-    })
+    Object.assign(this.chat, this.#own)
+  }
+
+  /** What takes the place of the chat's own ways. */
+  #ways(regenerate: AttachableChat['regenerate']): object {
+    return {
+      addToolApprovalResponse: (decision: Decision) => this.#decide(decision),
+      addToolOutput: (output: ToolOutputGiven) => this.#giveOutput(output),
+      sendMessage: (message?: unknown, more?: unknown) => this.#sendMessage(message, more),
+      regenerate: async (more?: unknown) => {
+        // What is made anew is not read on.
+        this.channel.beside(this.chat.id)?.divert(this.chat.id)
+        await this.#idle()
+        await regenerate(more)
+      },
+      sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
+        this.channel.answers.undelivered(messages.at(-1)).length > 0,
+    }
   }
 
   async #decide(decision: Decision): Promise<void> {
@@ -216,8 +233,16 @@ export class AttachedChat {
       chat.messages = messages.map((message) => ({ ...message, parts: message.parts.map(settle) }))
     this.#progress()
     // The AI SDK looks at the newest message alone; an older one was answered while another was written.
-    const older = messages.slice(0, -1).some((each) => channel.answers.undelivered(each).length > 0)
-    if (older) await this.#send()
+    const older = messages.slice(0, -1)
+    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await this.#send()
+    // Its outcome was told where nobody read.
+    else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
+      await this.#reload()
+  }
+
+  #isUntold({ state, approval }: PartView): boolean {
+    const { answers } = this.channel
+    return state === 'approval-responded' && answers.stateOf(approval?.id ?? '') === 'taken'
   }
 
   /** What was not taken is open again, or was over before. */
@@ -246,7 +271,10 @@ export class AttachedChat {
   async #reload(): Promise<readonly string[] | undefined> {
     const loaded = await this.#options.loadMessages?.()
     if (!loaded) return undefined
-    this.chat.messages = [...loaded]
+    const { chat } = this
+    const isReading = chat.status === 'streaming' || chat.status === 'submitted'
+    // The server leaves out what is still being written.
+    chat.messages = isReading ? mergeMessages(loaded, chat.messages) : [...loaded]
     this.#progress()
     return loaded.map(({ id }) => id)
   }
@@ -279,6 +307,20 @@ interface ApproveOptions {
 }
 
 const IDLE_TURNS = 50
+
+/** The messages of the server, and those that only the chat has where it has them. */
+function mergeMessages(
+  loaded: readonly MessageView[],
+  shown: readonly MessageView[],
+): MessageView[] {
+  const merged = [...loaded]
+  for (const [index, message] of shown.entries()) {
+    if (merged.some(({ id }) => id === message.id)) continue
+    const before = shown[index - 1]?.id
+    merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
+  }
+  return merged
+}
 
 /** A call that ended without a decision keeps a question that the AI SDK does not take back. */
 function isUndecided({ state, approval }: PartView): boolean {

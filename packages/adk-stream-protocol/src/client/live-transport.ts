@@ -27,7 +27,7 @@ export interface LiveTransportOptions {
   readonly url: string | (() => string | Promise<string>)
   /** Default: the one of the browser. In Node, that of `ws`. */
   readonly webSocket?: SocketClass
-  /** Whether a stream stays open while it waits for a person. Default true. */
+  /** Whether the stream of a chat that is attached stays open while it waits for a person. Default true. */
   readonly hold?: boolean
   readonly backoff?: Backoff
   /** Sees every text frame, for a record or a debugger. */
@@ -51,7 +51,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   readonly #requests: LiveRequests
   readonly #acknowledgements: Acknowledgements
   readonly #events: LiveEvents
-  readonly #pings = new Map<string, () => void>()
+  readonly #pings = new Map<string, Ping>()
   /** Frames that need no answer, until there is a socket. */
   #unsent: ClientFrame[] = []
 
@@ -88,7 +88,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       messages,
       body: {
         ...body,
-        hold: this.#options.hold ?? true,
+        // A chat that nobody looks after answers when its stream has ended, and not before.
+        hold: (this.#options.hold ?? true) && this.#keepers.has(id),
         ...(Object.keys(edits).length > 0 && { edits }),
       },
     }
@@ -185,8 +186,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   ping(): Promise<number> {
     const begun = performance.now()
     const nonce = crypto.randomUUID()
-    return new Promise((resolve) => {
-      this.#pings.set(nonce, () => resolve(performance.now() - begun))
+    return new Promise((resolve, reject) => {
+      this.#pings.set(nonce, { answer: () => resolve(performance.now() - begun), reject })
       this.#say({ type: 'ping', nonce })
     })
   }
@@ -222,6 +223,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
     this.#requests.failAll(error)
     this.#acknowledgements.failAll(error)
     this.#unsent = []
+    for (const { reject } of this.#pings.values()) reject(error)
     this.#pings.clear()
   }
 
@@ -246,7 +248,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'tool-output-taken':
         return this.#acknowledgements.onFrame(frame)
       case 'pong':
-        this.#pings.get(frame.nonce ?? '')?.()
+        this.#pings.get(frame.nonce ?? '')?.answer()
         this.#pings.delete(frame.nonce ?? '')
         return
       case 'refused':
@@ -261,6 +263,11 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'hello':
     }
   }
+}
+
+interface Ping {
+  readonly answer: () => void
+  readonly reject: (error: unknown) => void
 }
 
 function browserSocket(): SocketClass {

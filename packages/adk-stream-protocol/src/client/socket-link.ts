@@ -113,7 +113,8 @@ export class SocketLink {
     try {
       const address = typeof url === 'string' ? url : await url()
       // Somebody may have closed the transport meanwhile.
-      if (this.#state.name === 'opening') this.#listen(new webSocket(address, SUBPROTOCOL))
+      if (this.#state.name === 'opening')
+        this.#listen(new webSocket(toSocketUrl(address), SUBPROTOCOL))
     } catch (error) {
       this.#down(1006, error)
     }
@@ -167,4 +168,11 @@ export class SocketLink {
     this.#attempts += 1
     this.#state = { name: 'pausing', timer: setTimeout(() => void this.#connect(), pause) }
   }
+}
+
+/** Not every browser takes an address of the page's own server without its scheme and name. */
+function toSocketUrl(address: string): string {
+  const { location } = globalThis as { location?: { readonly href: string } }
+  const whole = location ? new URL(address, location.href).href : address
+  return whole.replace(/^http/, 'ws')
 }

@@ -191,4 +191,78 @@ describe.each(versions)('$name', (version) => {
     expect(chat.messages).toHaveLength(4)
     await expectValid(chat.messages)
   })
+
+  test('[CL9] an answer that is made anew while its question is open asks anew', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const first = chat.send(PAY)
+    const [old = ''] = await chat.untilAsked()
+    const again = chat.regenerate()
+    await chat.until(() => chat.asked.length === 1 && chat.asked[0] !== old)
+    await first
+    await chat.click({ id: chat.asked[0] ?? '', approved: true })
+    await again
+    expect(chat.text).toBe('Done.')
+    expect(chat.messages).toHaveLength(2)
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.status).toBe('ready')
+    await expectValid(chat.messages)
+  })
+
+  test('[CL9] an older question that is answered while another answer is written shows its outcome', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(callPayment(50))
+    const [id = ''] = await chat.untilAsked()
+    const second = chat.send('[[say Meanwhile.]][[wait more]][[say Done.]]')
+    await chat.until(({ messages }) => messages.map(textOf).at(-1) === 'Meanwhile.')
+    await chat.click({ id, approved: true })
+    office.emulator.release('more')
+    await second
+    await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(page.types).toEqual(['send', 'send', 'decide'])
+  })
+
+  test('[CL3] the stream of a chat that is not attached ends where it waits, and is answered as ever', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = page.openBare()
+    await chat.send(PAY)
+    await chat.decide(true)
+    await chat.sendAsItIs()
+    expect(chat.text).toBe('Done.')
+    expect(page.types).toEqual(['send', 'send'])
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test('[CL10] a question outlives stop(), and can be decided after it', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    await chat.stop()
+    await answer
+    expect(chat.status).toBe('ready')
+    await chat.click({ id, approved: true })
+    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
+    await chat.rest()
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectValid(chat.messages)
+  })
+
+  test('[CL1] one socket carries all chats, each with what is new alone', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const [one, two] = [await page.open('one'), await page.open('two')]
+    await Promise.all([one.send('[[say One.]]'), two.send('[[say Two.]]')])
+    await one.send('[[say Three.]]')
+    expect([one.text, two.text]).toEqual(['Three.', 'Two.'])
+    expect(page.sockets).toHaveLength(1)
+    expect(page.sent.map(({ messages }) => (messages as unknown[]).length)).toEqual([1, 1, 1])
+    expect(await page.transport.ping()).toBeGreaterThan(0)
+  })
 })
