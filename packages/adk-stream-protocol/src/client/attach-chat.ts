@@ -3,31 +3,10 @@ import { AdkError } from './adk-error.ts'
 import type { AnswerChannel } from './answer-channel.ts'
 import type { MessageView, PartView } from './answers.ts'
 import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
+import type { AttachableChat, OwnWays, ToolOutputGiven, Ways } from './attachable-chat.ts'
+import { isBusy, takeOver, whenIdle } from './attachable-chat.ts'
+import { dropQuestions, findApproval, mergeMessages, reopenQuestion } from './message-edits.ts'
 import { addMessage, showTurn } from './show-turn.ts'
-
-type Done = void | PromiseLike<void>
-
-/** What a tool gave that ran in the page, as `addToolOutput` takes it. */
-export interface ToolOutputGiven {
-  readonly tool: string
-  readonly toolCallId: string
-  readonly state?: 'output-available' | 'output-error'
-  readonly output?: unknown
-  readonly errorText?: string
-}
-
-/** A `Chat` of the AI SDK 6 or 7. */
-export interface AttachableChat {
-  readonly id: string
-  readonly status: string
-  messages: MessageView[]
-  addToolApprovalResponse(decision: Decision): Done
-  addToolOutput(output: ToolOutputGiven): Done
-  // The options of the AI SDK pass through.
-  sendMessage(message?: unknown, options?: unknown): Promise<void>
-  regenerate(options?: unknown): Promise<void>
-  resumeStream(): Promise<void>
-}
 
 export interface AttachOptions {
   /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. */
@@ -64,30 +43,16 @@ export class AttachedChat {
   readonly #listeners = new Set<() => void>()
   /** The newest message that answers something spoken: what was said is known in full only when its answer has begun. */
   #unasked: string | undefined
-  /** The chat's own ways. */
-  readonly #answer: AttachableChat['addToolApprovalResponse']
-  readonly #output: AttachableChat['addToolOutput']
-  readonly #send: AttachableChat['sendMessage']
-  readonly #own: object
+  readonly #own: OwnWays
+  readonly #restore: () => void
 
   constructor(chat: AttachableChat, channel: AnswerChannel, options: AttachOptions) {
     this.chat = chat
     this.channel = channel
     this.#options = options
-    const { addToolApprovalResponse, addToolOutput, sendMessage, regenerate } = chat
-    this.#answer = addToolApprovalResponse.bind(chat)
-    this.#output = addToolOutput.bind(chat)
-    this.#send = sendMessage.bind(chat)
-    // What the AI SDK asks when an answer was given or a stream has ended; there is no other way to be asked.
-    const sendAutomaticallyWhen: unknown = Reflect.get(chat, 'sendAutomaticallyWhen')
-    this.#own = {
-      addToolApprovalResponse,
-      addToolOutput,
-      sendMessage,
-      regenerate,
-      sendAutomaticallyWhen,
-    }
-    Object.assign(chat, this.#ways(regenerate.bind(chat)))
+    const [own, restore] = takeOver(chat, this.#ways())
+    this.#own = own
+    this.#restore = restore
     this.#detach = channel.keep(chat.id, this.#keeper())
   }
 
@@ -110,11 +75,11 @@ export class AttachedChat {
   /** Lets the chat go; its own ways are back. */
   detach(): void {
     this.#detach()
-    Object.assign(this.chat, this.#own)
+    this.#restore()
   }
 
   /** What takes the place of the chat's own ways. */
-  #ways(regenerate: AttachableChat['regenerate']): object {
+  #ways(): Ways {
     return {
       addToolApprovalResponse: (decision: Decision) => this.#decide(decision),
       addToolOutput: (output: ToolOutputGiven) => this.#giveOutput(output),
@@ -122,8 +87,8 @@ export class AttachedChat {
       regenerate: async (more?: unknown) => {
         // What is made anew is not read on.
         this.channel.beside(this.chat.id)?.divert(this.chat.id)
-        await this.#idle()
-        await regenerate(more)
+        await whenIdle(this.chat)
+        await this.#own.regenerate(more)
       },
       sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
         this.channel.answers.undelivered(messages.at(-1)).length > 0,
@@ -135,16 +100,16 @@ export class AttachedChat {
     const { answers } = channel
     const { id } = decision
     // A second click on what was decided changes nothing.
-    if (!this.#find(id, 'approval-requested') || answers.isOnItsWay(id)) return
+    if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
-      await this.#answer(decision)
+      await this.#own.answer(decision)
       return this.#progress()
     }
     answers.mark([id], 'travelling')
     // First the chat, then the wire: the outcome must not come before the decision.
-    await this.#answer(decision)
+    await this.#own.answer(decision)
     const { approved, reason } = decision
     const args = approved ? answers.editsOf([id])[id] : undefined
     try {
@@ -170,11 +135,11 @@ export class AttachedChat {
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(toolCallId)
-      await this.#output(given)
+      await this.#own.output(given)
       return
     }
     answers.mark([toolCallId], 'travelling')
-    await this.#output(given)
+    await this.#own.output(given)
     const result = state === 'output-error' ? { errorText } : { output }
     try {
       await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
@@ -191,10 +156,10 @@ export class AttachedChat {
     const beside = message === undefined ? undefined : channel.beside(chat.id)
     if (beside) {
       const rest = beside.divert(chat.id)
-      await this.#idle()
+      await whenIdle(this.chat)
       if (rest) this.#show(rest)
     }
-    await this.#send(message, more)
+    await this.#own.send(message, more)
   }
 
   #keeper(): ChatKeeper {
@@ -204,9 +169,10 @@ export class AttachedChat {
       },
       onDecided: async (decision) => {
         this.channel.answers.mark([decision.id], 'taken')
-        if (this.#find(decision.id, 'approval-requested')) await this.#answer(decision)
+        if (findApproval(this.chat.messages, decision.id, 'approval-requested'))
+          await this.#own.answer(decision)
       },
-      onRevived: () => void this.#idle().then(() => this.chat.resumeStream()),
+      onRevived: () => void whenIdle(this.chat).then(() => this.chat.resumeStream()),
       reload: () => this.#reload(),
       onTurn: (turn) => this.#show(turn),
       onUserMessage: (message, how) => {
@@ -226,15 +192,15 @@ export class AttachedChat {
   }
 
   async #rest(): Promise<void> {
-    if (!(await this.#idle())) return
+    if (!(await whenIdle(this.chat))) return
     const { chat, channel } = this
     const { messages } = chat
-    if (messages.some(({ parts }) => parts.some(isUndecided)))
-      chat.messages = messages.map((message) => ({ ...message, parts: message.parts.map(settle) }))
+    const settled = dropQuestions(messages)
+    if (settled) chat.messages = settled
     this.#progress()
     // The AI SDK looks at the newest message alone; an older one was answered while another was written.
     const older = messages.slice(0, -1)
-    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await this.#send()
+    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await this.#own.send()
     // Its outcome was told where nobody read.
     else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
       await this.#reload()
@@ -254,17 +220,14 @@ export class AttachedChat {
       return
     }
     for (const id of ids) {
-      const part = this.#find(id, 'approval-responded')
+      const part = findApproval(chat.messages, id, 'approval-responded')
       if (part?.toolCallId === undefined) continue
       channel.answers.forget(id)
       const { toolCallId } = part
       channel
         .beside(chat.id)
         ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
-      chat.messages = chat.messages.map((message) => ({
-        ...message,
-        parts: message.parts.map((each) => (each.approval?.id === id ? reopen(each, id) : each)),
-      }))
+      chat.messages = reopenQuestion(chat.messages, id)
     }
   }
 
@@ -272,68 +235,18 @@ export class AttachedChat {
     const loaded = await this.#options.loadMessages?.()
     if (!loaded) return undefined
     const { chat } = this
-    const isReading = chat.status === 'streaming' || chat.status === 'submitted'
     // The server leaves out what is still being written.
-    chat.messages = isReading ? mergeMessages(loaded, chat.messages) : [...loaded]
+    chat.messages = isBusy(chat) ? mergeMessages(loaded, chat.messages) : [...loaded]
     this.#progress()
     return loaded.map(({ id }) => id)
   }
 
-  #find(approvalId: string, state: string): PartView | undefined {
-    for (const { parts } of this.chat.messages) {
-      const found = parts.find((part) => part.approval?.id === approvalId && part.state === state)
-      if (found) return found
-    }
-    return undefined
-  }
-
   #progress(): void {
     for (const listener of this.#listeners) listener()
-  }
-
-  /** Waits until the chat has seen the end of its stream, which takes it a few turns of the event loop. */
-  async #idle(): Promise<boolean> {
-    for (let turn = 0; turn < IDLE_TURNS; turn += 1) {
-      await new Promise<void>((resolve) => setTimeout(resolve, 0))
-      if (this.chat.status === 'ready' || this.chat.status === 'error') return true
-    }
-    return false
   }
 }
 
 interface ApproveOptions {
   readonly args?: Readonly<Record<string, unknown>>
   readonly reason?: string
-}
-
-const IDLE_TURNS = 50
-
-/** The messages of the server, and those that only the chat has where it has them. */
-function mergeMessages(
-  loaded: readonly MessageView[],
-  shown: readonly MessageView[],
-): MessageView[] {
-  const merged = [...loaded]
-  for (const [index, message] of shown.entries()) {
-    if (merged.some(({ id }) => id === message.id)) continue
-    const before = shown[index - 1]?.id
-    merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
-  }
-  return merged
-}
-
-/** A call that ended without a decision keeps a question that the AI SDK does not take back. */
-function isUndecided({ state, approval }: PartView): boolean {
-  const isOver = state === 'output-available' || state === 'output-error'
-  return isOver && approval !== undefined && approval.approved === undefined
-}
-
-function settle(part: PartView): PartView {
-  if (!isUndecided(part)) return part
-  const { approval: _question, ...rest } = part
-  return rest
-}
-
-function reopen(part: PartView, id: string): PartView {
-  return { ...part, state: 'approval-requested', approval: { id } }
 }

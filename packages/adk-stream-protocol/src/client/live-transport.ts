@@ -17,6 +17,7 @@ import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
 import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
 import { LiveRequests } from './live-requests.ts'
+import { Pings } from './pings.ts'
 import type { IncomingFrame } from './server-frames.ts'
 import { readServerFrame } from './server-frames.ts'
 import type { Backoff, SocketClass } from './socket-link.ts'
@@ -51,7 +52,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   readonly #requests: LiveRequests
   readonly #acknowledgements: Acknowledgements
   readonly #events: LiveEvents
-  readonly #pings = new Map<string, Ping>()
+  readonly #pings = new Pings()
   /** Frames that need no answer, until there is a socket. */
   #unsent: ClientFrame[] = []
 
@@ -184,12 +185,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   /** Resolves when the server has read all that was sent before; tells how many ms that took. */
   ping(): Promise<number> {
-    const begun = performance.now()
-    const nonce = crypto.randomUUID()
-    return new Promise((resolve, reject) => {
-      this.#pings.set(nonce, { answer: () => resolve(performance.now() - begun), reject })
-      this.#say({ type: 'ping', nonce })
-    })
+    return this.#pings.send((nonce) => this.#say({ type: 'ping', nonce }))
   }
 
   close(): void {
@@ -223,8 +219,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
     this.#requests.failAll(error)
     this.#acknowledgements.failAll(error)
     this.#unsent = []
-    for (const { reject } of this.#pings.values()) reject(error)
-    this.#pings.clear()
+    this.#pings.failAll(error)
   }
 
   #read(text: string): void {
@@ -248,9 +243,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'tool-output-taken':
         return this.#acknowledgements.onFrame(frame)
       case 'pong':
-        this.#pings.get(frame.nonce ?? '')?.answer()
-        this.#pings.delete(frame.nonce ?? '')
-        return
+        return this.#pings.onPong(frame.nonce ?? '')
       case 'refused':
         this.#options.onRefused?.(frame)
         return
@@ -263,11 +256,6 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'hello':
     }
   }
-}
-
-interface Ping {
-  readonly answer: () => void
-  readonly reject: (error: unknown) => void
 }
 
 function browserSocket(): SocketClass {

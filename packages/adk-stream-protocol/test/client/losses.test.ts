@@ -101,6 +101,32 @@ describe.each(versions)('$name', (version) => {
     await expectValid(chat.messages)
   })
 
+  test.each(['hello', 'start', 'chunk'])(
+    '[CL7] a message whose connection is lost after "%s" is answered once',
+    async (moment) => {
+      await using office = await Office.open()
+      const seen: string[] = []
+      let cut = (): void => undefined
+      const live = {
+        onFrame: (direction: 'in' | 'out', frame: object): void => {
+          if (direction !== 'in' || !('type' in frame)) return
+          seen.push(String(frame.type))
+          if (seen.filter((type) => type === moment).length === 1 && frame.type === moment) cut()
+        },
+      }
+      await using page = new ClientPage({ url: office.url, version, live })
+      cut = () => page.cut()
+      const chat = await page.open()
+      void chat.send('[[say Hello.]]')
+      await chat.untilShown('Hello.')
+      await chat.rest()
+      expect(page.sockets).toHaveLength(2)
+      expect(chat.error).toBeUndefined()
+      expect(chat.messages).toHaveLength(2)
+      expect(await page.load('chat-1')).toHaveLength(2)
+    },
+  )
+
   test('[CL8] a chat that nobody looks after is told of the loss, and can resume', async () => {
     await using office = await Office.open()
     await using page = new ClientPage({ url: office.url, version })
