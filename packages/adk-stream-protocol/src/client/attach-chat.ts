@@ -105,6 +105,8 @@ export class AttachedChat {
     if (!beside) {
       answers.give(id)
       await this.#own.answer(decision)
+      // The AI SDK sends by itself what is in the newest message. Its failure is the chat's error.
+      if (answers.stateOf(id) === 'given' && !isBusy(chat)) void this.#own.send()
       return this.#progress()
     }
     answers.mark([id], 'travelling')
