@@ -106,16 +106,17 @@ describe.each(versions)('$name', (version) => {
     async (moment) => {
       await using office = await Office.open()
       const seen: string[] = []
-      let cut = (): void => undefined
+      const pages: ClientPage[] = []
       const live = {
         onFrame: (direction: 'in' | 'out', frame: object): void => {
           if (direction !== 'in' || !('type' in frame)) return
           seen.push(String(frame.type))
-          if (seen.filter((type) => type === moment).length === 1 && frame.type === moment) cut()
+          if (seen.filter((type) => type === moment).length === 1 && frame.type === moment)
+            pages[0]?.cut()
         },
       }
       await using page = new ClientPage({ url: office.url, version, live })
-      cut = () => page.cut()
+      pages.push(page)
       const chat = await page.open()
       void chat.send('[[say Hello.]]')
       await chat.untilShown('Hello.')
