@@ -9,6 +9,7 @@ const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 /** The reading order of the library. A file may import from its own layer and from those before it. */
 const LAYERS = [
   'protocol',
+  'client',
   'approvals',
   'adk',
   'turns',
@@ -19,8 +20,12 @@ const LAYERS = [
   'use',
 ] as const
 
-/** Layers that run in a browser, and so may not reach for node or ADK. */
-const ANYWHERE = new Set<string>(['protocol'])
+/** Layers that run in a browser, and so may not reach for node or ADK; with the packages that they may know. */
+const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
+  protocol: ['zod'],
+  // Types of the AI SDK; its code is that of whoever uses the transports.
+  client: ['ai'],
+}
 
 function sources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -31,6 +36,13 @@ function sources(folder: string): string[] {
 function imports(file: string): string[] {
   const source = readFileSync(file, 'utf8')
   return [...source.matchAll(/(?:from|import) '([^']+)'/g)].map((match) => match[1] ?? '')
+}
+
+/** The names that a file imports at run time. */
+function runtimeImports(file: string): string[] {
+  const source = readFileSync(file, 'utf8')
+  const statements = source.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^']+)'/gm)
+  return [...statements].map((match) => match[1] ?? '')
 }
 
 function layerOf(file: string): string {
@@ -50,15 +62,26 @@ test.each(sources(SRC))('[AR1] %s imports downwards only', (file) => {
   expect(below).toEqual(expect.arrayContaining(used))
 })
 
-test.each(sources(SRC).filter((file) => ANYWHERE.has(layerOf(path.join(SRC, file)))))(
+test.each(sources(SRC).filter((file) => layerOf(path.join(SRC, file)) in ANYWHERE))(
   '[AR2] %s runs anywhere',
   (file) => {
+    const known = ANYWHERE[layerOf(path.join(SRC, file))] ?? []
     const foreign = imports(path.join(SRC, file)).filter(
-      (target) => !target.startsWith('.') && target !== 'zod',
+      (target) => !target.startsWith('.') && !known.includes(target),
     )
     expect(foreign).toEqual([])
+    expect(runtimeImports(path.join(SRC, file))).not.toContain('ai')
   },
 )
+
+test('[AR2] only the client is told apart from the server: nothing else imports it', () => {
+  const users = sources(SRC).filter(
+    (file) =>
+      layerOf(path.join(SRC, file)) !== 'client' &&
+      imports(path.join(SRC, file)).some((target) => target.includes('/client/')),
+  )
+  expect(users).toEqual([])
+})
 
 test.each(sources(path.join(ROOT, 'packages/gemini-emulator/src')))(
   '[AR3] emulator %s does not know the library',

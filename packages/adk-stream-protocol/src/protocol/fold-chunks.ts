@@ -10,7 +10,8 @@ export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
   return message
 }
 
-function foldChunk(message: Message, chunk: Chunk): void {
+/** Works a chunk into a message. */
+export function foldChunk(message: Message, chunk: Chunk): void {
   if (isData(chunk)) {
     foldData(message, chunk)
     if (chunk.type === 'data-approval') foldApproval(message.parts, chunk.data)

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { weather } from '../support/agents.ts'
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const PARTS = ['step-start', 'tool-process_payment', 'data-approval', 'step-start', 'text']
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP1] a call that needs approval is shown and does not run', async () => {
     await using office = await Office.open()
     const page = office.page()
@@ -163,20 +163,24 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     })
   })
 
-  test('[AP11] a client that sends only on tool results sends nothing by itself', async () => {
-    await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
-    const page = office.page()
-    const chat = await page.open(client, { autoSend: 'tool-calls' })
-    const look = '[[call get_weather {"place":"A"}]]'
-    await chat.send(`${look}[[then]]${look}${callPayment(5)}[[then]][[say Paid.]]`)
-    expect(page.sent).toHaveLength(1)
-    await chat.decide(true)
-    expect(page.sent).toHaveLength(1)
-    expect(office.wallet.payments).toEqual([])
-    await chat.sendAsItIs()
-    expect(chat.text).toBe('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
-    expect(page.sent).toHaveLength(2)
-    await expectRecord(page, chat)
-  })
+  // The client library sends what it is given.
+  test.skipIf(client.ours)(
+    '[AP11] a client that sends only on tool results sends nothing by itself',
+    async () => {
+      await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
+      const page = office.page()
+      const chat = await page.open(client, { autoSend: 'tool-calls' })
+      const look = '[[call get_weather {"place":"A"}]]'
+      await chat.send(`${look}[[then]]${look}${callPayment(5)}[[then]][[say Paid.]]`)
+      expect(page.sent).toHaveLength(1)
+      await chat.decide(true)
+      expect(page.sent).toHaveLength(1)
+      expect(office.wallet.payments).toEqual([])
+      await chat.sendAsItIs()
+      expect(chat.text).toBe('Paid.')
+      expect(office.wallet.payments).toHaveLength(1)
+      expect(page.sent).toHaveLength(2)
+      await expectRecord(page, chat)
+    },
+  )
 })

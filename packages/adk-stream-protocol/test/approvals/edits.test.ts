@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
 
 import { toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const edited = { amount: 40, recipient: '花子', currency: 'USD' }
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
     await using office = await Office.open()
     const page = office.page()

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
     await using office = await Office.open({ approvalDeadlineMs: 150 })
     const page = office.page()

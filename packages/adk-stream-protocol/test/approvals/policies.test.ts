@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { tool } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
@@ -10,7 +10,7 @@ import { callPayment } from './support/payments.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
     await using office = await Office.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
@@ -73,8 +73,9 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
     const [alice = '', bob = ''] = chat.asked
     await chat.decide(true)
-    expect(chat.refusal).toBe('approval-voted')
-    expect(page.sent).toHaveLength(2)
+    // The client library sends each decision by itself, and one that counts as a vote is taken.
+    expect(chat.refusal).toBe(client.ours ? undefined : 'approval-voted')
+    expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     // What needed no second person goes on.
     await page.untilState(alice, 'succeeded')
     expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])

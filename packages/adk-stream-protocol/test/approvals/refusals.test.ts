@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
@@ -21,7 +21,7 @@ function answer(approval: unknown, messageId = 'message-1'): object {
   return { id: 'chat-1', messages: [message], trigger: 'submit-message', messageId }
 }
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test.each([
     ['approval', true],
     ['denial', false],

@@ -2,12 +2,12 @@ import { LlmAgent } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient } from './support/approving-chat.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
-describe.each([...approvingClients, liveClient])('$name', (client) => {
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
     await using office = await Office.open({
@@ -76,7 +76,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
       'output-available',
     ])
     expect(office.wallet.payments).toEqual([{ amount: 40, recipient: 'Bob' }])
-    expect(page.sent).toHaveLength(2)
+    expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     await expectRecord(page, chat)
   })
 

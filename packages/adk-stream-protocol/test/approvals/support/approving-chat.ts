@@ -3,6 +3,9 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 
+import type { AdkUIMessage, AttachableChat, AttachedChat } from '../../../src/client/index.ts'
+import { AdkError, attachChat, liveTransport } from '../../../src/client/index.ts'
+import type { Message } from '../../../src/protocol/index.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
@@ -16,6 +19,7 @@ interface ApprovingChatOptions {
   readonly api: string
   readonly fetch: typeof globalThis.fetch
   readonly webSocket: PageSocketClass
+  readonly loadMessages: () => Promise<readonly ChatMessage[]>
   readonly messages: readonly ChatMessage[]
   /** Default `approvals`. */
   readonly autoSend?: AutoSend
@@ -26,6 +30,8 @@ export interface ApprovingClient {
   readonly name: string
   /** Whether it talks to a live conversation. */
   readonly live?: true
+  /** Whether it is the client library: answers travel when they are given, whatever helper the page has. */
+  readonly ours?: true
   readonly openChat: (options: ApprovingChatOptions) => ApprovingChat
 }
 
@@ -60,6 +66,7 @@ export class ApprovingChat extends ChatProbe {
 
   /** The code of the error that the client was refused with; a socket tells stock clients only the sentence. */
   get refusal(): string | undefined {
+    if (this.error instanceof AdkError) return this.error.code
     const told = this.error?.message ?? ''
     return ERROR_CODES.find(
       (code) => told.includes(`"${code}"`) || told === new ProtocolError(code).message,
@@ -187,6 +194,70 @@ export const liveClient: ApprovingClient = {
       edits,
     )
   },
+}
+
+/** The client library around the `Chat` of each version. Streams end where they wait, as they do for the others. */
+export const ourClients: readonly ApprovingClient[] = [
+  {
+    name: 'ai 6 ours live',
+    live: true,
+    ours: true,
+    openChat: (options) => {
+      const transport = openTransport(options)
+      const messages = options.messages as AdkUIMessage[]
+      const chat = new Chat6({ id: options.id, messages, transport })
+      return new OurChat(chat, attach(chat, transport, options))
+    },
+  },
+  {
+    name: 'ai 7 ours live',
+    live: true,
+    ours: true,
+    openChat: (options) => {
+      const transport = openTransport(options)
+      const messages = options.messages as AdkUIMessage[]
+      const chat = new Chat7({ id: options.id, messages, transport })
+      return new OurChat(chat, attach(chat, transport, options))
+    },
+  },
+]
+
+function openTransport({ api, webSocket }: ApprovingChatOptions) {
+  const url = api.replace('http', 'ws').replace(/stream$/, 'live')
+  return liveTransport({ url, webSocket, hold: false, backoff: { firstMs: 1, maxMs: 20 } })
+}
+
+function attach(
+  chat: AttachableChat,
+  transport: ReturnType<typeof openTransport>,
+  { loadMessages }: ApprovingChatOptions,
+): AttachedChat {
+  return attachChat(chat, transport, {
+    // The server's messages are those of the protocol.
+    loadMessages: async () => (await loadMessages()) as unknown as Message[],
+  })
+}
+
+/** A chat of the client library: changed arguments go with the approval itself. */
+class OurChat extends ApprovingChat {
+  readonly #attached: AttachedChat
+  readonly #changed = new Map<string, Record<string, unknown>>()
+
+  constructor(chat: RealChat, attached: AttachedChat) {
+    super(chat, {})
+    this.#attached = attached
+  }
+
+  override edit(approvalId: string, args: Record<string, unknown>): void {
+    this.#changed.set(approvalId, args)
+  }
+
+  override async click({ id, approved, reason }: Decision): Promise<void> {
+    const args = this.#changed.get(id)
+    if (!approved || !args)
+      return super.click({ id, approved, ...(reason !== undefined && { reason }) })
+    await this.#attached.approve(id, { args })
+  }
 }
 
 interface PreparedRequest {

@@ -37,7 +37,7 @@ export type PageSocketClass = new (
 
 /** A page in the browser of a principal. It finds the server again after a restart. */
 export class Page {
-  /** Bodies of every `POST /stream`, in the order they were sent. */
+  /** Every message and answer that was sent, in order: bodies of `POST /stream`, frames `send` and `decide`. */
   readonly sent: unknown[] = []
   /** Every stream that was read to its end. */
   readonly streams: Promise<string>[] = []
@@ -62,7 +62,7 @@ export class Page {
       socket.once('close', () => this.#sockets.delete(socket))
     },
     onSend: (frame) => {
-      if (frame.type === 'send') this.#note(frame)
+      if (frame.type === 'send' || frame.type === 'decide') this.#note(frame)
     },
   })
 
@@ -95,7 +95,8 @@ export class Page {
     const messages = await this.messages(id)
     const api = `${this.#address.url}/stream`
     const { fetch, webSocket } = this
-    return client.openChat({ id, api, fetch, webSocket, messages, autoSend })
+    const loadMessages = (): Promise<readonly ChatMessage[]> => this.messages(id)
+    return client.openChat({ id, api, fetch, webSocket, loadMessages, messages, autoSend })
   }
 
   async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {

@@ -1,0 +1,35 @@
+import type { Chunk } from '../protocol/chunk.ts'
+import type { Answers } from './answers.ts'
+import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
+
+export interface DecisionSent {
+  readonly chatId: string
+  readonly approvalId: string
+  readonly approved: boolean
+  readonly reason?: string
+  /** Arguments in place of those shown. */
+  readonly args?: Record<string, unknown>
+}
+
+export type OutputSent = { readonly chatId: string; readonly toolCallId: string } & (
+  | { readonly output: unknown }
+  | { readonly errorText: string }
+)
+
+/** The way of answers beside a stream that is open. */
+export interface Beside {
+  decide(decision: DecisionSent): Promise<string>
+  toolOutput(output: OutputSent): Promise<void>
+  /** Ends the stream that the chat reads, to make room for another; what still comes of it is given back. */
+  divert(chatId: string): ServerTurn | undefined
+  /** Gives the chat a chunk within the stream that it reads. */
+  inject(chatId: string, chunk: Chunk): void
+}
+
+/** What a transport offers to the keeper of a chat, besides what every transport has. */
+export interface AnswerChannel {
+  readonly answers: Answers
+  /** The way beside the stream that a chat reads now. Nothing when it reads none, or when answers travel in requests alone. */
+  beside(chatId: string): Beside | undefined
+  keep(chatId: string, keeper: ChatKeeper): () => void
+}

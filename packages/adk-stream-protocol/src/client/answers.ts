@@ -1,0 +1,115 @@
+/** A part of a message as far as answers are concerned; every AI SDK's `UIMessage` fits. */
+export interface PartView {
+  readonly type: string
+  readonly toolCallId?: string | undefined
+  readonly state?: string | undefined
+  readonly approval?: ApprovalView | undefined
+}
+
+interface ApprovalView {
+  readonly id: string
+  readonly approved?: boolean | undefined
+  readonly reason?: string | undefined
+}
+
+export interface MessageView {
+  readonly id: string
+  readonly role: string
+  readonly parts: readonly PartView[]
+}
+
+/**
+ * `given`: it waits to be sent. `travelling`: it was sent. `taken`: the server has it. `refused`: the server does not want it, and
+ * is not asked again.
+ */
+type AnswerState = 'given' | 'travelling' | 'taken' | 'refused'
+
+/** What this client answered, and how far each answer has come: the ids are those of approvals and of calls. */
+export class Answers {
+  readonly #states = new Map<string, AnswerState>()
+  /** Arguments that a person changed, by approval. */
+  readonly #edits = new Map<string, Readonly<Record<string, unknown>>>()
+
+  give(id: string): void {
+    this.#states.set(id, 'given')
+  }
+
+  mark(ids: readonly string[], state: Exclude<AnswerState, 'given'>): void {
+    for (const id of ids) this.#states.set(id, state)
+  }
+
+  /** The answer is open again. */
+  forget(id: string): void {
+    this.#states.delete(id)
+    this.#edits.delete(id)
+  }
+
+  stateOf(id: string): AnswerState | undefined {
+    return this.#states.get(id)
+  }
+
+  /** Whether an answer was given and not refused. */
+  isOnItsWay(id: string): boolean {
+    const state = this.#states.get(id)
+    return state !== undefined && state !== 'refused'
+  }
+
+  edit(approvalId: string, args: Readonly<Record<string, unknown>>): void {
+    this.#edits.set(approvalId, args)
+  }
+
+  editsOf(ids: readonly string[]): Record<string, Readonly<Record<string, unknown>>> {
+    return Object.fromEntries(
+      ids.flatMap((id) => {
+        const args = this.#edits.get(id)
+        return args ? [[id, args] as const] : []
+      }),
+    )
+  }
+
+  /** The answers of a message that the server does not have. A decision that this page did not count is one of them. */
+  undelivered(message: MessageView | undefined): string[] {
+    if (message?.role !== 'assistant') return []
+    return message.parts.flatMap((part) =>
+      answersOf(part).filter((id) => this.#isUndelivered(id, part)),
+    )
+  }
+
+  #isUndelivered(id: string, part: PartView): boolean {
+    const state = this.#states.get(id)
+    if (state !== undefined) return state === 'given'
+    // An output that nobody gave here is one of the server.
+    return part.approval?.id === id && part.state === 'approval-responded'
+  }
+}
+
+/** What a part may answer: the approval of its call, and the call. */
+function answersOf(part: PartView): string[] {
+  const { state = '', toolCallId, approval } = part
+  const decided = approval?.approved === undefined ? [] : [approval.id]
+  if (state === 'approval-responded') return decided
+  const hasOutput = state === 'output-available' || state === 'output-error'
+  return hasOutput && toolCallId !== undefined ? [...decided, toolCallId] : []
+}
+
+interface Asked<Message extends MessageView> {
+  readonly messages: readonly Message[]
+  readonly messageId: string | undefined
+  readonly trigger: string
+}
+
+/** What of a conversation the server needs: the newest message of the person, or the answered calls of one of the assistant. */
+export function selectMessages<Message extends MessageView>(
+  { messages, messageId, trigger }: Asked<Message>,
+  answers: Answers,
+): { messages: MessageView[]; answered: string[] } {
+  const last = messages.at(-1)
+  const named = messages.findLast(({ id, role }) => id === messageId && role === 'assistant')
+  const answering = trigger === 'submit-message' ? (named ?? last) : last
+  if (answering?.role !== 'assistant') return { messages: last ? [last] : [], answered: [] }
+  const fresh = answers.undelivered(answering)
+  const wanted = fresh.length > 0 ? fresh : answering.parts.flatMap(answersOf)
+  const parts = answering.parts.filter((part) => answersOf(part).some((id) => wanted.includes(id)))
+  const { id, role } = answering
+  return { messages: [{ id, role, parts }], answered: wanted }
+}

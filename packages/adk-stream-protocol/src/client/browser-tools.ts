@@ -1,0 +1,93 @@
+import type { DataParts } from '../protocol/message.ts'
+import type { AttachedChat } from './attach-chat.ts'
+import type { MessageView, PartView } from './answers.ts'
+
+/** A tool that runs in the page: gets the arguments of the call, gives its result. */
+export type BrowserToolFunction = (input: never) => unknown
+
+export interface GatedBrowserTool {
+  readonly run: BrowserToolFunction
+  /** The agent has people asked before it runs: it waits for that, also while the question is not yet there. */
+  readonly afterApproval: true
+}
+
+/** Functions by tool name. */
+export type BrowserTools = Readonly<Record<string, BrowserToolFunction | GatedBrowserTool>>
+
+/**
+ * Runs the calls of browser tools of a chat, each once, and gives their results to the model; what a tool throws is told as its
+ * error. Give back ends it.
+ */
+export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): () => void {
+  const begun = new Set<string>()
+  const look = (): void => {
+    for (const message of attached.chat.messages) {
+      for (const part of message.parts) {
+        const { toolCallId } = part
+        const name = part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : ''
+        const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
+        if (!tool || toolCallId === undefined || begun.has(toolCallId)) continue
+        if (!mayRun(part, message, { attached, tool })) continue
+        begun.add(toolCallId)
+        void runTool(attached, { tool: name, toolCallId, run: () => callTool(tool, part) })
+      }
+    }
+  }
+  // A chunk is told before the chat has it.
+  const stop = attached.onProgress(() => setTimeout(look, 0))
+  look()
+  return stop
+}
+
+interface Candidate {
+  readonly attached: AttachedChat
+  readonly tool: BrowserToolFunction | GatedBrowserTool
+}
+
+function mayRun(part: PartView, message: MessageView, { attached, tool }: Candidate): boolean {
+  const { state, approval, toolCallId = '' } = part
+  const isApproved = approvalState(message, toolCallId) === 'approved'
+  if (state === 'approval-responded')
+    return (
+      approval?.approved === true &&
+      (isApproved || attached.channel.answers.stateOf(approval.id) === 'taken')
+    )
+  if (state !== 'input-available') return false
+  const mustWait = typeof tool !== 'function'
+  return mustWait ? isApproved : approvalState(message, toolCallId) !== 'requested'
+}
+
+/** How far the approval of a call has come, as the server told. */
+function approvalState(message: MessageView, toolCallId: string): string | undefined {
+  for (const part of message.parts) {
+    if (part.type !== 'data-approval' || !('data' in part)) continue
+    // The bridge alone makes parts of this type.
+    const data = part.data as DataParts['approval']
+    if (data.toolCallId === toolCallId) return data.state
+  }
+  return undefined
+}
+
+function callTool(tool: BrowserToolFunction | GatedBrowserTool, part: PartView): unknown {
+  const run = typeof tool === 'function' ? tool : tool.run
+  // The arguments fit the tool's schema: the server has checked them.
+  return run(('input' in part ? part.input : undefined) as never)
+}
+
+interface Call {
+  readonly tool: string
+  readonly toolCallId: string
+  readonly run: () => unknown
+}
+
+async function runTool({ chat }: AttachedChat, { tool, toolCallId, run }: Call): Promise<void> {
+  let output: unknown
+  try {
+    output = (await run()) ?? null
+  } catch (error) {
+    const errorText = error instanceof Error ? error.message : String(error)
+    await chat.addToolOutput({ state: 'output-error', tool, toolCallId, errorText })
+    return
+  }
+  await chat.addToolOutput({ tool, toolCallId, output })
+}

@@ -1,0 +1,112 @@
+import type { Chunk } from '../protocol/chunk.ts'
+import type { ClientFrameOf } from '../protocol/client-frame.ts'
+import type { AdkChunkStream } from './adk-ui-message.ts'
+import type { ChatKeeper } from './chat-keeper.ts'
+import { ChunkSpool } from './chunk-spool.ts'
+import { toChunkStream } from './chunk-stream.ts'
+
+export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
+
+/**
+ * `new`: not sent. `asked`: sent, no answer. `reading`: the server answers. `healing`: the connection was lost in mid-answer, and
+ * the server was asked to go on. `checking`: it was lost before the answer, and the server was asked whether it writes one.
+ * `stopping`: the person wants no more of it, and the server does not know. `over`.
+ */
+type RequestState = 'new' | 'asked' | 'reading' | 'healing' | 'checking' | 'stopping' | 'over'
+
+/** One answer that a chat asked for. */
+export class LiveRequest {
+  /** The name on the wire. One that is sent again has another. */
+  id = crypto.randomUUID()
+  readonly chatId: string
+  readonly frame: RequestFrame
+  /** The answers of the person that travel with it. */
+  readonly answered: readonly string[]
+  /** The stream when the server has taken the request; nothing when there was nothing to resume. */
+  readonly opened: Promise<AdkChunkStream | undefined>
+  state: RequestState = 'new'
+  messageId: string | undefined
+  readonly stream: AdkChunkStream
+  readonly #chunks = new ChunkSpool()
+  #diverted: ChunkSpool | undefined
+  #sequence = 0
+  #open: (stream: AdkChunkStream | undefined) => void = () => undefined
+  #refuse: (error: unknown) => void = () => undefined
+
+  constructor(
+    frame: RequestFrame,
+    answered: readonly string[],
+    hooks: {
+      keeper: () => ChatKeeper | undefined
+      onCancel: (request: LiveRequest) => void
+    },
+  ) {
+    this.chatId = frame.id
+    this.frame = frame
+    this.answered = answered
+    this.stream = toChunkStream(this.#chunks[Symbol.asyncIterator](), {
+      keeper: hooks.keeper,
+      onCancel: () => hooks.onCancel(this),
+    })
+    this.opened = new Promise((resolve, reject) => {
+      this.#open = resolve
+      this.#refuse = reject
+    })
+    this.opened.catch(() => undefined)
+  }
+
+  /** The frame under a name of its own. */
+  named(type: 'as-asked' | 'resume'): RequestFrame {
+    this.id = crypto.randomUUID()
+    this.#sequence = 0
+    const { frame, id: requestId, chatId: id } = this
+    return type === 'resume' ? { type, requestId, id } : { ...frame, requestId }
+  }
+
+  start(): void {
+    this.state = 'reading'
+    this.#open(this.stream)
+  }
+
+  /** Takes a chunk. False when one before it is missing. */
+  take(sequence: number, chunk: Chunk): boolean {
+    if (sequence < this.#sequence) return true
+    if (sequence > this.#sequence) return false
+    this.#sequence += 1
+    if (chunk.type === 'start') this.messageId = chunk.messageId
+    const spool = this.#diverted ?? this.#chunks
+    spool.push(chunk)
+    return true
+  }
+
+  /** Gives the chat a chunk that is not the server's. */
+  inject(chunk: Chunk): void {
+    this.#chunks.push(chunk)
+  }
+
+  /** Ends the stream for its chat; what still comes goes to whoever reads what is given back. */
+  divert(): ChunkSpool {
+    this.#chunks.close()
+    this.#diverted ??= new ChunkSpool()
+    return this.#diverted
+  }
+
+  /** Whether a chat reads it. */
+  get isRead(): boolean {
+    return this.state !== 'over' && this.state !== 'stopping' && !this.#diverted
+  }
+
+  end(): void {
+    this.state = 'over'
+    this.#open(undefined)
+    this.#chunks.close()
+    this.#diverted?.close()
+  }
+
+  fail(error: unknown): void {
+    this.state = 'over'
+    this.#refuse(error)
+    this.#chunks.fail(error)
+    this.#diverted?.close()
+  }
+}

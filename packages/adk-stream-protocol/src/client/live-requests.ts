@@ -1,0 +1,213 @@
+import { AdkError, disconnected } from './adk-error.ts'
+import type { AdkChunkStream } from './adk-ui-message.ts'
+import type { Answers } from './answers.ts'
+import type { ChatKeeper } from './chat-keeper.ts'
+import type { RequestFrame } from './live-request.ts'
+import { LiveRequest } from './live-request.ts'
+import type { IncomingFrameOf } from './server-frames.ts'
+import type { SocketLink } from './socket-link.ts'
+
+type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
+
+interface Parts {
+  readonly link: () => SocketLink
+  readonly answers: Answers
+  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+}
+
+/** The answers that are being read over a socket, and what becomes of them when it is lost. */
+export class LiveRequests {
+  readonly #parts: Parts
+  readonly #requests = new Map<string, LiveRequest>()
+  /** Streams that go on with one that was cut off, until their chat takes them. */
+  readonly #revived = new Map<string, LiveRequest>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get size(): number {
+    return this.#requests.size
+  }
+
+  /** The answer that a chat is reading. */
+  ofChat(chatId: string): LiveRequest | undefined {
+    return this.#all().findLast((request) => request.chatId === chatId && request.isRead)
+  }
+
+  /** Asks for an answer; resolves when the server has taken the request. */
+  ask(
+    frame: RequestFrame,
+    answered: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<AdkChunkStream | undefined> {
+    const request = this.#create(frame, answered)
+    this.#parts.answers.mark(answered, 'travelling')
+    signal?.addEventListener('abort', () => this.#stop(request), { once: true })
+    this.#parts.link().open()
+    this.#transmit(request)
+    return request.opened
+  }
+
+  /** The stream that goes on with one that was cut off. */
+  takeRevived(chatId: string, signal: AbortSignal | undefined): AdkChunkStream | undefined {
+    const request = this.#revived.get(chatId)
+    this.#revived.delete(chatId)
+    if (request) signal?.addEventListener('abort', () => this.#stop(request), { once: true })
+    return request?.stream
+  }
+
+  onFrame(frame: AnswerFrame): void {
+    const request = this.#requests.get(frame.requestId)
+    if (!request) return
+    switch (frame.type) {
+      case 'start':
+        return this.#start(request)
+      case 'chunk':
+        // A gap cannot be: it is a fault on the way, and the next connection brings the whole.
+        if (!request.take(frame.sequence, frame.chunk)) this.#parts.link().renew()
+        return
+      case 'end':
+        return this.#end(request)
+      case 'no-active':
+        return this.#notActive(request)
+      case 'error':
+        return this.#fail(request, new AdkError(frame.code, frame.errorText))
+    }
+  }
+
+  /** The socket is there: says what was not said, and goes on with what was cut off. */
+  onUp(): void {
+    for (const request of this.#all()) {
+      if (request.state === 'new') this.#transmit(request)
+      else if (request.state === 'stopping') this.#stopAnew(request)
+      else if (request.state === 'asked' && request.answered.length > 0) this.#transmit(request)
+      else if (request.state === 'asked' && request.frame.type === 'resume') this.#transmit(request)
+      else this.#resume(request)
+    }
+  }
+
+  /** The socket was lost. Whom nobody looks after is told; they can resume. */
+  onDown(): void {
+    for (const request of this.#all()) {
+      const isCut = request.state === 'reading' || request.state === 'healing'
+      if (isCut && !request.isRead) this.#end(request)
+      else if (isCut && !this.#parts.keeperOf(request.chatId))
+        this.#fail(request, disconnected('the connection was lost in mid-answer'))
+    }
+  }
+
+  failAll(error: unknown): void {
+    for (const request of this.#all()) this.#fail(request, error)
+  }
+
+  /** A list of its own: a request that is said again gets another name, and with it another place. */
+  #all(): LiveRequest[] {
+    return Array.from(this.#requests.values())
+  }
+
+  #create(frame: RequestFrame, answered: readonly string[]): LiveRequest {
+    const keeper = (): ChatKeeper | undefined => this.#parts.keeperOf(frame.id)
+    const request = new LiveRequest(frame, answered, {
+      keeper,
+      onCancel: (cancelled) => this.#stop(cancelled),
+    })
+    this.#requests.set(request.id, request)
+    return request
+  }
+
+  #transmit(request: LiveRequest): void {
+    if (this.#say(request, 'as-asked')) request.state = 'asked'
+  }
+
+  #resume(request: LiveRequest): void {
+    const unheard = request.state === 'asked' || request.state === 'checking'
+    if (this.#say(request, 'resume')) request.state = unheard ? 'checking' : 'healing'
+  }
+
+  #say(request: LiveRequest, type: 'as-asked' | 'resume'): boolean {
+    if (!this.#parts.link().isOpen) return false
+    this.#requests.delete(request.id)
+    const frame = request.named(type)
+    this.#requests.set(request.id, request)
+    return this.#parts.link().send(frame)
+  }
+
+  #start(request: LiveRequest): void {
+    if (request.state === 'healing') return this.#revive(request)
+    this.#parts.answers.mark(request.answered, 'taken')
+    request.start()
+  }
+
+  /** The server tells the message from its start again, so the chat reads it in a stream of its own. */
+  #revive(cut: LiveRequest): void {
+    const { chatId: id } = cut
+    const next = this.#create({ type: 'resume', requestId: cut.id, id }, [])
+    this.#requests.delete(next.id)
+    next.id = cut.id
+    this.#requests.set(next.id, next)
+    next.start()
+    this.#revived.set(id, next)
+    cut.end()
+    this.#parts.keeperOf(id)?.onRevived()
+  }
+
+  #end(request: LiveRequest): void {
+    this.#requests.delete(request.id)
+    request.end()
+  }
+
+  #fail(request: LiveRequest, error: unknown): void {
+    this.#requests.delete(request.id)
+    if (request.state === 'asked' || request.state === 'checking' || request.state === 'new') {
+      this.#parts.answers.mark(request.answered, 'refused')
+      if (request.answered.length > 0)
+        this.#parts.keeperOf(request.chatId)?.onRefused(request.answered, error)
+    }
+    request.fail(error)
+  }
+
+  #notActive(request: LiveRequest): void {
+    if (request.state === 'asked') return this.#end(request)
+    if (request.state === 'healing' || request.state === 'checking') void this.#lookUp(request)
+  }
+
+  /** Nothing runs for a request that was cut off: it was answered meanwhile, or never heard of. */
+  async #lookUp(request: LiveRequest): Promise<void> {
+    const { state, chatId } = request
+    const known = await this.#parts
+      .keeperOf(chatId)
+      ?.reload()
+      .catch(() => undefined)
+    if (request.state !== state) return
+    const isStored = state === 'healing' || known?.includes(sentMessageId(request) ?? '') === true
+    if (known === undefined)
+      this.#fail(request, disconnected('the connection was lost, and the answer is over'))
+    else if (isStored) this.#end(request)
+    else this.#transmit(request)
+  }
+
+  /** The person presses stop. */
+  #stop(request: LiveRequest): void {
+    if (request.state === 'over' || request.state === 'stopping') return
+    const { id: requestId, state } = request
+    request.end()
+    if (state === 'new' || this.#parts.link().send({ type: 'abort', requestId })) {
+      this.#requests.delete(requestId)
+    } else request.state = 'stopping'
+  }
+
+  /** The answer was to be stopped while there was no connection. */
+  #stopAnew(request: LiveRequest): void {
+    this.#say(request, 'resume')
+    this.#parts.link().send({ type: 'abort', requestId: request.id })
+    this.#requests.delete(request.id)
+    request.state = 'over'
+  }
+}
+
+function sentMessageId({ frame }: LiveRequest): string | undefined {
+  const message: unknown = frame.type === 'send' ? frame.messages.at(-1) : undefined
+  const isNamed = typeof message === 'object' && message !== null && 'id' in message
+  return isNamed && typeof message.id === 'string' ? message.id : undefined
+}

@@ -1,0 +1,45 @@
+import type { Chunk } from '../protocol/chunk.ts'
+import { disconnected } from './adk-error.ts'
+
+/** The chunks of an answer over HTTP. Throws when it breaks off before its end. */
+export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
+  for await (const data of readData(body)) {
+    if (data === '[DONE]') return
+    // The server is trusted with its chunks: the client asked it for them.
+    yield JSON.parse(data) as Chunk
+  }
+  throw disconnected('the answer broke off')
+}
+
+/** The data of each event. */
+async function* readData(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for (;;) {
+      const { done, value } = await read(reader)
+      if (done) return
+      const events = (rest + decoder.decode(value, { stream: true })).split('\n\n')
+      rest = events.pop() ?? ''
+      // All else are comments that keep the connection alive.
+      yield* events
+        .filter((event) => event.startsWith(DATA))
+        .map((event) => event.slice(DATA.length))
+    }
+  } finally {
+    // Who reads no further lets the connection go; what it says to that is of no use.
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+const DATA = 'data: '
+
+async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  try {
+    return await reader.read()
+  } catch (cause) {
+    if (cause instanceof Error && cause.name === 'AbortError') throw cause
+    throw disconnected('the connection was lost in mid-answer', cause)
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+
+import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { browserTool } from '../../src/server/index.ts'
+import { z } from 'zod'
+
+import { toolParts } from '../support/chat-probe.ts'
+import { ASK, TOKYO } from '../support/locating.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
+
+function locating(gated = false): OfficeOptions {
+  return {
+    tools: () => [
+      browserTool({
+        name: 'get_location',
+        description: 'Where the person is.',
+        parameters: z.object({}),
+        output: z.object({ latitude: z.number(), longitude: z.number() }),
+        requireConfirmation: gated,
+      }),
+    ],
+  }
+}
+
+describe.each(versions)('$name', (version) => {
+  test.each([true, false])(
+    '[CL12] a browser tool runs once, and its output travels; stream held: %s',
+    async (hold) => {
+      await using office = await Office.open(locating())
+      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      const chat = await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
+          runs += 1
+          return Promise.resolve(TOKYO)
+        },
+      })
+      await chat.send(ASK)
+      await chat.untilShown('There you are.')
+      await chat.rest()
+      expect(runs).toBe(1)
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state: 'output-available', output: TOKYO },
+      ])
+      expect(office.told).toContain('139.7')
+      expect(chat.errors).toEqual([])
+    },
+  )
+
+  test('[CL12] over HTTP as well', async () => {
+    await using office = await Office.open(locating())
+    const transport = sseTransport({ url: office.url, headers: { 'x-api-key': 'hanako' } })
+    const chat = await openSse(transport, version)
+    runBrowserTools(chat.attached, { get_location: () => TOKYO })
+    await chat.send(ASK)
+    await chat.untilShown('There you are.')
+    await chat.rest()
+    expect(office.told).toContain('139.7')
+  })
+
+  test.each([
+    { approved: true, runsExpected: 1, state: 'output-available' },
+    { approved: false, runsExpected: 0, state: 'output-denied' },
+  ])('[CL12] a gated one runs after it is approved: $approved', async (given) => {
+    const { approved, runsExpected, state } = given
+    await using office = await Office.open(locating(true))
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    let runs = 0
+    runBrowserTools(chat.attached, {
+      get_location: {
+        afterApproval: true,
+        run: () => {
+          runs += 1
+          return TOKYO
+        },
+      },
+    })
+    const answer = chat.send(ASK)
+    const [id = ''] = await chat.untilAsked()
+    await page.transport.ping()
+    expect(runs).toBe(0)
+    await chat.click({ id, approved })
+    await answer
+    expect(runs).toBe(runsExpected)
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
+    expect(chat.text).toBe('There you are.')
+  })
+
+  test('[CL12] what a browser tool throws is told to the model', async () => {
+    await using office = await Office.open(locating())
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    runBrowserTools(chat.attached, {
+      get_location: () => Promise.reject(new Error('The person said no.')),
+    })
+    await chat.send(ASK)
+    expect(office.told).toContain('The person said no.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
+  })
+})

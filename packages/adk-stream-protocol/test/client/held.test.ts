@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest'
+
+import { AdkError } from '../../src/client/index.ts'
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { ClientPage, versions } from './support/client-page.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Done.]]`
+const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
+
+describe.each(versions)('$name', (version) => {
+  test.each([
+    { approved: true, state: 'output-available', paid: 1 },
+    { approved: false, state: 'output-denied', paid: 0 },
+  ])(
+    '[CL3] decided $approved while the stream is open: one frame, one message',
+    async ({ approved, state, paid }) => {
+      await using office = await Office.open()
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = await page.open()
+      const answer = chat.send(PAY)
+      const [id = ''] = await chat.untilAsked()
+      expect(chat.status).toBe('streaming')
+      // The server keeps the reason of a denial alone.
+      const reason = approved ? {} : { reason: 'because' }
+      await chat.click({ id, approved, ...reason })
+      await answer
+      expect(page.types).toEqual(['send', 'decide'])
+      expect(toolParts(chat.lastMessage)).toMatchObject([
+        { state, approval: { id, approved, ...reason } },
+      ])
+      expect(chat.text).toBe('Done.')
+      expect(chat.messages).toHaveLength(2)
+      expect(office.wallet.payments).toHaveLength(paid)
+      expect(chat.error).toBeUndefined()
+      expect(chat.status).toBe('ready')
+      await expectValid(chat.messages)
+      expect(await page.load('chat-1')).toMatchObject(JSON.parse(JSON.stringify(chat.messages)))
+    },
+  )
+
+  test.each([
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ])('[CL3] two at once, %s and %s, in the one open stream', async (alice, bob) => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(BOTH)
+    const [first = '', second = ''] = await chat.untilAsked(2)
+    await chat.click({ id: second, approved: bob })
+    await chat.click({ id: first, approved: alice })
+    await answer
+    expect(page.types).toEqual(['send', 'decide', 'decide'])
+    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual(
+      [alice, bob].map((approved) => (approved ? 'output-available' : 'output-denied')),
+    )
+    expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+    expect(chat.text).toBe('Done.')
+    await expectValid(chat.messages)
+  })
+
+  test('[CL3] one after the other, with text in between, in the one open stream', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const script = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
+    const answer = chat.send(`${script.join('[[then]][[say Next.]]')}[[then]][[say Done.]]`)
+    for (const approved of [false, true, true]) {
+      const [id = ''] = await chat.untilAsked()
+      await chat.click({ id, approved })
+    }
+    await answer
+    expect(page.types).toEqual(['send', 'decide', 'decide', 'decide'])
+    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['B', 'C'])
+    expect(chat.text).toBe('Next.Next.Done.')
+    expect(chat.messages).toHaveLength(2)
+    await expectValid(chat.messages)
+  })
+
+  test('[CL3] a click twice, or on what is decided, sends nothing more', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    await Promise.all([
+      chat.click({ id, approved: true }),
+      chat.click({ id, approved: true }),
+      chat.click({ id, approved: false }),
+    ])
+    await answer
+    await chat.click({ id, approved: false })
+    expect(page.types).toEqual(['send', 'decide'])
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test('[CL4] changed arguments run; those that do not fit leave the question open', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    await chat.attached.approve(id, { args: { amount: -1, recipient: '花子' } })
+    expect(chat.errors).toMatchObject([{ code: 'bad-request' }])
+    expect(chat.errors[0]).toBeInstanceOf(AdkError)
+    await chat.untilAsked()
+    expect(office.wallet.payments).toEqual([])
+    await chat.attached.approve(id, { args: { amount: 40, recipient: '花子' } })
+    await answer
+    expect(office.wallet.payments).toMatchObject([{ amount: 40 }])
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { amount: 40 } }])
+    await expectValid(chat.messages)
+  })
+
+  test.each([
+    { approved: true, state: 'output-available' },
+    { approved: false, state: 'output-denied' },
+  ])('[CL5] what is decided elsewhere, $approved, shows here', async ({ approved, state }) => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    const reason = approved ? {} : { reason: 'elsewhere' }
+    const now = await page.sse().decide({ approvalId: id, approved, ...reason })
+    expect(now).toBe(approved ? 'approved' : 'denied')
+    await answer
+    expect(page.types).toEqual(['send'])
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state, approval: { id, approved, ...reason } },
+    ])
+    expect(chat.text).toBe('Done.')
+    await expectValid(chat.messages)
+  })
+
+  test('[CL5] what nobody decides ends here too, and the messages stay valid', async () => {
+    await using office = await Office.open({ approvalDeadlineMs: 100 })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    await chat.send(PAY)
+    await chat.until(() => !JSON.stringify(chat.messages).includes('"approval":'))
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
+    expect(chat.text).toBe('Done.')
+    await expectValid(chat.messages)
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+  })
+
+  test('[CL6] a page that is loaded again resumes, decides, and both pages show the whole', async () => {
+    await using office = await Office.open()
+    await using before = new ClientPage({ url: office.url, version })
+    const first = await before.open()
+    const asked = first.send(PAY)
+    const [id = ''] = await first.untilAsked()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const resumed = chat.resume()
+    expect(await chat.untilAsked()).toEqual([id])
+    await chat.click({ id, approved: true })
+    await Promise.all([resumed, asked])
+    expect(page.types).toEqual(['resume', 'decide'])
+    for (const shown of [chat, first]) {
+      expect(shown.text).toBe('Done.')
+      expect(toolParts(shown.lastMessage)).toMatchObject([
+        { state: 'output-available', approval: { approved: true } },
+      ])
+      await expectValid(shown.messages)
+    }
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test('[CL9] something new is said while a question is open, and the question answered later', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const asked = chat.send(callPayment(50))
+    const [id = ''] = await chat.untilAsked()
+    await chat.send('[[say Meanwhile.]]')
+    await asked
+    expect(chat.messages.map(textOf).at(-1)).toBe('Meanwhile.')
+    expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'approval-requested' }])
+    await chat.click({ id, approved: true })
+    await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
+    await chat.rest()
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.messages).toHaveLength(4)
+    await expectValid(chat.messages)
+  })
+
+  test('[CL9] an answer that is made anew while its question is open asks anew', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const first = chat.send(PAY)
+    const [old = ''] = await chat.untilAsked()
+    const again = chat.regenerate()
+    await chat.until(() => chat.asked.length === 1 && chat.asked[0] !== old)
+    await first
+    await chat.click({ id: chat.asked[0] ?? '', approved: true })
+    await again
+    expect(chat.text).toBe('Done.')
+    expect(chat.messages).toHaveLength(2)
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.status).toBe('ready')
+    await expectValid(chat.messages)
+  })
+
+  test('[CL9] an older question that is answered while another answer is written shows its outcome', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(callPayment(50))
+    const [id = ''] = await chat.untilAsked()
+    const second = chat.send('[[say Meanwhile.]][[wait more]][[say Done.]]')
+    await chat.until(({ messages }) => messages.map(textOf).at(-1) === 'Meanwhile.')
+    await chat.click({ id, approved: true })
+    office.emulator.release('more')
+    await second
+    await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(page.types).toEqual(['send', 'send', 'decide'])
+  })
+
+  test('[CL3] the stream of a chat that is not attached ends where it waits, and is answered as ever', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = page.openBare()
+    await chat.send(PAY)
+    await chat.decide(true)
+    await chat.sendAsItIs()
+    expect(chat.text).toBe('Done.')
+    expect(page.types).toEqual(['send', 'send'])
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test('[CL10] a question outlives stop(), and can be decided after it', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    await chat.stop()
+    await answer
+    expect(chat.status).toBe('ready')
+    await chat.click({ id, approved: true })
+    await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
+    await chat.rest()
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectValid(chat.messages)
+  })
+
+  test('[CL1] one socket carries all chats, each with what is new alone', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const [one, two] = [await page.open('one'), await page.open('two')]
+    await Promise.all([one.send('[[say One.]]'), two.send('[[say Two.]]')])
+    await one.send('[[say Three.]]')
+    expect([one.text, two.text]).toEqual(['Three.', 'Two.'])
+    expect(page.sockets).toHaveLength(1)
+    expect(page.sent.map(({ messages }) => (messages as unknown[]).length)).toEqual([1, 1, 1])
+    expect(await page.transport.ping()).toBeGreaterThan(0)
+  })
+})

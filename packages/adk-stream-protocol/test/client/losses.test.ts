@@ -1,0 +1,214 @@
+import { WebSocketServer } from 'ws'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, test } from 'vitest'
+
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { ClientPage, versions } from './support/client-page.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Done.]]`
+
+describe.each(versions)('$name', (version) => {
+  test('[CL7] a connection that is lost in mid-answer is healed, and nobody notices', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    page.cut()
+    await chat.until(() => page.sockets.length === 2 && chat.status === 'streaming')
+    office.emulator.release('more')
+    await chat.untilShown('One.Two.')
+    await chat.rest()
+    expect(chat.error).toBeUndefined()
+    expect(chat.messages).toHaveLength(2)
+    expect(page.types).toEqual(['send', 'resume'])
+    await expectValid(chat.messages)
+  })
+
+  test('[CL7] a question survives the connection, is decided after it, and the rest is read', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    for (const sockets of [2, 3]) {
+      page.cut()
+      await chat.until(() => page.sockets.length === sockets && page.types.at(-1) === 'resume')
+      await page.transport.ping()
+      await chat.until(() => chat.status === 'streaming' && chat.asked.length === 1)
+    }
+    await chat.click({ id, approved: true })
+    await chat.untilShown('Done.')
+    await chat.rest()
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.messages).toHaveLength(2)
+    expect(chat.error).toBeUndefined()
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
+    await expectValid(chat.messages)
+  })
+
+  test('[CL7] a decision whose acknowledgement is lost is told again, and counts once', async () => {
+    const started = defer()
+    const gate = defer()
+    const before = (): Promise<void> => {
+      started.resolve()
+      return gate.promise
+    }
+    await using office = await Office.open({
+      tools: (wallet) => [paymentTool(wallet, { before })],
+    })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    // The socket is gone before the answer to the frame can come, and after the frame is on its way.
+    page.sockets[0]?.pause()
+    const clicked = chat.click({ id, approved: true })
+    await started.promise
+    page.cut()
+    await clicked
+    gate.resolve()
+    await chat.untilShown('Done.')
+    await chat.rest()
+    expect(page.types.filter((type) => type === 'decide')).toHaveLength(2)
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(chat.errors).toEqual([])
+    await expectValid(chat.messages)
+  })
+
+  test('[CL7] what ended while the connection was lost is read from the server', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    await using other = new ClientPage({ url: office.url, version })
+    const second = await other.open()
+    const read = second.resume()
+    await second.untilShown('One.')
+    page.sockets[0]?.pause()
+    office.emulator.release('more')
+    await read
+    page.cut()
+    await chat.untilShown('One.Two.')
+    await chat.rest()
+    expect(chat.error).toBeUndefined()
+    await expectValid(chat.messages)
+  })
+
+  test.each(['hello', 'start', 'chunk'])(
+    '[CL7] a message whose connection is lost after "%s" is answered once',
+    async (moment) => {
+      await using office = await Office.open()
+      const seen: string[] = []
+      const pages: ClientPage[] = []
+      const live = {
+        onFrame: (direction: 'in' | 'out', frame: object): void => {
+          if (direction !== 'in' || !('type' in frame)) return
+          seen.push(String(frame.type))
+          if (seen.filter((type) => type === moment).length === 1 && frame.type === moment)
+            pages[0]?.cut()
+        },
+      }
+      await using page = new ClientPage({ url: office.url, version, live })
+      pages.push(page)
+      const chat = await page.open()
+      void chat.send('[[say Hello.]]')
+      await chat.untilShown('Hello.')
+      await chat.rest()
+      expect(page.sockets).toHaveLength(2)
+      expect(chat.error).toBeUndefined()
+      expect(chat.messages).toHaveLength(2)
+      expect(await page.load('chat-1')).toHaveLength(2)
+    },
+  )
+
+  test('[CL8] a chat that nobody looks after is told of the loss, and can resume', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = page.openBare()
+    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    page.cut()
+    await answer
+    expect(chat.error).toBeInstanceOf(TypeError)
+    expect(chat.error?.message).toContain('network')
+    const resumed = chat.resume()
+    await chat.until(({ status }) => status === 'streaming')
+    office.emulator.release('more')
+    await resumed
+    expect(chat.text).toBe('One.Two.')
+  })
+
+  test('[CL8] a server that is gone is given up after the allowed attempts; the next message tries anew', async () => {
+    await using office = await Office.open()
+    let isThere = false
+    const url = (): string => `${isThere ? office.url : 'http://127.0.0.1:1'}/live`
+    const live = {
+      url: () => url().replace('http', 'ws'),
+      backoff: { firstMs: 1, maxMs: 2, attempts: 3 },
+    }
+    await using page = new ClientPage({ url: office.url, version, live })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    expect(chat.status).toBe('error')
+    expect(chat.error?.message).toContain('network')
+    expect(page.sockets).toHaveLength(4)
+    isThere = true
+    await chat.send('[[say Hello.]]')
+    expect(chat.text).toBe('Hello.')
+  })
+
+  test.each([
+    { code: 4401, sockets: 1 },
+    { code: 1008, sockets: 1 },
+    { code: 4408, sockets: 3 },
+    { code: 1001, sockets: 3 },
+    { code: 1011, sockets: 3 },
+  ])('[CL8] a socket that closes with $code is opened again or not', async ({ code, sockets }) => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    server.on('connection', (socket) => socket.on('message', () => socket.close(code)))
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const live = {
+      url: `ws://127.0.0.1:${port}`,
+      backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
+    }
+    await using page = new ClientPage({ url: '', version, live })
+    const failed = page.transport.decide({ chatId: 'chat-1', approvalId: 'a', approved: true })
+    // A connection that was made begins the count anew: end it after two.
+    page.transport.watch('chat-1')
+    server.on('connection', () => {
+      if (page.sockets.length >= sockets) server.close()
+      if (page.sockets.length >= 3) page.transport.close()
+    })
+    await expect(failed).rejects.toThrow('network')
+    expect(page.sockets).toHaveLength(sockets)
+    server.close()
+  })
+
+  test('[CL10] stop() stops the model, also while there is no connection', async () => {
+    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const answer = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
+    await chat.untilShown('So far.')
+    await chat.stop()
+    await answer
+    expect(page.types).toEqual(['send', 'abort'])
+    expect(chat.text).toBe('So far.')
+    const again = chat.send('[[say Once more.]][[wait never]]')
+    await chat.untilShown('Once more.')
+    page.cut()
+    await chat.stop()
+    await again
+    await chat.send('[[say Next.]]')
+    expect(chat.text).toBe('Next.')
+    expect(chat.error).toBeUndefined()
+  })
+})

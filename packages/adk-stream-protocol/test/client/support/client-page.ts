@@ -1,0 +1,159 @@
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import { WebSocket } from 'ws'
+
+import type {
+  AdkUIMessage,
+  AnyTransport,
+  AttachableChat,
+  AttachedChat,
+  LiveTransport,
+  LiveTransportOptions,
+  SseTransport,
+} from '../../../src/client/index.ts'
+import { attachChat, liveTransport, sseTransport } from '../../../src/client/index.ts'
+import type { Message } from '../../../src/protocol/index.ts'
+import { ApprovingChat } from '../../approvals/support/approving-chat.ts'
+import { toLiveUrl } from '../../sockets/support/socket-client.ts'
+
+/** The `Chat` of a version of the AI SDK. */
+export interface Version {
+  readonly name: string
+  readonly open: (options: {
+    id: string
+    messages: AdkUIMessage[]
+    transport: AnyTransport
+  }) => ConstructorParameters<typeof ApprovingChat>[0] & AttachableChat
+}
+
+export const versions: readonly Version[] = [
+  { name: 'ai 6', open: (options) => new Chat6(options) },
+  { name: 'ai 7', open: (options) => new Chat7(options) },
+]
+
+/** A chat of the client library, and all that it did. */
+export class ClientChat extends ApprovingChat {
+  readonly attached: AttachedChat
+  readonly errors: unknown[]
+
+  constructor(
+    chat: ConstructorParameters<typeof ApprovingChat>[0],
+    attached: AttachedChat,
+    errors: unknown[],
+  ) {
+    super(chat, {})
+    this.attached = attached
+    this.errors = errors
+  }
+
+  /** Waits until so many questions are shown, and gives their ids. */
+  async untilAsked(count = 1): Promise<string[]> {
+    await this.until(() => this.asked.length === count)
+    return this.asked
+  }
+}
+
+interface PageOptions {
+  readonly url: string
+  readonly version: Version
+  readonly key?: string
+  readonly live?: Partial<LiveTransportOptions>
+}
+
+/** A page with the client library in it. */
+export class ClientPage implements AsyncDisposable {
+  readonly transport: LiveTransport
+  readonly sockets: WebSocket[] = []
+  /** Frames that were sent. */
+  readonly sent: { readonly type: string; readonly [key: string]: unknown }[] = []
+  readonly #options: PageOptions
+
+  constructor(options: PageOptions) {
+    this.#options = options
+    const { sockets, sent } = this
+    const headers = { 'x-api-key': options.key ?? 'hanako' }
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols?: string | string[]) {
+        super(address, protocols, { headers })
+        sockets.push(this)
+      }
+    }
+    this.transport = liveTransport({
+      url: () => toLiveUrl(options.url),
+      webSocket: PageSocket,
+      backoff: { firstMs: 1, maxMs: 20, attempts: 50 },
+      onFrame: (direction, frame) => {
+        if (direction === 'out') sent.push(frame as (typeof sent)[number])
+      },
+      ...options.live,
+    })
+  }
+
+  /** A chat as a page opens it: with the messages that the server has. */
+  async open(id = 'chat-1', { reloads = true }: { reloads?: boolean } = {}): Promise<ClientChat> {
+    const loadMessages = (): Promise<Message[]> => this.load(id)
+    // The server's messages are those of the protocol.
+    const messages = (await loadMessages()) as unknown as AdkUIMessage[]
+    const { transport } = this
+    const chat = this.#options.version.open({ id, messages, transport })
+    const errors: unknown[] = []
+    const attached = attachChat(chat, transport, {
+      onError: (error) => errors.push(error),
+      ...(reloads && { loadMessages }),
+    })
+    return new ClientChat(chat, attached, errors)
+  }
+
+  /** A chat that nobody looks after. */
+  openBare(id = 'chat-1'): ApprovingChat {
+    const { transport } = this
+    return new ApprovingChat(this.#options.version.open({ id, messages: [], transport }), {})
+  }
+
+  load(id: string): Promise<Message[]> {
+    return this.sse().loadMessages(id)
+  }
+
+  sse(): SseTransport {
+    const { url, key = 'hanako' } = this.#options
+    return sseTransport({ url, headers: () => ({ 'x-api-key': key }) })
+  }
+
+  /** The types of the frames that were sent. */
+  get types(): string[] {
+    return this.sent.map(({ type }) => type)
+  }
+
+  /** The network goes away, and is back for the next socket. */
+  cut(): void {
+    this.sockets.at(-1)?.terminate()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.transport.close()
+    await Promise.all(
+      this.sockets.map(
+        (socket) =>
+          new Promise<void>((resolve) => {
+            if (socket.readyState === WebSocket.CLOSED) resolve()
+            else socket.on('close', () => resolve())
+            socket.terminate()
+          }),
+      ),
+    )
+  }
+}
+
+/** A chat over HTTP. */
+export async function openSse(
+  transport: SseTransport,
+  version: Version,
+  id = 'chat-1',
+): Promise<ClientChat> {
+  const loadMessages = (): Promise<Message[]> => transport.loadMessages(id)
+  const messages = (await loadMessages()) as unknown as AdkUIMessage[]
+  const chat = version.open({ id, messages, transport })
+  const errors: unknown[] = []
+  const onError = (error: unknown): void => void errors.push(error)
+  return new ClientChat(chat, attachChat(chat, transport, { onError, loadMessages }), errors)
+}

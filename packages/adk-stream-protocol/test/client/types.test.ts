@@ -1,0 +1,36 @@
+import { expectTypeOf, test } from 'vitest'
+import type { ChatTransport as ChatTransport6 } from 'ai'
+import type { ChatTransport as ChatTransport7 } from 'ai-7'
+import type { WebSocket as NodeSocket } from 'ws'
+
+import type {
+  AdkUIMessage,
+  LiveTransport,
+  SocketClass,
+  SseTransport,
+} from '../../src/client/index.ts'
+import type { Message } from '../../src/protocol/index.ts'
+
+type Tools = { pay: { input: { amount: number }; output: { balance: number } } }
+type Part = AdkUIMessage<Tools>['parts'][number]
+
+test('[CL16] the parts of a message are typed: tools by a parameter, data and metadata by the protocol', () => {
+  type Pay = Extract<Part, { type: 'tool-pay'; state: 'output-available' }>
+  expectTypeOf<Pay['input']>().toEqualTypeOf<{ amount: number }>()
+  expectTypeOf<Pay['output']>().toEqualTypeOf<{ balance: number }>()
+  type Approval = Extract<Part, { type: 'data-approval' }>
+  expectTypeOf<Approval['data']['state']>().toEqualTypeOf<
+    'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
+  >()
+  type Metadata = NonNullable<AdkUIMessage['metadata']>
+  expectTypeOf<Metadata['usage']>().toEqualTypeOf<NonNullable<Message['metadata']>['usage']>()
+})
+
+test('[CL16] the transports are those of both versions, and sockets those of Node and of browsers', () => {
+  expectTypeOf<LiveTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
+  expectTypeOf<SseTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
+  expectTypeOf<LiveTransport>().toExtend<ChatTransport7<AdkUIMessage>>()
+  expectTypeOf<SseTransport>().toExtend<ChatTransport7<AdkUIMessage>>()
+  expectTypeOf<typeof NodeSocket>().toExtend<SocketClass>()
+  expectTypeOf<typeof WebSocket>().toExtend<SocketClass>()
+})

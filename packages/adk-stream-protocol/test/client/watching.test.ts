@@ -1,0 +1,92 @@
+import { Modality } from '@google/genai'
+import { describe, expect, test } from 'vitest'
+
+import type { LiveEvent } from '../../src/client/index.ts'
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { ClientPage, versions } from './support/client-page.ts'
+
+const SPOKEN: OfficeOptions = {
+  live: (model) => ({
+    model,
+    runConfig: {
+      responseModalities: [Modality.AUDIO],
+      inputAudioTranscription: {},
+      outputAudioTranscription: {},
+    },
+  }),
+}
+
+/** A second of a loud tone and a second of silence, at 16 kHz. */
+function utterance(): Uint8Array<ArrayBuffer>[] {
+  const samples = new Int16Array(32_000).map((_zero, index) =>
+    index < 16_000 ? Math.round(8_000 * Math.sin(index / 8)) : 0,
+  )
+  const bytes = new Uint8Array(samples.buffer)
+  return Array.from({ length: 20 }, (_none, index) =>
+    bytes.slice(index * 3_200, (index + 1) * 3_200),
+  )
+}
+
+describe.each(versions)('$name', (version) => {
+  test('[CL13] what is decided elsewhere goes on in the messages of a page that rests', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version, live: { hold: false } })
+    const chat = await page.open()
+    const events: LiveEvent[] = []
+    page.transport.watch('chat-1', (event) => events.push(event))
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    await page.sse().decide({ approvalId: id, approved: true })
+    await chat.untilShown('Paid.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-available', approval: { id, approved: true } },
+    ])
+    expect(chat.messages).toHaveLength(2)
+    expect(events).toContainEqual({ type: 'turn', messageId: chat.lastMessage?.id })
+    expect(page.types).toEqual(['watch', 'send'])
+    await expectValid(chat.messages)
+    expect(await page.load('chat-1')).toEqual(JSON.parse(JSON.stringify(chat.messages)))
+  })
+
+  test('[CL13] what is said while an answer is written is shown, and answered', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const first = chat.send('[[say One.]][[wait never]]')
+    await chat.untilShown('One.')
+    page.transport.sendText('chat-1', '[[say Two.]]')
+    await chat.until(({ messages }) => messages.some((message) => textOf(message) === 'Two.'))
+    await first
+    expect(chat.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+    ])
+    expect(chat.error).toBeUndefined()
+  })
+
+  test('[CL15] what is spoken is heard and answered in sound, and both are messages', async () => {
+    await using office = await Office.open(SPOKEN)
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const events: LiveEvent[] = []
+    page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
+    await page.transport.ping()
+    office.emulator.live.hear('[[say Good morning.]]')
+    for (const piece of utterance()) expect(page.transport.sendAudio(piece)).toBe(true)
+    await chat.until(() => events.some(({ type }) => type === 'user-message'))
+    await chat.until(() => textOf(chat.messages[1]).includes('morning.'))
+    expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+    expect(textOf(chat.messages[0])).toBe('[[say Good morning.]]')
+    const sound = events.flatMap((event) =>
+      event.type === 'audio' ? [event.bytes.byteLength] : [],
+    )
+    expect(sound.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(10_000)
+    expect(events.map(({ type }) => type)).toContain('transcript')
+    expect(JSON.stringify(chat.messages)).not.toContain('data-pcm')
+  })
+})
