@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 import { isDeepStrictEqual } from 'node:util'
 
 import { z } from 'zod'
@@ -136,7 +138,11 @@ export class ApprovalDesk {
     }
     const decided = await decideOne(backend, principal, { decision })
     if (isRefusal(decided)) throw toError(decided)
-    if (decided.state.name !== 'requested') this.#options.resume(decided)
+    if (decided.state.name !== 'requested') {
+      this.#options.resume(decided)
+      // The call first, if it can start at once: it is what the person waits for, and not these words.
+      await setImmediate()
+    }
     return reply(200, { approval: viewApproval(decided, principal) })
   }
 }

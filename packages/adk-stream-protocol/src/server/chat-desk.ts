@@ -52,7 +52,7 @@ export class ChatDesk {
   }
 
   async #resume(visit: Visit): Promise<Reply> {
-    const turn = this.#options.source.running(chatOf(visit))
+    const turn = await this.#options.source.running(chatOf(visit))
     if (!turn) return reply(204)
     return { type: 'turn', turn, from: 'start', dialect: readDialect(visit.exchange), headers: {} }
   }

@@ -8,6 +8,7 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { LiveRoom, type LiveWatcher } from '../live/live-room.ts'
 import { LiveRun } from '../live/live-run.ts'
+import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { keyOf } from '../turns/turns.ts'
 import type { BackendOnDemand } from './backend.ts'
@@ -56,6 +57,7 @@ export class LiveRuns {
   readonly #agent: BaseAgent
   readonly #model: Gemini
   readonly #chats = new Map<string, LiveChat>()
+  readonly #opening = new Map<string, Promise<void>>()
 
   constructor(options: LiveRunsOptions) {
     if (!isBaseAgent(options.agent)) {
@@ -76,6 +78,21 @@ export class LiveRuns {
   /** The open conversation of a chat, if there is one. */
   find(chat: ChatKey): LiveRun | undefined {
     return this.#chats.get(keyOf(chat))?.run
+  }
+
+  /** Notes that a turn of a chat is being opened: who looks for it meanwhile waits. */
+  opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
+    const key = keyOf(chat)
+    const opened = turn.then(ignore, ignore).finally(() => {
+      if (this.#opening.get(key) === opened) this.#opening.delete(key)
+    })
+    this.#opening.set(key, opened)
+    return turn
+  }
+
+  /** Resolves when no turn of a chat is being opened. */
+  async opened(chat: ChatKey): Promise<void> {
+    await this.#opening.get(keyOf(chat))
   }
 
   /** The conversation of a chat; it begins if there is none, or if the chat went on without it. */
@@ -195,6 +212,8 @@ const SPOKEN: Partial<RunConfig> = {
   inputAudioTranscription: {},
   outputAudioTranscription: {},
 }
+
+function ignore(): void {}
 
 function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {
   if (typeof given === 'string') return new Gemini({ model: given })

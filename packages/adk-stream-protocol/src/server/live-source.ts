@@ -30,7 +30,11 @@ export class LiveSource extends TurnByTurn {
   }
 
   /** Says something in the chat's live conversation. */
-  async say(chat: ChatKey, { message, replaces, hold: held = false }: Said): Promise<Turn> {
+  say(chat: ChatKey, said: Said): Promise<Turn> {
+    return this.#parts.runs.opening(chat, this.#say(chat, said))
+  }
+
+  async #say(chat: ChatKey, { message, replaces, hold: held = false }: Said): Promise<Turn> {
     const { runs, turnDesk } = this.#parts
     const userMessageId = message.id ?? randomUUID()
     if (replaces) {

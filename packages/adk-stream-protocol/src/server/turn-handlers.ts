@@ -97,12 +97,15 @@ class SocketRequests {
     }
   }
 
-  resume(frame: ClientFrameOf<'resume'>): void {
+  async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
     const { requestId, id, body } = frame
     if (!this.#admit(frame)) return
     const { principal, exchange, tell, read } = this.#connection
     const dialect = readDialect(exchange, body?.dialect)
-    const turn = this.#options.source.running({ principalId: principal.id, chatId: id })
+    this.#opening.add(requestId)
+    const turn = await this.#options.source.running({ principalId: principal.id, chatId: id })
+    // Given up, or gone, in the meantime.
+    if (!this.#opening.delete(requestId)) return
     if (!turn) return tell({ type: 'no-active', requestId })
     tell({ type: 'start', requestId })
     read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })

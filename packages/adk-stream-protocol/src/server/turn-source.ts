@@ -18,8 +18,8 @@ export interface OpenedTurn {
 export interface TurnSource {
   /** Begins a turn on a new message, or goes on with one that was answered. */
   answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn>
-  /** The running turn of a chat, if it can be read from its start. */
-  running(chat: ChatKey): Turn | undefined
+  /** The running turn of a chat, also one that is being opened, if it can be read from its start. */
+  running(chat: ChatKey): Promise<Turn | undefined>
   /** Enters a decision; gives the state that the approval is in then. */
   decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string>
   /** Takes what a tool gave that ran in the client. */
@@ -69,8 +69,10 @@ export class TurnByTurn implements TurnSource {
     return { turn, from: 'pause' }
   }
 
-  running(chat: ChatKey): Turn | undefined {
-    const turn = this.#parts.turns.running(chat)
+  async running(chat: ChatKey): Promise<Turn | undefined> {
+    const { turns, runs } = this.#parts
+    await runs?.opened(chat)
+    const turn = turns.running(chat)
     return turn?.log.replayable === true ? turn : undefined
   }
 
