@@ -50,15 +50,15 @@ async function measure(
   act: { open: (from: number, to: number) => Promise<void>; say: () => Promise<void> },
 ): Promise<Figures> {
   await act.open(0, 20)
-  const before = await ask(child, { type: 'read' })
+  const before = await ask(child, { type: 'read', collect: true })
   await act.open(20, 20 + CHATS)
-  const after = await ask(child, { type: 'read' })
+  const after = await ask(child, { type: 'read', collect: true })
   await act.say()
   const costs: number[] = []
   for (let pass = 0; pass < PASSES; pass += 1) {
-    const from = await ask(child, { type: 'read' })
+    const from = await ask(child, { type: 'read', collect: false })
     await act.say()
-    const to = await ask(child, { type: 'read' })
+    const to = await ask(child, { type: 'read', collect: false })
     costs.push(((to.cpuMs - from.cpuMs) * 1_000) / WORDS)
   }
   return {

@@ -17,12 +17,12 @@ import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
 /** What a driver asks of a subject. */
 export type Order =
-  | { readonly type: 'read' }
+  | { readonly type: 'read'; readonly collect: boolean }
   /** Only for ADK alone, which has no door: begins conversations, or says something in the first. */
   | { readonly type: 'open'; readonly count: number }
   | { readonly type: 'say'; readonly text: string }
 
-/** The figures of a subject's process, after a collection of garbage. */
+/** The figures of a subject's process. */
 export interface Reading {
   readonly heapBytes: number
   readonly cpuMs: number
@@ -92,8 +92,9 @@ async function openBridge(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-function read(): Reading {
-  globalThis.gc?.()
+/** With `collect`, the garbage goes first; that costs, so nobody counts the cost from one such reading to the next. */
+function read(collect: boolean): Reading {
+  if (collect) globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   return { heapBytes: heapUsed + external, cpuMs: (user + system) / 1_000 }
@@ -104,7 +105,7 @@ process.on('message', (order: Order) => {
   void (async () => {
     if (order.type === 'open') await adk?.open(order.count)
     if (order.type === 'say') await adk?.say(order.text)
-    process.send?.(read())
+    process.send?.(read(order.type === 'read' && order.collect))
   })()
 })
 // The driver has what it wants.
