@@ -164,10 +164,11 @@ export class AgentHost {
   }
 
   /** Leaves the session as the next turn needs it. */
-  async settle(chat: ApprovalChat, { end, unstored }: RunOutcome): Promise<void> {
-    if (end === 'completed') return
+  async settle(chat: ApprovalChat, { end, unstored, paused }: RunOutcome): Promise<void> {
+    if (end === 'completed' && !paused) return
+    // What was written since comes from the database now, and not when the answer comes that somebody waits for.
     const session = await this.#sessions.getSession(keyOf(chat))
-    if (!session) return
+    if (!session || end === 'completed') return
     const marks = end === 'stopped' && unstored.invocationId !== ''
     if (marks || unstored.parts.length > 0)
       await keepPartialAnswer(this.#sessions, session, unstored)

@@ -5,7 +5,7 @@ import type { TranslationOptions } from '../adk/translate-event.ts'
 import { translateEvent } from '../adk/translate-event.ts'
 import { holdsOnlySound } from '../adk/translate-parts.ts'
 import type { Translation } from '../adk/translation.ts'
-import { beginTranslation } from '../adk/translation.ts'
+import { beginTranslation, isWaiting } from '../adk/translation.ts'
 import type { PartialAnswer } from '../adk/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
 import { isSound } from '../protocol/chunk.ts'
@@ -29,6 +29,8 @@ export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
   /** What was streamed after the last event that ADK stored. */
   readonly unstored: PartialAnswer
+  /** Whether it stands still until somebody outside answers. */
+  readonly paused: boolean
   /** Calls that wait for a result from outside: call → tool. */
   readonly waiting: ReadonlyMap<string, string>
 }
@@ -113,6 +115,7 @@ class TurnTelling {
     return {
       end: this.#state.error ? 'failed' : end,
       unstored,
+      paused: isWaiting(this.#state),
       waiting: new Map(waiting.map(([toolCallId, { toolName }]) => [toolCallId, toolName])),
     }
   }
