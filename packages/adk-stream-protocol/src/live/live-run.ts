@@ -7,7 +7,6 @@ import { executeCall } from '../adk/live/execute-call.ts'
 import { toLiveAgent } from '../adk/live/live-agent.ts'
 import type { LiveHooks } from '../adk/live/live-hooks.ts'
 import type { LastingModel } from '../adk/live/lasting-model.ts'
-import { LiveModel } from '../adk/live/live-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
 import { toModelError } from '../adk/live/to-model-error.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
@@ -179,7 +178,9 @@ export class LiveRun {
 
   async #follow(): Promise<void> {
     const { agent, services, chat, runConfig } = this.#options
-    this.#model = this.#options.openModel({
+    const model = this.#options.openModel({
+      onConnecting: (request) => this.#connect(request),
+      onConnected: () => this.#connected(),
       onCancelled: (ids) => this.#cancel(ids),
       onInterrupted: () => this.#options.listener.onInterrupted(),
       onCutOff: () => {
@@ -189,10 +190,7 @@ export class LiveRun {
       onStatus: (status) => this.#options.listener.onStatus(status),
       onError: this.#options.onError,
     })
-    const model = new LiveModel(this.#model, {
-      prepare: (request) => this.#connect(request),
-      onConnected: () => this.#connected(),
-    })
+    this.#model = model
     const plugin = new LivePlugin({
       hosted: this.#hosted,
       onRun: (context) => this.#session.begin(context),

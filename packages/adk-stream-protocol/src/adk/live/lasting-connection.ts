@@ -7,15 +7,23 @@ import type { LastingSession } from './lasting-session.ts'
 export class LastingConnection implements BaseLlmConnection {
   readonly #adk: BaseLlmConnection
   readonly #session: LastingSession
+  readonly #answersHistory: boolean
 
-  constructor(adk: BaseLlmConnection, session: LastingSession) {
+  constructor(
+    adk: BaseLlmConnection,
+    session: LastingSession,
+    { answersHistory }: { readonly answersHistory: boolean },
+  ) {
     this.#adk = adk
     this.#session = session
+    this.#answersHistory = answersHistory
   }
 
-  /** ADK would leave out calls and results, and let some models speak unasked. */
+  /** ADK would leave out calls and results, and let some models speak unasked: a history alone asks for nothing. */
   async sendHistory(history: Content[]): Promise<void> {
-    this.#session.sendHistory(history)
+    const asked = this.#answersHistory ? history.at(-1) : undefined
+    this.#session.sendHistory(asked ? history.slice(0, -1) : history)
+    if (asked) await this.sendContent(asked)
   }
 
   sendContent(content: Content): Promise<void> {

@@ -40,6 +40,8 @@ export class LastingModel extends BaseLlm {
   }
 
   override async connect(request: LlmRequest): Promise<BaseLlmConnection> {
+    const { hooks } = this.#options
+    hooks.onConnecting(request)
     let session: LastingSession | undefined
     const connect = async (params: LiveConnectParameters): Promise<LastingSession> => {
       session = this.#createSession(request, params)
@@ -52,7 +54,10 @@ export class LastingModel extends BaseLlm {
       request,
     )
     if (!session) return connection
-    this.#connection = new LastingConnection(connection, session)
+    // The first agent waits for what is said; one that a conversation is handed to answers what it is handed over with.
+    const isHandedOver = this.#connection !== undefined
+    this.#connection = new LastingConnection(connection, session, { answersHistory: isHandedOver })
+    hooks.onConnected()
     return this.#connection
   }
 

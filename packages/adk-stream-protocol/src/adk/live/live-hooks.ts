@@ -1,7 +1,12 @@
+import type { LlmRequest } from '@google/adk'
+
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed'
 
 /** What a live connection tells beside ADK's events. */
 export interface LiveHooks {
+  /** An agent is about to be connected with this request, which may still be changed. */
+  readonly onConnecting: (request: LlmRequest) => void
+  readonly onConnected: () => void
   /** The model took calls back. None of them is delivered afterwards; some may never have been. */
   readonly onCancelled: (toolCallIds: readonly string[]) => void
   /** The model fell silent, told at once: ADK loses the mark for text, and delivers it behind buffered audio. */

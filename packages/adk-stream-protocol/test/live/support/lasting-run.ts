@@ -122,6 +122,8 @@ async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Pr
 
 function listen(told: Told): LastingModelOptions['hooks'] {
   return {
+    onConnecting: () => undefined,
+    onConnected: () => undefined,
     onStatus: (status) => void told.statuses.push(status),
     onCancelled: (ids) => void told.cancelled.push(...ids),
     onError: (error) => void told.errors.push(error),
