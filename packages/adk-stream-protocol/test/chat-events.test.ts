@@ -172,3 +172,30 @@ test('[AP12] agents that ADK cannot pause are refused when the bridge is made', 
   const sequence = new SequentialAgent({ name: 'steps', subAgents: [gated, last] })
   expect(() => createBridge({ agent: sequence })).toThrow(/Put payer last/)
 })
+
+test('[AP12] what a policy gates is refused inside an AgentTool, where ADK asks no plugin', () => {
+  const model = 'gemini-2.5-flash'
+  const free = new FunctionTool({ name: 'free', description: 'Pays too.', execute: () => ({}) })
+  const nest = (tools: ConstructorParameters<typeof LlmAgent>[0]['tools']) => {
+    const inner = new LlmAgent({ name: 'inner', model, ...(tools && { tools }) })
+    return new LlmAgent({ name: 'root', model, tools: [new AgentTool({ agent: inner })] })
+  }
+  expect(() => createBridge({ agent: nest([free]), approvals: { free: true } })).toThrow(
+    /inner a sub-agent/,
+  )
+  expect(() =>
+    createBridge({ agent: nest([free]), approvals: { free: { deadlineMs: 1_000 } } }),
+  ).toThrow(/free needs approval/)
+  expect(() => createBridge({ agent: nest([free]), approvals: () => false })).toThrow(/one by one/)
+  const deeper = nest([
+    new AgentTool({ agent: new LlmAgent({ name: 'deep', model, tools: [free] }) }),
+  ])
+  expect(() => createBridge({ agent: deeper, approvals: { free: true } })).toThrow(/deep/)
+  const accepted = [
+    createBridge({ agent: nest([free]) }),
+    createBridge({ agent: nest([free]), approvals: { other: true, free: false } }),
+    createBridge({ agent: nest([]), approvals: () => true }),
+    createBridge({ agent: nest([pay]), approvals: { pay: { required: false } } }),
+  ]
+  expect(accepted).toHaveLength(4)
+})

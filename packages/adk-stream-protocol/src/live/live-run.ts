@@ -193,6 +193,7 @@ export class LiveRun {
     this.#model = model
     const plugin = new LivePlugin({
       hosted: this.#hosted,
+      terms: this.#options.terms,
       onRun: (context) => this.#session.begin(context),
       prepare: (event) => this.#prepare(event),
     })

@@ -122,11 +122,11 @@ const PUBLIC_ROUTES: readonly Route[] = [
   },
 ]
 
-function checkOptions({ agent, basePath = '' }: Partial<BridgeOptions>): void {
+function checkOptions({ agent, approvals, basePath = '' }: Partial<BridgeOptions>): void {
   if (!agent) {
     throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
   }
-  checkAgent(agent)
+  checkAgent(agent, approvals)
   if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
     throw new TypeError(
       'createBridge: `basePath` begins with a slash and ends without one, like "/api/agent".',
@@ -167,9 +167,13 @@ function openDesks(
   })
   const runs = openRuns(options, { backend, turnDesk, onError })
   const goOn = async (approval: Approval, given?: Approval): Promise<void> => {
-    // A live conversation goes on by itself.
-    if (runs?.holds(approval)) return runs.approvalChanged(approval)
-    await turnDesk.follow(approval, given).catch(onError)
+    try {
+      // A live conversation goes on by itself.
+      if (runs?.holds(approval)) runs.approvalChanged(approval)
+      else await turnDesk.follow(approval, given)
+    } catch (error) {
+      onError(error)
+    }
   }
   const follow = (approval: Approval): Promise<void> => goOn(approval)
   // Nobody waits for it; what goes wrong is tried again by the next sweep.

@@ -60,7 +60,10 @@ export class Housekeeper {
   async #followOnce(approval: Approval): Promise<void> {
     if (this.#followed.has(approval.id)) return
     this.#followed.add(approval.id)
-    await this.#options.follow(approval)
-    this.#followed.delete(approval.id)
+    try {
+      await this.#options.follow(approval)
+    } finally {
+      this.#followed.delete(approval.id)
+    }
   }
 }

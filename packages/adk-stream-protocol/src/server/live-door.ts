@@ -70,6 +70,8 @@ export class LiveDoor {
     const exchange = readExchange(request)
     const admission = await this.#options.door.admit(exchange)
     if ('refusal' in admission) return refuse(stream, admission.refusal)
+    // Gone while it was asked who it is: its place would never be given back.
+    if (stream.destroyed) return
     const { principal, headers } = admission
     const fault = this.#findFault(exchange)
     const giveBack = fault ? undefined : this.#perPrincipal.take(principal.id)

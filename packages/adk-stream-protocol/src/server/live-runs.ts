@@ -3,6 +3,7 @@ import { Gemini, isBaseAgent, isLlmAgent } from '@google/adk'
 import { Modality } from '@google/genai'
 
 import { LastingModel } from '../adk/live/lasting-model.ts'
+import { toLiveAgent } from '../adk/live/live-agent.ts'
 import { completesCalls, takesNonBlockingCalls } from '../adk/live/live-model-traits.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Approval } from '../approvals/approval.ts'
@@ -68,6 +69,8 @@ export class LiveRuns {
     this.#options = options
     this.#agent = options.agent
     this.#model = findLiveModel(options.agent, options.model)
+    // An agent that cannot talk live is refused now, and not when somebody wants to talk.
+    toLiveAgent(options.agent, this.#model)
   }
 
   /** Whether any conversation is open. */

@@ -79,12 +79,14 @@ class SocketRequests {
     const { requestId, id, messages, trigger, messageId, body } = frame
     if (!this.#admit(frame)) return
     const { source, limits } = this.#options
-    const { principal, exchange, tell, read, leave } = this.#connection
+    const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
     const request = readStreamRequest({ id, messages, trigger, messageId, ...body }, limits)
     const dialect = readDialect(exchange, request.dialect)
     this.#opening.add(requestId)
     try {
-      const { turn, from } = await source.answer(principal, request)
+      // WS16: who decides is asked again who they are.
+      const asking = request.type === 'message' ? principal : await checkPrincipal()
+      const { turn, from } = await source.answer(asking, request)
       const aborted = !this.#opening.has(requestId) && !this.#closed
       if (aborted) return turn.stop()
       tell({ type: 'start', requestId })

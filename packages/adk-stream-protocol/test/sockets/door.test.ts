@@ -1,5 +1,8 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -8,6 +11,7 @@ import { ProtocolError, signedCookie } from '../../src/server/index.ts'
 import { CLOSE_CODES, mayRetry } from '../../src/protocol/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient, toLiveUrl } from './support/socket-client.ts'
@@ -155,6 +159,72 @@ test('[WS16] credentials that stand for somebody else close the socket', async (
   id = 'taro'
   expect(await client.closed).toBe(4401)
 })
+
+test('[WS16] a decision within a message is one too: who sends it is asked again who they are', async () => {
+  let valid = true
+  await using office = await Office.open({
+    authenticate: () => (valid ? { id: 'hanako' } : undefined),
+    limits: { reauthenticateMs: 3_600_000 },
+  })
+  await using client = await SocketClient.open(office.url)
+  client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  await client.nextOf('end', 'r1')
+  const asked = client.chunks().find(({ type }) => type === 'tool-approval-request')
+  const messageId = client.chunks().find(({ type }) => type === 'start')?.['messageId']
+  const part = {
+    type: 'tool-process_payment',
+    toolCallId: asked?.['toolCallId'],
+    state: 'approval-responded',
+    input: {},
+    approval: { id: asked?.['approvalId'], approved: true },
+  }
+  valid = false
+  const messages = [{ id: messageId, role: 'assistant', parts: [part] }]
+  client.send({ type: 'send', requestId: 'r2', id: 'chat-1', messageId, messages })
+  expect(await client.closed).toBe(4401)
+  expect(office.wallet.payments).toEqual([])
+})
+
+test('[WS18] who is gone before it is known who they are takes no place', async () => {
+  const asked = defer()
+  const known = defer()
+  let first = true
+  await using server = await serve({
+    authenticate: async () => {
+      if (first) {
+        first = false
+        asked.resolve()
+        await known.promise
+      }
+      return { id: 'hanako' }
+    },
+    limits: { maxSocketsPerPrincipal: 1 },
+  })
+  const gone = connect(Number(new URL(server.url).port), '127.0.0.1')
+  gone.write(HANDSHAKE)
+  await asked.promise
+  const closed = once(gone, 'close')
+  gone.resetAndDestroy()
+  await closed
+  // The server is in this process, and hears of the reset within a few turns of its loop.
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn()
+  known.resolve()
+  await using client = await SocketClient.open(server.url)
+  client.say('[[say Hello.]]')
+  await client.nextOf('end', 'r1')
+  expect(client.text()).toBe('Hello.')
+})
+
+const HANDSHAKE = [
+  'GET /live HTTP/1.1',
+  'host: localhost',
+  'connection: Upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
+  'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+  '',
+  '',
+].join('\r\n')
 
 test('[WS16] while nobody can tell, the socket stays and decisions wait', async () => {
   let fault: Error | undefined

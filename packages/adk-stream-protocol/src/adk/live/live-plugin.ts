@@ -2,11 +2,16 @@ import type { BaseTool, Context, Event, InvocationContext, PluginManager } from 
 import { BasePlugin } from '@google/adk'
 import type { Content } from '@google/genai'
 
+import { UNASKABLE } from '../approval-answers.ts'
+import type { TermsOptions } from '../call-terms.ts'
+import { termsOfCall } from '../call-terms.ts'
 import { isHandover } from './live-tool.ts'
 
 export interface LivePluginOptions {
   /** The host's plugins. */
   readonly hosted: PluginManager
+  /** On which terms calls need approval. */
+  readonly terms: TermsOptions
   /** Hears of the run before the model is connected. */
   readonly onRun: (context: InvocationContext) => void
   /** Makes an event ready to be stored and told. */
@@ -54,7 +59,10 @@ export class LivePlugin extends BasePlugin {
   override async beforeToolCallback(
     params: ToolParams,
   ): Promise<Record<string, unknown> | undefined> {
-    return isHandover(params.tool) ? undefined : this.#options.hosted.runBeforeToolCallback(params)
+    if (isHandover(params.tool)) return undefined
+    // A tool that ADK runs itself, of whatever agent: nobody can be asked about it from here.
+    if (await termsOfCall(params, this.#options.terms)) return UNASKABLE
+    return this.#options.hosted.runBeforeToolCallback(params)
   }
 
   override async afterToolCallback(
