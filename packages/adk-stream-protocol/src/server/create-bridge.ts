@@ -166,15 +166,7 @@ function openDesks(
     whilePending: options.whilePending ?? 'keep',
   })
   const runs = openRuns(options, { backend, turnDesk, onError })
-  const goOn = async (approval: Approval, given?: Approval): Promise<void> => {
-    try {
-      // A live conversation goes on by itself.
-      if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else await turnDesk.follow(approval, given)
-    } catch (error) {
-      onError(error)
-    }
-  }
+  const goOn = followWith({ runs, turnDesk, onError })
   const follow = (approval: Approval): Promise<void> => goOn(approval)
   // Nobody waits for it; what goes wrong is tried again by the next sweep.
   const resume = (given: Approval): void => void goOn(given, given)
@@ -204,6 +196,25 @@ function openDesks(
       await turns.close()
     },
   }
+}
+
+/** Goes on by an approval that was given or that ended: where its call lives. Never rejects. */
+function followWith({ runs, turnDesk, onError }: FollowParts) {
+  return async (approval: Approval, given?: Approval): Promise<void> => {
+    try {
+      // A live conversation goes on by itself.
+      if (runs?.holds(approval)) runs.approvalChanged(approval)
+      else await turnDesk.follow(approval, given)
+    } catch (error) {
+      onError(error)
+    }
+  }
+}
+
+interface FollowParts {
+  readonly runs: LiveRuns | undefined
+  readonly turnDesk: TurnDesk
+  readonly onError: (error: unknown) => void
 }
 
 function openRuns(
