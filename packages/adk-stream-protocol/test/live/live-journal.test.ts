@@ -121,6 +121,14 @@ test('[LC9] a message that was sent a second before a handle came is behind it',
   expect(restart(journal)).toMatchObject({ handle: 'h2', again: ['two'] })
 })
 
+test('[LC12] a call that was made to another agent is not known to this connection', () => {
+  const journal = new LiveJournal()
+  journal.call({ id: 'c1', name: 'pay' })
+  journal.noteCall({ id: 'c2', name: 'no_such_tool' })
+  expect(['c1', 'c2', 'of another'].map((id) => journal.isLost(id))).toEqual([false, false, true])
+  expect(new LiveJournal('a handle').isLost('of before')).toBe(false)
+})
+
 test('[LC12] what led to a call is never asked again, even if a handle from before is at hand', () => {
   const journal = new LiveJournal()
   journal.checkpoint('h0')

@@ -79,6 +79,7 @@ export class LiveInbox {
     const { forward, calls, unknownCalls } = sortMessage(message, isTool)
     for (const call of calls) this.#takeCall(call)
     if (forward) tell(forward)
+    for (const call of unknownCalls) journal.noteCall(call)
     if (unknownCalls.length > 0) answer(unknownCalls.map(toRefusal))
     const cancelled = message.toolCallCancellation?.ids ?? []
     if (cancelled.length > 0) this.#withdraw(cancelled)

@@ -39,11 +39,14 @@ export class LiveJournal {
   readonly #calls = new Set<string>()
 
   readonly #now: () => number
+  /** Whether the conversation was begun elsewhere, with calls that are not known here. */
+  readonly #isResumed: boolean
 
   /** `history` is what stands behind the handle. */
   constructor(handle?: string, history: readonly Content[] = [], now = Date.now) {
     this.#now = now
     this.#handle = handle
+    this.#isResumed = handle !== undefined
     this.#history = describeHistory(history)
   }
 
@@ -60,8 +63,14 @@ export class LiveJournal {
     return this.#since.filter(isSent).filter(({ progress }) => progress === 'unsent')
   }
 
-  isLost(toolCallId: string | undefined): boolean {
-    return this.#lost.has(toolCallId ?? '')
+  /** Whether the present connection does not know a call: it was lost with another, or made to another agent. */
+  isLost(toolCallId = ''): boolean {
+    return this.#lost.has(toolCallId) || (!this.#isResumed && !this.#calls.has(toolCallId))
+  }
+
+  /** A call came that nobody runs; its refusal is a result like any other. */
+  noteCall({ id = '' }: FunctionCall): void {
+    this.#calls.add(id)
   }
 
   /** A history is sent before the conversation begins. */
@@ -108,7 +117,7 @@ export class LiveJournal {
     this.#react()
     // It waits for the answer, and no longer speaks.
     this.#isSpeaking = false
-    this.#calls.add(call.id ?? '')
+    this.noteCall(call)
     this.#since.push({ type: 'called', call })
   }
 
