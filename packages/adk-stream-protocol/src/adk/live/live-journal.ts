@@ -64,7 +64,8 @@ export class LiveJournal {
   }
 
   /** Whether the present connection does not know a call: it was lost with another, or made to another agent. */
-  isLost(toolCallId = ''): boolean {
+  isLost(toolCallId: string | undefined): boolean {
+    if (toolCallId === undefined) return false
     return this.#lost.has(toolCallId) || (!this.#isResumed && !this.#calls.has(toolCallId))
   }
 
