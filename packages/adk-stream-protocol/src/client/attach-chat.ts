@@ -58,8 +58,7 @@ export class AttachedChat {
 
   /** Approves a call, with other arguments than those shown if given. */
   approve(id: string, { args, reason }: ApproveOptions = {}): Promise<void> {
-    if (args) this.channel.answers.edit(id, args)
-    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) })
+    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) }, args)
   }
 
   deny(id: string, reason?: string): Promise<void> {
@@ -95,12 +94,13 @@ export class AttachedChat {
     }
   }
 
-  async #decide(decision: Decision): Promise<void> {
+  async #decide(decision: Decision, edits?: ApproveOptions['args']): Promise<void> {
     const { chat, channel } = this
     const { answers } = channel
     const { id } = decision
     // A second click on what was decided changes nothing.
     if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
+    if (edits) answers.edit(id, edits)
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
@@ -134,6 +134,8 @@ export class AttachedChat {
     const { chat, channel } = this
     const { toolCallId, state, output, errorText = '' } = given
     const { answers } = channel
+    // A call has one output: the first.
+    if (answers.isOnItsWay(toolCallId)) return
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(toolCallId)
@@ -174,14 +176,14 @@ export class AttachedChat {
         if (findApproval(this.chat.messages, decision.id, 'approval-requested'))
           await this.#own.answer(decision)
       },
-      onRevived: () => void whenIdle(this.chat).then(() => this.chat.resumeStream()),
+      onRevived: () => this.#report(whenIdle(this.chat).then(() => this.chat.resumeStream())),
       reload: () => this.#reload(),
       onTurn: (turn) => this.#show(turn),
       onUserMessage: (message, how) => {
         addMessage(this.chat, message, how === 'heard' ? this.#unasked : undefined)
         this.#unasked = undefined
       },
-      onRest: () => void this.#rest(),
+      onRest: () => this.#report(this.#rest()),
       onRefused: (ids, error) => this.#refuse(ids, error),
     }
   }
@@ -190,7 +192,12 @@ export class AttachedChat {
     const { messageId, userMessage } = turn
     const isNew = !this.chat.messages.some(({ id }) => id === messageId)
     if (isNew && !userMessage) this.#unasked = messageId
-    void showTurn(this.chat, turn).then(() => this.#progress())
+    this.#report(showTurn(this.chat, turn).then(() => this.#progress()))
+  }
+
+  /** Nobody waits for this work; what goes wrong with it is told to whoever wants to know. */
+  #report(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.#options.onError?.(error))
   }
 
   async #rest(): Promise<void> {
@@ -218,7 +225,7 @@ export class AttachedChat {
     const { chat, channel } = this
     channel.answers.mark(ids, 'refused')
     if (error instanceof AdkError && OVER.has(error.code)) {
-      void this.#reload().catch((cause: unknown) => this.#options.onError?.(cause))
+      this.#report(this.#reload())
       return
     }
     for (const id of ids) {

@@ -19,7 +19,9 @@ export type BrowserTools = Readonly<Record<string, BrowserToolFunction | GatedBr
  * error. Give back ends it.
  */
 export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): () => void {
-  const begun = new Set<string>()
+  // By chat, and not by this call: an effect that runs twice is one page with one chat.
+  const begun = BEGUN.get(attached.chat) ?? new Set<string>()
+  BEGUN.set(attached.chat, begun)
   const look = (): void => {
     for (const message of attached.chat.messages) {
       for (const part of message.parts) {
@@ -38,6 +40,8 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
   look()
   return stop
 }
+
+const BEGUN = new WeakMap<object, Set<string>>()
 
 interface Candidate {
   readonly attached: AttachedChat

@@ -136,7 +136,10 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   keep(chatId: string, keeper: ChatKeeper): () => void {
     this.#keepers.set(chatId, keeper)
-    return () => this.#keepers.delete(chatId)
+    // Another page's chat of the same id may have come since.
+    return () => {
+      if (this.#keepers.get(chatId) === keeper) this.#keepers.delete(chatId)
+    }
   }
 
   /** Tells of all that happens in a live chat. Give back ends it. */

@@ -105,7 +105,10 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel 
 
   keep(chatId: string, keeper: ChatKeeper): () => void {
     this.#keepers.set(chatId, keeper)
-    return () => this.#keepers.delete(chatId)
+    // Another page's chat of the same id may have come since.
+    return () => {
+      if (this.#keepers.get(chatId) === keeper) this.#keepers.delete(chatId)
+    }
   }
 
   #read(chatId: string, { body }: Response): AdkChunkStream {

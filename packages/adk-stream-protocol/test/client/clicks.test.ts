@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { runBrowserTools } from '../../src/client/index.ts'
+import { browserTool } from '../../src/adk/browser-tool.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { ClientPage, versions } from './support/client-page.ts'
+
+describe.each(versions)('$name', (version) => {
+  test('[CL3] a second click does not change what the first one approved', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = await chat.untilAsked()
+    await Promise.all([
+      chat.attached.approve(id),
+      chat.attached.approve(id, { args: { amount: 5_000, recipient: 'Mallory' } }),
+    ])
+    await chat.untilShown('Paid.')
+    await chat.rest()
+    expect(office.wallet.payments).toMatchObject([{ amount: 50 }])
+  })
+
+  test('[CL12] two effects of one page run a call once', async () => {
+    const location = browserTool({
+      name: 'get_location',
+      description: 'Where the person is.',
+      parameters: z.object({}),
+    })
+    await using office = await Office.open({ tools: () => [location] })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    let looked = 0
+    const tools = { get_location: () => ({ looked: (looked += 1) }) }
+    const endFirst = runBrowserTools(chat.attached, tools)
+    runBrowserTools(chat.attached, tools)
+    void chat.send('[[call get_location {}]][[then]][[say Found.]]')
+    await chat.untilShown('Found.')
+    endFirst()
+    runBrowserTools(chat.attached, tools)
+    await chat.rest()
+    expect(looked).toBe(1)
+  })
+})
