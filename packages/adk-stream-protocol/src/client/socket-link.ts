@@ -127,8 +127,11 @@ export class SocketLink {
     socket.addEventListener('open', () => this.#up(socket))
     socket.addEventListener('message', ({ data }) => {
       if (!this.#owns(socket)) return
-      if (typeof data === 'string') onFrame(data)
-      else if (data instanceof ArrayBuffer) onAudio(data)
+      if (typeof data === 'string') {
+        onFrame(data)
+        // A server that only says hello and goes is no better than one that is not there.
+        if (this.#owns(socket) && !data.startsWith(HELLO)) this.#attempts = 0
+      } else if (data instanceof ArrayBuffer) onAudio(data)
     })
     // What went wrong comes with `close`.
     socket.addEventListener('error', () => undefined)
@@ -144,7 +147,6 @@ export class SocketLink {
   #up(socket: SocketLike): void {
     if (!this.#owns(socket)) return socket.close(1000)
     this.#state = { name: 'open', socket }
-    this.#attempts = 0
     const again = this.#lost
     this.#lost = false
     this.#options.onUp(again)
@@ -169,6 +171,9 @@ export class SocketLink {
     this.#state = { name: 'pausing', timer: setTimeout(() => void this.#connect(), pause) }
   }
 }
+
+/** How the first frame of a server begins. */
+const HELLO = '{"type":"hello"'
 
 /** Not every browser takes an address of the page's own server without its scheme and name. */
 function toSocketUrl(address: string): string {
