@@ -8,6 +8,7 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { LiveRoom, type LiveWatcher } from '../live/live-room.ts'
 import { LiveRun } from '../live/live-run.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { keyOf } from '../turns/turns.ts'
@@ -58,6 +59,7 @@ export class LiveRuns {
   readonly #model: Gemini
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
+  #closed = false
 
   constructor(options: LiveRunsOptions) {
     if (!isBaseAgent(options.agent)) {
@@ -115,12 +117,10 @@ export class LiveRuns {
     entry.room.join(watcher)
     return () => {
       entry.room.leave(watcher)
-      if (!entry.room.empty) return
-      const { graceMs = MINUTE_MS } = this.#options
-      entry.leaving = setTimeout(() => {
-        this.#chats.delete(keyOf(chat))
-        entry.run?.close().catch(this.#options.onError)
-      }, graceMs)
+      if (!entry.room.empty || this.#closed) return
+      const { graceMs = MINUTE_MS, onError } = this.#options
+      clearTimeout(entry.leaving)
+      entry.leaving = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
       entry.leaving.unref()
     }
   }
@@ -143,11 +143,26 @@ export class LiveRuns {
     await run.close()
   }
 
+  /** Ends all conversations and begins no new ones, though sockets may be open for a while yet. */
   async close(): Promise<void> {
+    this.#closed = true
     const chats = [...this.#chats.values()]
     this.#chats.clear()
     for (const { leaving } of chats) clearTimeout(leaving)
-    await Promise.all(chats.map(async ({ run }) => run?.close()))
+    await Promise.all(
+      chats.map(async (entry) => {
+        await settled(entry.opening)
+        await entry.run?.close()
+      }),
+    )
+  }
+
+  /** Ends a conversation that nobody has come back to, also one that is only being begun. */
+  async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
+    await settled(entry.opening)
+    if (!entry.room.empty || this.#closed) return
+    this.#chats.delete(keyOf(chat))
+    await entry.run?.close()
   }
 
   #enter(chat: ChatKey): LiveChat {
@@ -182,6 +197,8 @@ export class LiveRuns {
       graceMs = MINUTE_MS,
     } = this.#options
     const { host, ledger, waits, appName } = await backend.get()
+    // From here to the run nothing is waited for, so `close` finds either this or the run.
+    if (this.#closed) throw new ProtocolError('unavailable')
     const model = this.#model
     const key = toApprovalChat({ appName }, chat)
     const run = new LiveRun({
@@ -214,6 +231,11 @@ const SPOKEN: Partial<RunConfig> = {
 }
 
 function ignore(): void {}
+
+/** Waits for something to end, well or not: who began it is told how. */
+async function settled(work: Promise<unknown> | undefined): Promise<void> {
+  await work?.then(ignore, ignore)
+}
 
 function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {
   if (typeof given === 'string') return new Gemini({ model: given })
