@@ -165,7 +165,8 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const runs = openRuns(options, { backend, turnDesk, onError })
+  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
+  const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })
   const goOn = async (approval: Approval, given?: Approval): Promise<void> => {
     // A live conversation goes on by itself.
     if (runs?.holds(approval)) return runs.approvalChanged(approval)
@@ -204,7 +205,7 @@ function openDesks(
 
 function openRuns(
   options: BridgeOptions,
-  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'onError'>,
+  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
   const { agent, live, approvals: policy = {}, plugins = [], ...services } = options
   if (!live) return undefined
