@@ -1,3 +1,4 @@
+import { Modality } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
@@ -98,13 +99,19 @@ test('[LV37] a principal has so many conversations at once; who leaves one may h
 
 const PICTURE = { data: Buffer.from('a picture').toString('base64'), mimeType: 'image/jpeg' }
 
+/** The client says when somebody speaks. */
+const BY_HAND = {
+  responseModalities: [Modality.TEXT],
+  realtimeInputConfig: { automaticActivityDetection: { disabled: true } },
+}
+
 for (const frame of [
   { type: 'audio', data: Buffer.alloc(320).toString('base64'), mimeType: 'audio/pcm;rate=16000' },
   { type: 'image', ...PICTURE },
   { type: 'activity', state: 'start' },
 ]) {
   test(`[LV38] a conversation that began with ${frame.type} is closed when its client has left`, async () => {
-    await using office = await openLiveOffice({ live: { graceMs: 30 } })
+    await using office = await openLiveOffice({ live: { graceMs: 30, runConfig: BY_HAND } })
     const client = await joinLive(office)
     client.send({ ...frame, id: 'chat-1' })
     const session = await office.emulator.live.nextSession()
