@@ -84,6 +84,8 @@ async function openBridge(): Promise<number> {
     store,
     authenticate: () => ({ id: 'person' }),
     live: { model, runConfig },
+    // The driver is one person with all the conversations.
+    limits: { maxLiveChatsPerPrincipal: 1_000 },
   })
   const server = createServer().on('upgrade', toUpgradeListener(bridge))
   server.listen(0, '127.0.0.1')

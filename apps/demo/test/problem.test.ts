@@ -21,6 +21,7 @@ test.each([
   [refusal('turn-running'), user, { kind: 'busy' }],
   [refusal('unauthenticated'), user, { kind: 'signed-out' }],
   [refusal('too-large'), user, { kind: 'refused', message: 'A sentence.' }],
+  [refusal('too-many-live-chats'), user, { kind: 'refused', message: 'A sentence.' }],
   [refusal('internal'), failed, { kind: 'unavailable' }],
   [new TypeError('network error'), answer, { kind: 'disconnected' }],
   [new Error('{oops'), answer, { kind: 'unavailable' }],

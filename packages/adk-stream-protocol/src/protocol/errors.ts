@@ -29,6 +29,10 @@ const ERRORS = {
   'upgrade-required': [426, 'Open a WebSocket at this address.'],
   'too-fast': [429, 'Too much was sent at once. Send less per second.'],
   'too-many-sockets': [429, 'Too many connections are open at once. Close some.'],
+  'too-many-live-chats': [
+    429,
+    'Too many live conversations are open at once. Close the pages of some, and try again in a minute.',
+  ],
   'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],
   'too-many-watchers': [429, 'Too many pages watch your chats at once. Close some.'],
   internal: [500, 'Something went wrong on the server. Try again.'],

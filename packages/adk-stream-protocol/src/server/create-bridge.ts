@@ -165,7 +165,8 @@ function openDesks(
     onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
     whilePending: options.whilePending ?? 'keep',
   })
-  const runs = openRuns(options, { backend, turnDesk, onError })
+  const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
+  const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })
   const goOn = followWith({ runs, turnDesk, onError })
   const follow = (approval: Approval): Promise<void> => goOn(approval)
   // Nobody waits for it; what goes wrong is tried again by the next sweep.
@@ -219,7 +220,7 @@ interface FollowParts {
 
 function openRuns(
   options: BridgeOptions,
-  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'onError'>,
+  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
   const { agent, live, approvals: policy = {}, plugins = [], ...services } = options
   if (!live) return undefined

@@ -4,6 +4,7 @@ import type { Blob } from '@google/genai'
 
 import { ProtocolError } from '../protocol/errors.ts'
 import type { LiveWatcher } from '../live/live-room.ts'
+import type { LiveRun } from '../live/live-run.ts'
 import type { AudioMode } from '../transport/turn-readers.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { readDialect } from './chat-desk.ts'
@@ -29,10 +30,12 @@ export function openLiveHandlers(
 ): FrameHandlers {
   const presence = new Presence(connection, runs)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
-  const show = async (chatId: string, blob: Blob): Promise<void> => {
-    const run = await runs.openForSound(chatOf(chatId))
-    run.show(blob)
+  const openForSound = (chatId: string): Promise<LiveRun> => {
+    presence.enter(chatId)
+    return runs.openForSound(chatOf(chatId))
   }
+  const show = async (chatId: string, blob: Blob): Promise<void> =>
+    (await openForSound(chatId)).show(blob)
   const turns = openTurnHandlers(connection, {
     source,
     limits,
@@ -58,7 +61,7 @@ export function openLiveHandlers(
       presence.show(id, await source.say(chatOf(id), { message, replaces: false, hold: true }))
     },
     audio: ({ id, data, mimeType }) => show(id, { data, mimeType }),
-    image: ({ id, data, mimeType }) => show(id, { data, mimeType }),
+    image: ({ id, data, mimeType }) => show(id, toPicture(data, mimeType, limits)),
     binary: (bytes) => {
       const chatId = presence.speaking
       if (chatId === undefined) {
@@ -68,10 +71,7 @@ export function openLiveHandlers(
       return show(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
     },
     'audio-end': ({ id }) => runs.find(chatOf(id))?.endAudio(),
-    activity: async ({ id, state }) => {
-      const run = await runs.openForSound(chatOf(id))
-      run.mark(state)
-    },
+    activity: async ({ id, state }) => (await openForSound(id)).mark(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => presence.watch(id, 'base64'),
     close: () => {
@@ -81,11 +81,24 @@ export function openLiveHandlers(
   }
 }
 
+function toPicture(data: string, mimeType: string, { maxFileBytes }: BridgeLimits): Blob {
+  if (!mimeType.toLowerCase().startsWith('image/')) {
+    const message = 'A picture has a type that begins with `image/`. Send sound as `audio`.'
+    throw new ProtocolError('bad-request', { message })
+  }
+  if (Buffer.byteLength(data, 'base64') > maxFileBytes) {
+    const message = `A picture is larger than ${maxFileBytes} bytes. Send a smaller one.`
+    throw new ProtocolError('too-large', { message })
+  }
+  return { data, mimeType }
+}
+
 /** One client in the chats that it takes part in. */
 class Presence {
   readonly #connection: Connection
   readonly #runs: LiveRuns
   readonly #chats = new Map<string, { audio: AudioMode; leave: () => void; watches: boolean }>()
+  #left = false
   /** The chat that sound without a name belongs to. */
   speaking: string | undefined
 
@@ -123,11 +136,14 @@ class Presence {
   }
 
   leave(): void {
+    this.#left = true
     for (const { leave } of this.#chats.values()) leave()
     this.#chats.clear()
   }
 
   #join(chatId: string, how: { audio: AudioMode; watches: boolean }): void {
+    // A frame that is still worked on when its socket is gone brings nobody back.
+    if (this.#left) return
     const chat = { principalId: this.#connection.principal.id, chatId }
     const watcher = how.watches ? this.#watcher(chatId) : SILENT
     this.#chats.set(chatId, { ...how, leave: this.#runs.watch(chat, watcher) })

@@ -9,10 +9,12 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { LiveRoom, type LiveWatcher } from '../live/live-room.ts'
 import { LiveRun } from '../live/live-run.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import { Quota } from '../turns/quota.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { keyOf } from '../turns/turns.ts'
-import type { BackendOnDemand } from './backend.ts'
+import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
@@ -33,6 +35,8 @@ export interface LiveRunsOptions extends LiveOptions {
   readonly turnDesk: TurnDesk
   readonly agent: NonNullable<RunnerConfig['agent']>
   readonly policy: ApprovalPolicy
+  /** Conversations that one principal may have open. */
+  readonly maxPerPrincipal: number
   readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
   readonly onError: (error: unknown) => void
 }
@@ -59,6 +63,8 @@ export class LiveRuns {
   readonly #model: Gemini
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
+  readonly #perPrincipal: Quota
+  #closed = false
 
   constructor(options: LiveRunsOptions) {
     if (!isBaseAgent(options.agent)) {
@@ -68,6 +74,7 @@ export class LiveRuns {
     }
     this.#options = options
     this.#agent = options.agent
+    this.#perPrincipal = new Quota(options.maxPerPrincipal)
     this.#model = findLiveModel(options.agent, options.model)
     // An agent that cannot talk live is refused now, and not when somebody wants to talk.
     toLiveAgent(options.agent, this.#model)
@@ -101,7 +108,11 @@ export class LiveRuns {
   /** The conversation of a chat; it begins if there is none, or if the chat went on without it. */
   async open(chat: ChatKey): Promise<LiveRun> {
     const entry = this.#enter(chat)
-    entry.opening ??= this.#open(chat, entry).finally(() => delete entry.opening)
+    entry.opening ??= this.#open(chat, entry).finally(() => {
+      delete entry.opening
+      // Who asked for it may have gone in the meantime.
+      if (entry.room.empty) this.#abandonLater(chat, entry)
+    })
     return entry.opening
   }
 
@@ -118,13 +129,7 @@ export class LiveRuns {
     entry.room.join(watcher)
     return () => {
       entry.room.leave(watcher)
-      if (!entry.room.empty) return
-      const { graceMs = MINUTE_MS } = this.#options
-      entry.leaving = setTimeout(() => {
-        this.#chats.delete(keyOf(chat))
-        entry.run?.close().catch(this.#options.onError)
-      }, graceMs)
-      entry.leaving.unref()
+      if (entry.room.empty) this.#abandonLater(chat, entry)
     }
   }
 
@@ -146,11 +151,34 @@ export class LiveRuns {
     await run.close()
   }
 
+  /** Ends all conversations and begins no new ones, though sockets may be open for a while yet. */
   async close(): Promise<void> {
+    this.#closed = true
     const chats = [...this.#chats.values()]
     this.#chats.clear()
     for (const { leaving } of chats) clearTimeout(leaving)
-    await Promise.all(chats.map(async ({ run }) => run?.close()))
+    await Promise.all(
+      chats.map(async (entry) => {
+        await settled(entry.opening)
+        await entry.run?.close()
+      }),
+    )
+  }
+
+  #abandonLater(chat: ChatKey, entry: LiveChat): void {
+    if (this.#closed) return
+    const { graceMs = MINUTE_MS, onError } = this.#options
+    clearTimeout(entry.leaving)
+    entry.leaving = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
+    entry.leaving.unref()
+  }
+
+  /** Ends a conversation that nobody has come back to, also one that is only being begun. */
+  async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
+    await settled(entry.opening)
+    if (!entry.room.empty || this.#closed) return
+    this.#forget(chat, entry)
+    await entry.run?.close()
   }
 
   #enter(chat: ChatKey): LiveChat {
@@ -162,9 +190,15 @@ export class LiveRuns {
     return entered
   }
 
-  async #forgetWhenOver(entry: LiveChat, run: LiveRun): Promise<void> {
+  #forget(chat: ChatKey, entry: LiveChat): void {
+    clearTimeout(entry.leaving)
+    if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
+  }
+
+  async #forgetWhenOver(chat: ChatKey, entry: LiveChat, run: LiveRun): Promise<void> {
     await run.over
     if (entry.run === run) delete entry.run
+    if (!entry.run && !entry.opening && entry.room.empty) this.#forget(chat, entry)
   }
 
   async #open(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
@@ -175,19 +209,27 @@ export class LiveRuns {
   }
 
   async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
-    const {
-      backend,
-      turnDesk,
-      services,
-      policy,
-      onError,
-      runConfig,
-      graceMs = MINUTE_MS,
-    } = this.#options
-    const { host, ledger, waits, appName } = await backend.get()
+    const backend = await this.#options.backend.get()
+    // From here to the run nothing is waited for, so `close` finds either this or the run.
+    if (this.#closed) throw new ProtocolError('unavailable')
+    const giveBack = this.#perPrincipal.take(chat.principalId)
+    if (!giveBack) throw new ProtocolError('too-many-live-chats')
+    try {
+      const run = this.#makeRun(chat, entry.room, backend)
+      void this.#forgetWhenOver(chat, entry, run).finally(giveBack)
+      return run
+    } catch (thrown) {
+      giveBack()
+      throw thrown
+    }
+  }
+
+  #makeRun(chat: ChatKey, listener: LiveRoom, backend: Backend): LiveRun {
+    const { turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const { host, ledger, waits, appName } = backend
     const model = this.#model
     const key = toApprovalChat({ appName }, chat)
-    const run = new LiveRun({
+    return new LiveRun({
       chat: key,
       waits: {
         add: (wait, timeoutMs) => waits.add({ chat: key, ...wait }, timeoutMs),
@@ -202,11 +244,9 @@ export class LiveRuns {
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
       openTurn: (messageId, told) => turnDesk.tell(chat, messageId, { ...told, graceMs }),
-      listener: entry.room,
+      listener,
       onError,
     })
-    void this.#forgetWhenOver(entry, run)
-    return run
   }
 }
 
@@ -217,6 +257,11 @@ const SPOKEN: Partial<RunConfig> = {
 }
 
 function ignore(): void {}
+
+/** Waits for something to end, well or not: who began it is told how. */
+async function settled(work: Promise<unknown> | undefined): Promise<void> {
+  await work?.then(ignore, ignore)
+}
 
 function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {
   if (typeof given === 'string') return new Gemini({ model: given })

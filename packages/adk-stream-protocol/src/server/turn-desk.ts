@@ -114,13 +114,23 @@ export class TurnDesk {
     })
   }
 
-  /** Takes a chat back to before a message, with what was asked after it. */
+  /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
   async takeBack(chat: ChatKey, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
-    await cancelPending(backend, key)
-    await backend.host.rewind(key, userMessageId)
+    // What is being written would be taken back with the rest, and must not be written after that.
+    await this.#turns.stop(chat)
+    const { settled } = await this.#turns.begin(chat, randomUUID(), {
+      patient: true,
+      background: true,
+      prepare: async () => {
+        await cancelPending(backend, key)
+        await backend.host.rewind(key, userMessageId)
+      },
+      run: async ({ log }) => log.end(),
+    })
+    await settled
   }
 
   /** The person says something else: what waits is kept, or cancelled. A live run writes the ends of its own calls. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { callPayment } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
-import { tool } from '../support/agents.ts'
+import { defer, tool } from '../support/agents.ts'
 import { textParts } from './support/conversation.ts'
 import { speak } from './support/voice.ts'
 import {
@@ -111,6 +111,45 @@ test('[LV17] an answer can be asked for anew', async () => {
   // The model is not told of what was taken back.
   const memory = memoryOf(lastSession(office))
   expect(memory.filter((line) => line.includes('Two.') && line.startsWith('model'))).toHaveLength(1)
+})
+
+test('[LV17] a chat is not taken back under an answer that is being written elsewhere', async () => {
+  const called = defer()
+  const gate = defer()
+  const slow = tool('slow', async () => {
+    called.resolve()
+    await gate.promise
+    return { done: true }
+  })
+  await using office = await openLiveOffice({ tools: () => [slow] })
+  await using client = await joinLive(office)
+  client.say('[[say One.]]', 'r1')
+  await whole(client, 'r1')
+  const messages = await office.page().messages()
+  const elsewhere = sayBySse(office, '[[call slow {}]] [[then]] [[say Slow.]]')
+  await called.promise
+  const trigger = 'regenerate-message'
+  const [messageId, id] = [messages.at(-1)?.id, 'chat-1']
+  client.send({
+    type: 'send',
+    requestId: 'r2',
+    id,
+    trigger,
+    messageId,
+    messages: messages.slice(0, 1),
+  })
+  // The conversation is left first; then the tool of the other answer is waited for.
+  await allClosed(office.emulator)
+  await client.sync()
+  expect(await office.page().messages()).toHaveLength(3)
+  gate.resolve()
+  await elsewhere
+  expect(await whole(client, 'r2')).toBe('One.')
+  expect(await textParts(office)).toEqual([
+    ['user', '[[say One.]]'],
+    ['assistant', 'One.'],
+  ])
+  expect(office.errors).toEqual([])
 })
 
 test('[LV18] deleting a chat ends its conversation', async () => {

@@ -67,6 +67,7 @@ function classify({ code, message, retryAfterSeconds }: TurnError): Problem {
       return { kind: 'signed-out' }
     case 'bad-request':
     case 'too-large':
+    case 'too-many-live-chats':
       return { kind: 'refused', message }
     default:
       return { kind: 'unavailable' }

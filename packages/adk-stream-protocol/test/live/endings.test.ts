@@ -1,0 +1,133 @@
+import { Modality } from '@google/genai'
+import { expect, test } from 'vitest'
+
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { Office } from '../approvals/support/office.ts'
+import { defer, tool } from '../support/agents.ts'
+import { openSockets } from './support/lasting-run.ts'
+import { serve } from '../support/serve.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { framesOf, joinLive, openLiveOffice, whole } from './support/live-office.ts'
+import { speakInJson } from './support/voice.ts'
+
+/** An office in which somebody waits for a tool that takes its time, so that closing takes as long. */
+async function openSlowToClose(): Promise<{ office: Office; finish: () => void }> {
+  const called = defer()
+  const gate = defer()
+  const slow = tool('slow', async () => {
+    called.resolve()
+    await gate.promise
+    return { done: true }
+  })
+  const office = await openLiveOffice({ tools: () => [slow] })
+  const parts = [{ type: 'text', text: '[[call slow {}]]' }]
+  const request = { id: 'elsewhere', messages: [{ id: 'u1', role: 'user', parts }] }
+  // It is read until the server closes.
+  void office.page('taro').post(request)
+  await called.promise
+  return { office, finish: gate.resolve }
+}
+
+test('[LV36] a server that closes begins no conversation for those who still speak', async () => {
+  const { office, finish } = await openSlowToClose()
+  const { emulator } = office
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  await client.next((frame) => frame['status'] === 'open')
+  const closing = office[Symbol.asyncDispose]()
+  await client.next(() => framesOf(client, 'status').at(-1)?.['status'] === 'closed')
+  speakInJson(client)
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'audio', code: 'unavailable' })
+  client.say('[[say One.]]')
+  expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'unavailable' })
+  finish()
+  await closing
+  expect(emulator.live.sessions).toHaveLength(1)
+})
+
+test('[LV36] a conversation that is being begun when the server closes is not begun', async () => {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const database = defer<Store>()
+  await using server = await serve({
+    store: database.promise,
+    authenticate: () => ({ id: 'hanako' }),
+    live: (model) => ({ model }),
+  })
+  await using client = await SocketClient.open(server.url)
+  client.send({ type: 'watch', id: 'chat-1' })
+  await client.sync()
+  const closing = server.bridge.close()
+  database.resolve(store)
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'watch', code: 'unavailable' })
+  await closing
+  await store.close()
+  expect(server.emulator.live.sessions).toHaveLength(0)
+})
+
+/** The model sees the end of a conversation a moment before the server is done with it. */
+async function sayWhenFree(client: SocketClient, chatId: string, tries = 1): Promise<string> {
+  const requestId = `try-${tries}`
+  client.say('[[say Three.]]', requestId, chatId)
+  const { type } = await client.next((frame) => frame.requestId === requestId)
+  if (type !== 'error' || tries === 20) return whole(client, requestId)
+  return sayWhenFree(client, chatId, tries + 1)
+}
+
+test('[LV37] a principal has so many conversations at once; who leaves one may have another', async () => {
+  const limits = { maxLiveChatsPerPrincipal: 2 }
+  await using office = await openLiveOffice({ limits, live: { graceMs: 30 } })
+  const [first, second] = [await joinLive(office), await joinLive(office)]
+  first.say('[[say One.]]', 'r1', 'chat-1')
+  second.say('[[say Two.]]', 'r1', 'chat-2')
+  await Promise.all([whole(first), whole(second)])
+  await using third = await joinLive(office)
+  third.say('[[say Three.]]', 'r1', 'chat-3')
+  expect(await third.nextOf('error', 'r1')).toMatchObject({ code: 'too-many-live-chats' })
+  third.send({ type: 'watch', id: 'chat-4' })
+  expect(await third.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
+  // Others have theirs.
+  await using other = await joinLive(office, 'taro')
+  other.say('[[say Mine.]]')
+  expect(await whole(other)).toBe('Mine.')
+  const [session] = office.emulator.live.sessions
+  await first[Symbol.asyncDispose]()
+  await session?.ended
+  expect(await sayWhenFree(third, 'chat-3')).toBe('Three.')
+  await second[Symbol.asyncDispose]()
+})
+
+const PICTURE = { data: Buffer.from('a picture').toString('base64'), mimeType: 'image/jpeg' }
+
+/** The client says when somebody speaks. */
+const BY_HAND = {
+  responseModalities: [Modality.TEXT],
+  realtimeInputConfig: { automaticActivityDetection: { disabled: true } },
+}
+
+for (const frame of [
+  { type: 'audio', data: Buffer.alloc(320).toString('base64'), mimeType: 'audio/pcm;rate=16000' },
+  { type: 'image', ...PICTURE },
+  { type: 'activity', state: 'start' },
+]) {
+  test(`[LV38] a conversation that began with ${frame.type} is closed when its client has left`, async () => {
+    await using office = await openLiveOffice({ live: { graceMs: 30, runConfig: BY_HAND } })
+    const client = await joinLive(office)
+    client.send({ ...frame, id: 'chat-1' })
+    const session = await office.emulator.live.nextSession()
+    await client[Symbol.asyncDispose]()
+    await session.ended
+    expect(openSockets(office.emulator)).toBe(0)
+  })
+}
+
+test('[LV39] what is no picture, or too large a one, is refused and begins nothing', async () => {
+  await using office = await openLiveOffice({ limits: { maxFileBytes: 100 } })
+  await using client = await joinLive(office)
+  client.send({ type: 'image', id: 'chat-1', ...PICTURE, mimeType: 'text/html' })
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'image', code: 'bad-request' })
+  const data = Buffer.alloc(101).toString('base64')
+  client.send({ type: 'image', id: 'chat-1', ...PICTURE, data })
+  await client.next((frame) => frame['code'] === 'too-large')
+  expect(office.emulator.live.sessions).toHaveLength(0)
+})
