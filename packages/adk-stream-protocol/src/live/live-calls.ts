@@ -10,6 +10,7 @@ import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
 import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
+import type { Witness } from '../adk/live/execute-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
 import type { ToolCall } from '../adk/tool-call.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
@@ -17,13 +18,23 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
+import {
+  BROKEN,
+  CANCELLED,
+  lostIfExecuting,
+  NO_ANSWER,
+  resultOf,
+  TOOK_BACK,
+  CANNOT_GO_ON,
+  UNDER_WAY,
+} from './call-answers.ts'
 
 export interface LiveCallsOptions {
   readonly chat: ApprovalChat
   readonly ledger: Ledger
   readonly terms: TermsOptions
   /** Runs a tool with all that the host put around it. */
-  readonly run: (call: ToolCall) => Promise<CallOutcome>
+  readonly run: (call: ToolCall, witness: Witness) => Promise<CallOutcome>
   /** Stores an event of a call, and tells it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
   /** Gives the model the result of a call. */
@@ -53,12 +64,12 @@ interface OpenCall extends ToolCall {
   browser?: BrowserTool
   /** The model took the call back: whatever comes of it is not for the model. */
   cancelled: boolean
+  /** Its result is in the session. */
+  stored: boolean
 }
 
 /** How much later than a run the record gives a client up: while the run is there, it does so itself. */
 const AFTERLIFE_MS = 2_000
-
-const TOOK_BACK = 'the conversation went on without it'
 
 /**
  * The calls of a live run. Each goes its own way: several may wait for approval at once and be decided in any order, while the
@@ -85,7 +96,7 @@ export class LiveCalls {
   /** Takes a call over from ADK. */
   begin(call: ToolCall): void {
     const id = call.toolContext.functionCallId ?? ''
-    const open: OpenCall = { ...call, id, state: 'running', cancelled: false }
+    const open: OpenCall = { ...call, id, state: 'running', cancelled: false, stored: false }
     this.#open.set(id, open)
     this.#guard(open, async () => {
       const terms = await termsOfCall(call, this.#options.terms)
@@ -190,12 +201,11 @@ export class LiveCalls {
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
     const { run, terms } = this.#options
     const edited = editOf(approval)
-    const outcome = await run({ ...call, ...(edited && { toolArgs: { ...edited } }) })
-    const result =
-      edited && outcome.by === 'tool'
-        ? { ...toResponse(outcome.result), edited_arguments: edited }
-        : outcome.result
-    if (approval) await this.#record(approval, { ...outcome, result })
+    const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
+    const outcome = await run(toRun, async (made) => {
+      if (approval) await this.#record(approval, { ...made, result: resultOf(made, edited) })
+    })
+    const result = resultOf(outcome, edited)
     if (outcome.by === 'failure') this.#options.onError(outcome.error)
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
@@ -263,17 +273,16 @@ export class LiveCalls {
     const { invocationId, agent, branch } = contextOf(call)
     const notes: EventNotes = { messageId: messageOf(id), ...(note && { decided: [note] }) }
     const author = agent?.name
-    await write(
-      id,
-      createEvent({
-        invocationId,
-        content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
-        actions: toolContext.actions,
-        customMetadata: writeNotes(notes),
-        ...(author !== undefined && { author }),
-        ...(branch !== undefined && { branch }),
-      }),
-    )
+    const event = createEvent({
+      invocationId,
+      content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
+      actions: toolContext.actions,
+      customMetadata: writeNotes(notes),
+      ...(author !== undefined && { author }),
+      ...(branch !== undefined && { branch }),
+    })
+    if (!call.stored) await write(id, event)
+    call.stored = true
     if (note) await this.#options.ledger.noteTold(this.#options.chat, [id])
     if (call.browser) await this.#options.waits.drop(id)
     if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
@@ -292,19 +301,28 @@ export class LiveCalls {
     work().catch((error: unknown) => {
       this.#options.onError(error)
       if (this.#closed || !this.#open.has(call.id)) return
-      this.#options.answer(call.id, call.tool.name, BROKEN)
-      this.#forget(call)
+      return this.#mend(call)
     })
   }
-}
 
-const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
-const UNDER_WAY = {
-  status: 'pending',
-  note: 'Under way. The result does not come in this conversation.',
-} as const
-const BROKEN = { error: 'The call could not be carried out.' } as const
-const NO_ANSWER = 'The browser did not answer in time.'
+  /** Ends a call whose work went wrong: by what is on record of it, or as one that could not be carried out. */
+  async #mend(call: OpenCall): Promise<void> {
+    call.state = 'running'
+    try {
+      const { chat, ledger } = this.#options
+      const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
+      if (id !== undefined) await ledger.cancel(id, CANNOT_GO_ON)
+      const approval = id === undefined ? undefined : await ledger.get(id)
+      const ending = approval && describeEnding(lostIfExecuting(approval))
+      await this.#settle(call, ending?.response ?? BROKEN, ending?.note)
+    } catch (error) {
+      this.#options.onError(error)
+      if (this.#closed) return
+      if (!call.cancelled) this.#options.answer(call.id, call.tool.name, BROKEN)
+      this.#forget(call)
+    }
+  }
+}
 
 function isOver({ state }: Approval): boolean {
   return !['requested', 'approved', 'executing'].includes(state.name)

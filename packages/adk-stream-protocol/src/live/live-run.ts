@@ -91,7 +91,7 @@ export class LiveRun {
     this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = new LiveCalls({
       ...options,
-      run: (call) => executeCall(call, { agent: options.agent, hosted: this.#hosted }),
+      run: (call, witness) => executeCall(call, { ...options, hosted: this.#hosted }, witness),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
