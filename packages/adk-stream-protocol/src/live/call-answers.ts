@@ -1,4 +1,5 @@
 import { toResponse } from '../adk/approval-answers.ts'
+import type { DecidedNote } from '../adk/event-notes.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
 import type { Approval } from '../approvals/approval.ts'
 
@@ -28,4 +29,21 @@ export function resultOf(
   edited: Readonly<Record<string, unknown>> | undefined,
 ): unknown {
   return edited && by === 'tool' ? { ...toResponse(result), edited_arguments: edited } : result
+}
+
+export function editOf(
+  approval: Approval | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
+}
+
+export function toApprovedNote(
+  toolCallId: string,
+  editedArgs: Readonly<Record<string, unknown>> | undefined,
+): DecidedNote {
+  return {
+    toolCallId,
+    state: 'approved',
+    ...(editedArgs && { editedArgs: { ...editedArgs } }),
+  }
 }

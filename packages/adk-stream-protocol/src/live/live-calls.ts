@@ -20,10 +20,12 @@ import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import {
   BROKEN,
+  editOf,
   CANCELLED,
   lostIfExecuting,
   NO_ANSWER,
   resultOf,
+  toApprovedNote,
   TOOK_BACK,
   CANNOT_GO_ON,
   UNDER_WAY,
@@ -78,6 +80,8 @@ const AFTERLIFE_MS = 2_000
 export class LiveCalls {
   readonly #options: LiveCallsOptions
   readonly #open = new Map<string, OpenCall>()
+  /** The work on calls that is under way. */
+  readonly #work = new Set<Promise<void>>()
   #closed = false
 
   constructor(options: LiveCallsOptions) {
@@ -154,6 +158,11 @@ export class LiveCalls {
     this.#open.clear()
   }
 
+  /** Resolves when nothing is being done for any call. */
+  async idle(): Promise<void> {
+    while (this.#work.size > 0) await Promise.all(this.#work)
+  }
+
   async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
     const { chat, ledger, messageOf } = this.#options
     const { id: toolCallId, tool, toolArgs: args } = call
@@ -210,7 +219,7 @@ export class LiveCalls {
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
     if (asked) return this.#ask(call, asked)
-    const note = approval && toApprovedNote(call, edited)
+    const note = approval && toApprovedNote(call.id, edited)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
   }
@@ -298,11 +307,13 @@ export class LiveCalls {
   /** Nobody waits for the work of a call; what goes wrong with it must not end the conversation. */
   #guard(call: OpenCall, work: () => Promise<void>): void {
     this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
-    work().catch((error: unknown) => {
-      this.#options.onError(error)
-      if (this.#closed || !this.#open.has(call.id)) return
-      return this.#mend(call)
-    })
+    const done = work()
+      .catch((error: unknown) => {
+        this.#options.onError(error)
+        return this.#closed || !this.#open.has(call.id) ? undefined : this.#mend(call)
+      })
+      .finally(() => this.#work.delete(done))
+    this.#work.add(done)
   }
 
   /** Ends a call whose work went wrong: by what is on record of it, or as one that could not be carried out. */
@@ -332,10 +343,6 @@ function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
 }
 
-function editOf(approval: Approval | undefined): Readonly<Record<string, unknown>> | undefined {
-  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
-}
-
 /** Lets a tool run that would ask, or refuse, without a confirmation. */
 function confirm({ toolContext }: ToolCall, payload?: unknown): void {
   toolContext.toolConfirmation = new ToolConfirmation({
@@ -343,17 +350,6 @@ function confirm({ toolContext }: ToolCall, payload?: unknown): void {
     ...(payload !== undefined && { payload }),
   })
   toolContext.actions.requestedToolConfirmations = {}
-}
-
-function toApprovedNote(
-  { id: toolCallId }: OpenCall,
-  editedArgs: Readonly<Record<string, unknown>> | undefined,
-): DecidedNote {
-  return {
-    toolCallId,
-    state: 'approved',
-    ...(editedArgs && { editedArgs: { ...editedArgs } }),
-  }
 }
 
 function readOwnQuestion({ actions, functionCallId = '' }: Context): OwnQuestion | undefined {

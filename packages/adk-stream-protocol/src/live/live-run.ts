@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
 import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
@@ -45,6 +47,9 @@ export interface LiveRunOptions extends Pick<
   readonly openTurn: OpenTurn
   readonly listener: LiveListener
 }
+
+/** How long a call that runs may take to come to its end before the conversation closes without it. */
+const ABANDON_AFTER_MS = 1_000
 
 /** One live conversation with the model, through ADK: what is said goes in, messages come out, each in a turn of its own. */
 export class LiveRun {
@@ -166,7 +171,7 @@ export class LiveRun {
     return this.#calls.takeOutput(output)
   }
 
-  /** Ends the conversation with the model. What waits for approval stays in the ledger. */
+  /** Ends the conversation with the model. What waits for approval stays in the ledger; what runs has a moment to get its outcome there. */
   async close(): Promise<void> {
     if (this.#state === 'open') {
       this.#state = 'closing'
@@ -174,6 +179,7 @@ export class LiveRun {
       this.#queue.close()
     }
     await this.#loop
+    await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
   }
 
   async #follow(): Promise<void> {
