@@ -8,6 +8,10 @@ export const CANNOT_GO_ON = 'the call could not be carried out'
 export const TOOK_BACK = 'the conversation went on without it'
 
 export const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
+export const UNWANTED = {
+  status: 'cancelled',
+  error: 'Cancelled, not run: the person stopped this answer.',
+} as const
 export const UNDER_WAY = {
   status: 'pending',
   note: 'Under way. The result does not come in this conversation.',

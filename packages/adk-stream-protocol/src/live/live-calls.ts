@@ -29,6 +29,7 @@ import {
   TOOK_BACK,
   CANNOT_GO_ON,
   UNDER_WAY,
+  UNWANTED,
 } from './call-answers.ts'
 
 export interface LiveCallsOptions {
@@ -48,6 +49,10 @@ export interface LiveCallsOptions {
     add(wait: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
     drop(toolCallId: string): Promise<void>
   }
+  /** Whether a call was made for an answer that a person had stopped. */
+  readonly isUnwanted: (toolCallId: string) => boolean
+  /** What a call waited for, a decision or an output, has come. */
+  readonly onAnswered: (toolCallId: string) => void
   /** A call has begun to wait for somebody, or has ended. */
   readonly onChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
@@ -103,6 +108,7 @@ export class LiveCalls {
     const open: OpenCall = { ...call, id, state: 'running', cancelled: false, stored: false }
     this.#open.set(id, open)
     this.#guard(open, async () => {
+      if (this.#options.isUnwanted(id)) return this.#settle(open, UNWANTED)
       const terms = await termsOfCall(call, this.#options.terms)
       if (terms) return this.#ask(open, terms)
       // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
@@ -115,13 +121,11 @@ export class LiveCalls {
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
     if (call?.state !== 'asked' || call.approvalId !== approval.id) return
-    if (approval.state.name === 'approved') {
-      call.state = 'running'
-      this.#guard(call, () => this.#start(call, approval))
-    } else if (isOver(approval)) {
-      call.state = 'running'
-      this.#guard(call, () => this.#conclude(call, approval))
-    }
+    const isApproved = approval.state.name === 'approved'
+    if (!isApproved && !isOver(approval)) return
+    this.#resume(call, () =>
+      isApproved ? this.#start(call, approval) : this.#conclude(call, approval),
+    )
   }
 
   /** Takes the output of a call that runs in the client. False for one that does not wait for it. */
@@ -130,8 +134,7 @@ export class LiveCalls {
     if (call?.state !== 'waiting' || !call.browser) return false
     const { browser } = call
     clearTimeout(call.timer)
-    call.state = 'running'
-    this.#guard(call, () => this.#settle(call, toBrowserResponse(result, browser)))
+    this.#resume(call, () => this.#settle(call, toBrowserResponse(result, browser)))
     return true
   }
 
@@ -161,6 +164,13 @@ export class LiveCalls {
   /** Resolves when nothing is being done for any call. */
   async idle(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
+  }
+
+  /** Goes on with a call that waited. */
+  #resume(call: OpenCall, work: () => Promise<void>): void {
+    call.state = 'running'
+    this.#options.onAnswered(call.id)
+    this.#guard(call, work)
   }
 
   async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {

@@ -100,6 +100,8 @@ export class LiveRun {
       write: (toolCallId, event) => this.#write(toolCallId, event),
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
+      isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
+      onAnswered: (toolCallId) => this.#messages.goOn(toolCallId),
       onChange: (toolCallId, state) => this.#messages.noteCall(toolCallId, state),
     })
     this.#loop = this.#follow()
@@ -256,6 +258,7 @@ export class LiveRun {
     const message = this.#target
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
+    if (message) this.#noteCalls(message, event)
     if (message && !message.stopped) this.#show(message, event)
     if (kind === 'end') this.#endTurn(event)
   }
@@ -277,14 +280,18 @@ export class LiveRun {
     if (message) this.#messages.review(message)
   }
 
-  #show(message: LiveMessage, event: Event): void {
-    const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
+  /** Every call is answered, also one of an answer that nobody hears. */
+  #noteCalls(message: LiveMessage, { content, partial = false }: Event): void {
+    const calls = (content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '')
         ? functionCall.id
         : [],
     )
-    this.#messages.addCalls(message, calls)
+    this.#messages.addCalls(message, calls, partial)
     if (!this.#options.free) this.#floor.called(calls)
+  }
+
+  #show(message: LiveMessage, event: Event): void {
     this.#messages.ensureOpen(message)
     message.tell(event)
   }
@@ -316,10 +323,9 @@ export class LiveRun {
   /** Stores an event of a call, and tells it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
+    if (this.#messages.isUnheard(toolCallId)) return
     await this.#session.append(event)
-    if (this.#state !== 'open') return
-    this.#messages.ensureOpen(message)
-    message.tell(event)
+    if (this.#state === 'open') this.#show(message, event)
   }
 
   #answer(id: string, name: string, response: Record<string, unknown>): void {
