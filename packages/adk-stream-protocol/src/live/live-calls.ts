@@ -10,6 +10,7 @@ import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
 import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
+import type { Witness } from '../adk/live/execute-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
 import type { ToolCall } from '../adk/tool-call.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
@@ -17,13 +18,26 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
+import {
+  BROKEN,
+  editOf,
+  CANCELLED,
+  lostIfExecuting,
+  NO_ANSWER,
+  resultOf,
+  toApprovedNote,
+  TOOK_BACK,
+  CANNOT_GO_ON,
+  UNDER_WAY,
+  UNWANTED,
+} from './call-answers.ts'
 
 export interface LiveCallsOptions {
   readonly chat: ApprovalChat
   readonly ledger: Ledger
   readonly terms: TermsOptions
   /** Runs a tool with all that the host put around it. */
-  readonly run: (call: ToolCall) => Promise<CallOutcome>
+  readonly run: (call: ToolCall, witness: Witness) => Promise<CallOutcome>
   /** Stores an event of a call, and tells it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
   /** Gives the model the result of a call. */
@@ -35,6 +49,10 @@ export interface LiveCallsOptions {
     add(wait: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
     drop(toolCallId: string): Promise<void>
   }
+  /** Whether a call was made for an answer that a person had stopped. */
+  readonly isUnwanted: (toolCallId: string) => boolean
+  /** What a call waited for, a decision or an output, has come. */
+  readonly onAnswered: (toolCallId: string) => void
   /** A call has begun to wait for somebody, or has ended. */
   readonly onChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
@@ -53,12 +71,12 @@ interface OpenCall extends ToolCall {
   browser?: BrowserTool
   /** The model took the call back: whatever comes of it is not for the model. */
   cancelled: boolean
+  /** Its result is in the session. */
+  stored: boolean
 }
 
 /** How much later than a run the record gives a client up: while the run is there, it does so itself. */
 const AFTERLIFE_MS = 2_000
-
-const TOOK_BACK = 'the conversation went on without it'
 
 /**
  * The calls of a live run. Each goes its own way: several may wait for approval at once and be decided in any order, while the
@@ -67,6 +85,8 @@ const TOOK_BACK = 'the conversation went on without it'
 export class LiveCalls {
   readonly #options: LiveCallsOptions
   readonly #open = new Map<string, OpenCall>()
+  /** The work on calls that is under way. */
+  readonly #work = new Set<Promise<void>>()
   #closed = false
 
   constructor(options: LiveCallsOptions) {
@@ -85,9 +105,10 @@ export class LiveCalls {
   /** Takes a call over from ADK. */
   begin(call: ToolCall): void {
     const id = call.toolContext.functionCallId ?? ''
-    const open: OpenCall = { ...call, id, state: 'running', cancelled: false }
+    const open: OpenCall = { ...call, id, state: 'running', cancelled: false, stored: false }
     this.#open.set(id, open)
     this.#guard(open, async () => {
+      if (this.#options.isUnwanted(id)) return this.#settle(open, UNWANTED)
       const terms = await termsOfCall(call, this.#options.terms)
       if (terms) return this.#ask(open, terms)
       // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
@@ -100,13 +121,11 @@ export class LiveCalls {
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
     if (call?.state !== 'asked' || call.approvalId !== approval.id) return
-    if (approval.state.name === 'approved') {
-      call.state = 'running'
-      this.#guard(call, () => this.#start(call, approval))
-    } else if (isOver(approval)) {
-      call.state = 'running'
-      this.#guard(call, () => this.#conclude(call, approval))
-    }
+    const isApproved = approval.state.name === 'approved'
+    if (!isApproved && !isOver(approval)) return
+    this.#resume(call, () =>
+      isApproved ? this.#start(call, approval) : this.#conclude(call, approval),
+    )
   }
 
   /** Takes the output of a call that runs in the client. False for one that does not wait for it. */
@@ -115,8 +134,7 @@ export class LiveCalls {
     if (call?.state !== 'waiting' || !call.browser) return false
     const { browser } = call
     clearTimeout(call.timer)
-    call.state = 'running'
-    this.#guard(call, () => this.#settle(call, toBrowserResponse(result, browser)))
+    this.#resume(call, () => this.#settle(call, toBrowserResponse(result, browser)))
     return true
   }
 
@@ -141,6 +159,18 @@ export class LiveCalls {
     this.#closed = true
     for (const call of this.#open.values()) clearTimeout(call.timer)
     this.#open.clear()
+  }
+
+  /** Resolves when nothing is being done for any call. */
+  async idle(): Promise<void> {
+    while (this.#work.size > 0) await Promise.all(this.#work)
+  }
+
+  /** Goes on with a call that waited. */
+  #resume(call: OpenCall, work: () => Promise<void>): void {
+    call.state = 'running'
+    this.#options.onAnswered(call.id)
+    this.#guard(call, work)
   }
 
   async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
@@ -190,17 +220,16 @@ export class LiveCalls {
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
     const { run, terms } = this.#options
     const edited = editOf(approval)
-    const outcome = await run({ ...call, ...(edited && { toolArgs: { ...edited } }) })
-    const result =
-      edited && outcome.by === 'tool'
-        ? { ...toResponse(outcome.result), edited_arguments: edited }
-        : outcome.result
-    if (approval) await this.#record(approval, { ...outcome, result })
+    const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
+    const outcome = await run(toRun, async (made) => {
+      if (approval) await this.#record(approval, { ...made, result: resultOf(made, edited) })
+    })
+    const result = resultOf(outcome, edited)
     if (outcome.by === 'failure') this.#options.onError(outcome.error)
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
     if (asked) return this.#ask(call, asked)
-    const note = approval && toApprovedNote(call, edited)
+    const note = approval && toApprovedNote(call.id, edited)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
   }
@@ -263,17 +292,16 @@ export class LiveCalls {
     const { invocationId, agent, branch } = contextOf(call)
     const notes: EventNotes = { messageId: messageOf(id), ...(note && { decided: [note] }) }
     const author = agent?.name
-    await write(
-      id,
-      createEvent({
-        invocationId,
-        content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
-        actions: toolContext.actions,
-        customMetadata: writeNotes(notes),
-        ...(author !== undefined && { author }),
-        ...(branch !== undefined && { branch }),
-      }),
-    )
+    const event = createEvent({
+      invocationId,
+      content: { role: 'user', parts: [{ functionResponse: { id, name: tool.name, response } }] },
+      actions: toolContext.actions,
+      customMetadata: writeNotes(notes),
+      ...(author !== undefined && { author }),
+      ...(branch !== undefined && { branch }),
+    })
+    if (!call.stored) await write(id, event)
+    call.stored = true
     if (note) await this.#options.ledger.noteTold(this.#options.chat, [id])
     if (call.browser) await this.#options.waits.drop(id)
     if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
@@ -289,22 +317,33 @@ export class LiveCalls {
   /** Nobody waits for the work of a call; what goes wrong with it must not end the conversation. */
   #guard(call: OpenCall, work: () => Promise<void>): void {
     this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
-    work().catch((error: unknown) => {
+    const done = work()
+      .catch((error: unknown) => {
+        this.#options.onError(error)
+        return this.#closed || !this.#open.has(call.id) ? undefined : this.#mend(call)
+      })
+      .finally(() => this.#work.delete(done))
+    this.#work.add(done)
+  }
+
+  /** Ends a call whose work went wrong: by what is on record of it, or as one that could not be carried out. */
+  async #mend(call: OpenCall): Promise<void> {
+    call.state = 'running'
+    try {
+      const { chat, ledger } = this.#options
+      const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
+      if (id !== undefined) await ledger.cancel(id, CANNOT_GO_ON)
+      const approval = id === undefined ? undefined : await ledger.get(id)
+      const ending = approval && describeEnding(lostIfExecuting(approval))
+      await this.#settle(call, ending?.response ?? BROKEN, ending?.note)
+    } catch (error) {
       this.#options.onError(error)
-      if (this.#closed || !this.#open.has(call.id)) return
-      this.#options.answer(call.id, call.tool.name, BROKEN)
+      if (this.#closed) return
+      if (!call.cancelled) this.#options.answer(call.id, call.tool.name, BROKEN)
       this.#forget(call)
-    })
+    }
   }
 }
-
-const CANCELLED = { status: 'cancelled', error: `Cancelled: ${TOOK_BACK}.` } as const
-const UNDER_WAY = {
-  status: 'pending',
-  note: 'Under way. The result does not come in this conversation.',
-} as const
-const BROKEN = { error: 'The call could not be carried out.' } as const
-const NO_ANSWER = 'The browser did not answer in time.'
 
 function isOver({ state }: Approval): boolean {
   return !['requested', 'approved', 'executing'].includes(state.name)
@@ -314,10 +353,6 @@ function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
 }
 
-function editOf(approval: Approval | undefined): Readonly<Record<string, unknown>> | undefined {
-  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
-}
-
 /** Lets a tool run that would ask, or refuse, without a confirmation. */
 function confirm({ toolContext }: ToolCall, payload?: unknown): void {
   toolContext.toolConfirmation = new ToolConfirmation({
@@ -325,17 +360,6 @@ function confirm({ toolContext }: ToolCall, payload?: unknown): void {
     ...(payload !== undefined && { payload }),
   })
   toolContext.actions.requestedToolConfirmations = {}
-}
-
-function toApprovedNote(
-  { id: toolCallId }: OpenCall,
-  editedArgs: Readonly<Record<string, unknown>> | undefined,
-): DecidedNote {
-  return {
-    toolCallId,
-    state: 'approved',
-    ...(editedArgs && { editedArgs: { ...editedArgs } }),
-  }
 }
 
 function readOwnQuestion({ actions, functionCallId = '' }: Context): OwnQuestion | undefined {

@@ -34,6 +34,8 @@ export class LiveMessages {
   readonly #options: LiveMessagesOptions
   readonly #messages = new Map<string, LiveMessage>()
   readonly #ofCall = new Map<string, LiveMessage>()
+  /** Calls that were made when nobody listened any more: neither stored nor told. */
+  readonly #unheard = new Set<string>()
   #quiet: NodeJS.Timeout | undefined
 
   constructor(options: LiveMessagesOptions) {
@@ -54,13 +56,32 @@ export class LiveMessages {
     return message
   }
 
-  addCalls(message: LiveMessage, toolCallIds: readonly string[]): void {
-    for (const id of toolCallIds) this.#ofCall.set(id, message)
+  addCalls(message: LiveMessage, toolCallIds: readonly string[], unheard: boolean): void {
+    for (const id of toolCallIds) {
+      this.#ofCall.set(id, message)
+      if (unheard) this.#unheard.add(id)
+    }
+  }
+
+  /** Whether nothing is known of a call in its chat. */
+  isUnheard(toolCallId: string): boolean {
+    return this.#unheard.has(toolCallId)
+  }
+
+  /** Whether a call was made for an answer that a person had stopped. */
+  isUnwanted(toolCallId: string): boolean {
+    return this.isUnheard(toolCallId) || this.ofCall(toolCallId).stopped
+  }
+
+  /** What a call waited for has come: its message goes on, also one that was stopped meanwhile. */
+  goOn(toolCallId: string): void {
+    this.ofCall(toolCallId).stopped = false
   }
 
   noteCall(toolCallId: string, state: LiveCallState): void {
     const message = this.ofCall(toolCallId)
     message.noteCall(toolCallId, state)
+    if (state === 'ended') this.#unheard.delete(toolCallId)
     if (state === 'waiting' || state === 'ended') this.review(message)
   }
 
@@ -70,6 +91,7 @@ export class LiveMessages {
     { background, resumes = false }: { background: boolean; resumes?: boolean },
   ): Promise<Turn> {
     this.#messages.set(message.messageId, message)
+    message.stopped = false
     const events = message.begin()
     message.turn = this.#options.openTurn(message.messageId, { events, background, resumes })
     message.turn.then(
@@ -108,7 +130,8 @@ export class LiveMessages {
   review(message: LiveMessage): void {
     this.stir()
     if (message.open) this.#settle(message)
-    if (!message.open && !message.waits && !message.works) this.#forget(message)
+    const isOver = !message.open && !message.waits && !message.works
+    if (isOver && !this.#options.floor.owes(message)) this.#forget(message)
   }
 
   /** Nothing comes any more, for any message. */

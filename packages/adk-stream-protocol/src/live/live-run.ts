@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
 import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
@@ -46,6 +48,9 @@ export interface LiveRunOptions extends Pick<
   readonly listener: LiveListener
 }
 
+/** How long a call that runs may take to come to its end before the conversation closes without it. */
+const ABANDON_AFTER_MS = 1_000
+
 /** One live conversation with the model, through ADK: what is said goes in, messages come out, each in a turn of its own. */
 export class LiveRun {
   readonly #options: LiveRunOptions
@@ -91,10 +96,12 @@ export class LiveRun {
     this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
     this.#calls = new LiveCalls({
       ...options,
-      run: (call) => executeCall(call, { agent: options.agent, hosted: this.#hosted }),
+      run: (call, witness) => executeCall(call, { ...options, hosted: this.#hosted }, witness),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
+      isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
+      onAnswered: (toolCallId) => this.#messages.goOn(toolCallId),
       onChange: (toolCallId, state) => this.#messages.noteCall(toolCallId, state),
     })
     this.#loop = this.#follow()
@@ -166,7 +173,7 @@ export class LiveRun {
     return this.#calls.takeOutput(output)
   }
 
-  /** Ends the conversation with the model. What waits for approval stays in the ledger. */
+  /** Ends the conversation with the model. What waits for approval stays in the ledger; what runs has a moment to get its outcome there. */
   async close(): Promise<void> {
     if (this.#state === 'open') {
       this.#state = 'closing'
@@ -174,6 +181,7 @@ export class LiveRun {
       this.#queue.close()
     }
     await this.#loop
+    await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
   }
 
   async #follow(): Promise<void> {
@@ -251,6 +259,7 @@ export class LiveRun {
     const message = this.#target
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
+    if (message) this.#noteCalls(message, event)
     if (message && !message.stopped) this.#show(message, event)
     if (kind === 'end') this.#endTurn(event)
   }
@@ -272,14 +281,18 @@ export class LiveRun {
     if (message) this.#messages.review(message)
   }
 
-  #show(message: LiveMessage, event: Event): void {
-    const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
+  /** Every call is answered, also one of an answer that nobody hears. */
+  #noteCalls(message: LiveMessage, { content, partial = false }: Event): void {
+    const calls = (content?.parts ?? []).flatMap(({ functionCall }) =>
       functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '')
         ? functionCall.id
         : [],
     )
-    this.#messages.addCalls(message, calls)
+    this.#messages.addCalls(message, calls, partial)
     if (!this.#options.free) this.#floor.called(calls)
+  }
+
+  #show(message: LiveMessage, event: Event): void {
     this.#messages.ensureOpen(message)
     message.tell(event)
   }
@@ -311,10 +324,9 @@ export class LiveRun {
   /** Stores an event of a call, and tells it in its message. */
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
+    if (this.#messages.isUnheard(toolCallId)) return
     await this.#session.append(event)
-    if (this.#state !== 'open') return
-    this.#messages.ensureOpen(message)
-    message.tell(event)
+    if (this.#state === 'open') this.#show(message, event)
   }
 
   #answer(id: string, name: string, response: Record<string, unknown>): void {

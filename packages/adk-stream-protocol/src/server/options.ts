@@ -81,7 +81,7 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly sweepMs: number
   /** Sockets that one principal may have open. Default 16. */
   readonly maxSocketsPerPrincipal: number
-  /** Live conversations that one principal may have open, also those that are kept for who may come back. Default 16. */
+  /** Live conversations that one principal may have open, also those that are kept for who may come back. Default 64: a page stays in every chat that it has talked in. */
   readonly maxLiveChatsPerPrincipal: number
   /** Answers that are read at once over one socket. Default 32. */
   readonly maxRequestsPerSocket: number
@@ -121,7 +121,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   leaseMs: 15_000,
   sweepMs: 1_000,
   maxSocketsPerPrincipal: 16,
-  maxLiveChatsPerPrincipal: 16,
+  maxLiveChatsPerPrincipal: 64,
   maxRequestsPerSocket: 32,
   maxFramesPerSecond: 100,
   maxAudioFrameBytes: 65_536,

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { expect, test } from 'vitest'
 
-import { callPayment } from '../approvals/support/payments.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer, tool } from '../support/agents.ts'
@@ -251,3 +253,54 @@ for (const [name, end] of Object.entries(ENDINGS)) {
     })
   }
 }
+
+test('[LV32] an approved call that runs gets its outcome on record before the bridge is closed', async () => {
+  const started = defer()
+  const closing = defer()
+  const before = async (): Promise<void> => {
+    started.resolve()
+    await closing.promise
+    // A bank takes its time.
+    await delay(200)
+  }
+  await using office = await openLiveOffice({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
+  await using client = await joinLive(office)
+  client.say(callPayment(50))
+  await whole(client)
+  const [approvalId = ''] = asked(client)
+  await office.page().decide(approvalId, { approved: true })
+  await started.promise
+  const { ended } = lastSession(office)
+  const restarted = office.restart()
+  await ended
+  closing.resolve()
+  await restarted
+  expect(office.wallet.payments).toHaveLength(1)
+  expect(await office.page().history(approvalId)).toEqual([
+    'requested',
+    'approved',
+    'started',
+    'succeeded',
+  ])
+  const [, answer] = await office.page().messages()
+  expect(JSON.stringify(answer)).toContain('"balance":950')
+})
+
+test('[LV32] one that does not end does not keep the bridge from closing', async () => {
+  const started = defer()
+  const before = async (): Promise<void> => {
+    started.resolve()
+    await defer().promise
+  }
+  const office = await openLiveOffice({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  await using client = await joinLive(office)
+  client.say(callPayment(50))
+  await whole(client)
+  await office.page().decide(asked(client)[0] ?? '', { approved: true })
+  await started.promise
+  const begun = performance.now()
+  await office[Symbol.asyncDispose]()
+  expect(performance.now() - begun).toBeLessThan(3_000)
+})

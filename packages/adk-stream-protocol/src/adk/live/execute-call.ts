@@ -1,4 +1,4 @@
-import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
+import type { BaseAgent, BaseTool, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
 import { toResponse } from '../approval-answers.ts'
@@ -11,12 +11,20 @@ export interface CallHost {
   /** The agent as the host made it; a live run has a copy without the callbacks. */
   readonly agent: BaseAgent
   readonly hosted: PluginManager
+  readonly onError: (error: unknown) => void
 }
 
-/** Runs a call of a live run with the callbacks of the host around it, as ADK has them in a run that is not live. */
+/** Hears what came of a call, before the callbacks after it. */
+export type Witness = (outcome: CallOutcome) => Promise<void>
+
+/**
+ * Runs a call of a live run with the callbacks of the host around it, as ADK has them in a run that is not live. A callback that throws
+ * before the tool is the failure of the call; one that throws after it leaves the outcome as it is.
+ */
 export async function executeCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hosted }: CallHost,
+  { agent: root, hosted, onError }: CallHost,
+  witness: Witness,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
   const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
@@ -27,9 +35,29 @@ export async function executeCall(
     ...(toolConfirmation && { toolConfirmation }),
   })
   const call = { tool, toolArgs, toolContext: context }
-  const outcome = await runCall(call)
-  const changed = await askAfter(call, outcome, agent)
-  return changed === undefined ? outcome : { ...outcome, result: changed }
+  let outcome: CallOutcome
+  try {
+    outcome = await runCall(call)
+  } catch (thrown) {
+    const failure = toFailure(tool, thrown)
+    await witness(failure)
+    return failure
+  }
+  await witness(outcome)
+  try {
+    const changed = await askAfter(call, outcome, agent)
+    return changed === undefined ? outcome : { ...outcome, result: changed }
+  } catch (error) {
+    onError(error)
+    return outcome
+  }
+}
+
+/** Worded as ADK words what a tool throws: by that it is known, and kept from the client (ER3). */
+function toFailure({ name }: BaseTool, thrown: unknown): CallOutcome {
+  const words = thrown instanceof Error ? thrown.message : String(thrown)
+  const error = new Error(`Error in tool '${name}': ${words}`, { cause: thrown })
+  return { by: 'failure', result: { error: error.message }, error }
 }
 
 /** The context of the run with something else in it: ADK itself makes the contexts of sub-agents so. */

@@ -1,0 +1,90 @@
+import { BasePlugin } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+
+import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { assistant, tool } from '../support/agents.ts'
+import { joinLive, lastSession, openLiveOffice, untilAsked, whole } from './support/live-office.ts'
+
+const PAY = `${callPayment(50)} [[then]] [[say Seen.]]`
+const SECRET = 'password is 1234'
+
+async function fail(): Promise<never> {
+  throw new Error(SECRET)
+}
+
+class Before extends BasePlugin {
+  override beforeToolCallback = fail
+}
+
+class After extends BasePlugin {
+  override afterToolCallback = fail
+}
+
+/** Has the payment asked for, approves it, and waits until the model has spoken of what came of it. */
+async function approvePayment(office: Office): Promise<{ id: string; frames: string }> {
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(PAY)
+  const [id = ''] = await untilAsked(client)
+  await office.page().decide(id, { approved: true })
+  await office.page().untilMessages((messages) => JSON.stringify(messages).includes('"Seen."'))
+  return { id, frames: JSON.stringify(client.frames) }
+}
+
+async function toolParts(office: Office): Promise<unknown[]> {
+  const messages = await office.page().messages()
+  return messages.flatMap(({ parts }) => parts.filter(({ type }) => type.startsWith('tool-')))
+}
+
+/** Where the callback is that throws. */
+const hosts = (agent: 'beforeToolCallback' | 'afterToolCallback') =>
+  [
+    ['a plugin', { plugins: [agent === 'afterToolCallback' ? new After('a') : new Before('b')] }],
+    ['the agent', { agent: (model, tools) => assistant(model, { tools, [agent]: fail }) }],
+  ] satisfies [string, Parameters<typeof openLiveOffice>[0]][]
+
+describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) => {
+  test.each(hosts('afterToolCallback'))(
+    '[LV31] a callback of %s that throws after an approved call leaves the result as it is',
+    async (_, options) => {
+      await using office = await openLiveOffice({ liveModel, ...options })
+      const { id, frames } = await approvePayment(office)
+      const history = await office.page().history(id)
+      expect(history).toEqual(['requested', 'approved', 'started', 'succeeded'])
+      expect(await toolParts(office)).toMatchObject([
+        { state: 'output-available', output: { success: true, balance: 950 } },
+      ])
+      expect(JSON.stringify(lastSession(office).received)).toContain('"balance":950')
+      expect(office.errors.map(String).join()).toContain(SECRET)
+      expect(frames).not.toContain(SECRET)
+    },
+  )
+
+  test.each(hosts('beforeToolCallback'))(
+    '[LV31] a callback of %s that throws before an approved call is the failure of the call',
+    async (_, options) => {
+      await using office = await openLiveOffice({ liveModel, ...options })
+      const { id, frames } = await approvePayment(office)
+      expect(office.wallet.payments).toEqual([])
+      const history = await office.page().history(id)
+      expect(history).toEqual(['requested', 'approved', 'started', 'failed'])
+      expect(await toolParts(office)).toMatchObject([{ state: 'output-error' }])
+      expect(office.errors.map(String).join()).toContain(SECRET)
+      expect(frames).not.toContain(SECRET)
+    },
+  )
+})
+
+test('[LV31] a call that cannot be carried out ends on the page as it does for the model', async () => {
+  // No session can hold such a result.
+  const look = tool('look', () => ({ seen: 10n }))
+  await using office = await openLiveOffice({ tools: () => [look] })
+  await using client = await joinLive(office)
+  client.say('[[call look {}]] [[then]] [[say Seen.]]')
+  expect(await whole(client)).toBe('Seen.')
+  const told = { error: 'The call could not be carried out.' }
+  expect(JSON.stringify(lastSession(office).received)).toContain(JSON.stringify(told))
+  expect(await toolParts(office)).toMatchObject([{ state: 'output-error', errorText: told.error }])
+  expect(office.errors.map(String).join()).toContain('bigint')
+})

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+
+import { FREE_MODEL } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { textParts } from './support/conversation.ts'
+import {
+  faultsOf,
+  joinLive,
+  lastSession,
+  nextUnasked,
+  openLiveOffice,
+  unasked,
+  untilAsked,
+  whole,
+} from './support/live-office.ts'
+
+const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
+
+describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
+  test('[LV33] a held answer that was stopped goes on when its approval is decided', async () => {
+    await using office = await openLiveOffice({ liveModel })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    const text = `${callPayment(50)} [[then]] [[say Paid.]]`
+    const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
+    const body = { hold: true }
+    client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages, body })
+    const [approvalId = ''] = await untilAsked(client)
+    client.send({ type: 'abort', requestId: 'r1' })
+    await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+    client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
+    await office.page().untilState(approvalId, 'succeeded')
+    const turn = await nextUnasked(client)
+    await client.untilText('Paid.', turn)
+    expect(client.chunks(turn).map(({ type }) => type)).toContain('tool-output-available')
+    await whole(client, turn)
+    expect(await faultsOf(client, turn)).toEqual([])
+    expect(await textParts(office)).toEqual([
+      ['user', text],
+      ['assistant', 'Paid.'],
+    ])
+    client.say('[[say Next.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Next.')
+  })
+})
+
+test('[LV34] calls of a stopped answer are answered as cancelled: none runs, nobody is asked', async () => {
+  await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  const calls = `${callPayment(50)} ${callPayment(30)} [[then]] [[say Two.]]`
+  client.say(`[[say One.]] [[wait gate]] ${calls}`)
+  await client.untilText('One.')
+  client.send({ type: 'abort', requestId: 'r1' })
+  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  office.emulator.release('gate')
+  await lastSession(office).waitForSent((frame) => JSON.stringify(frame).includes('Two.'))
+  client.say('[[say Three.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Three.')
+  const answers = JSON.stringify(lastSession(office).received).match(/"status":"cancelled"/g)
+  expect(answers).toHaveLength(2)
+  expect(office.wallet.payments).toEqual([])
+  expect(await office.page().inbox()).toEqual([])
+  expect(unasked(client)).toEqual([])
+  expect((await textParts(office)).map(([, text]) => text).slice(1)).toEqual([
+    'One.',
+    '[[say Three.]]',
+    'Three.',
+  ])
+  const [, stopped] = await office.page().messages()
+  expect(stopped?.parts.map(({ type }) => type)).not.toContain('tool-process_payment')
+  expect(office.errors).toEqual([])
+})
