@@ -8,7 +8,7 @@ import { callPayment } from './support/payments.ts'
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 150 })
+    await using office = await Office.open({ approvalDeadlineMs: 800 })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
@@ -64,7 +64,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 500 })
+    await using office = await Office.open({ approvalDeadlineMs: 800 })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
@@ -81,7 +81,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await using office = await Office.open({
       approvals: {
         process_payment: ({ args }) => ({
-          deadlineMs: args['recipient'] === 'Bob' ? 150 : 600_000,
+          deadlineMs: args['recipient'] === 'Bob' ? 800 : 600_000,
         }),
       },
     })

@@ -42,7 +42,7 @@ async function play({ ask, steps }: Scenario, mode: Mode): Promise<{ wire: strin
   const expires = steps.some(({ type }) => type === 'expire')
   await using office = await Office.open({
     tools: (wallet) => [weather, paymentTool(wallet), locationTool({ gated: true }), musicTool()],
-    ...(expires && { approvalDeadlineMs: 150 }),
+    ...(expires && { approvalDeadlineMs: 800 }),
   })
   const page = office.page()
   const untilText = (): Promise<void> =>
