@@ -35,7 +35,8 @@ export class Segment implements AsyncIterable<Event> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Event> {
     try {
       for (;;) {
-        yield* this.#waiting.splice(0)
+        // Not `yield*`, which waits several times for each event of a list.
+        for (const event of this.#waiting.splice(0)) yield event
         if (this.#waiting.length > 0) continue
         if (typeof this.#end === 'object') throw this.#end.error
         if (this.#end === 'ended') return
