@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 
-import type { Chunk } from '../src/protocol/chunk.ts'
+import type { Chunk, SoundChunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
 import type { Sink } from '../src/turns/attachment.ts'
 import { TurnLog } from '../src/turns/turn-log.ts'
@@ -195,4 +195,31 @@ describe('pressure', () => {
     expect(log.replayable).toBe(false)
     expect(log.attach(new Reader())).toBeUndefined()
   })
+})
+
+test('[LV4] sound from before the first reader is for that reader, and for nobody who comes later', () => {
+  const log = new TurnLog(LIMITS)
+  const piece = (content: string): SoundChunk => ({
+    type: 'data-pcm',
+    data: { content, sampleRate: 24_000, channels: 1, bitDepth: 16 },
+    transient: true,
+  })
+  const listen = (): string[] => {
+    const heard: string[] = []
+    const reader = new Reader()
+    log.attach({
+      write: (json) => reader.write(json),
+      end: () => reader.end(),
+      abandon: () => reader.abandon(),
+      pass: ({ data }) => void heard.push(data.content),
+    })
+    return heard
+  }
+  log.pass(piece('one'))
+  const first = listen()
+  log.pass(piece('two'))
+  const later = listen()
+  log.pass(piece('three'))
+  expect(first).toEqual(['one', 'two', 'three'])
+  expect(later).toEqual(['three'])
 })

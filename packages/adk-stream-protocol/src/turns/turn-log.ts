@@ -25,6 +25,9 @@ export interface Position {
   readonly offset: number
 }
 
+/** How much sound is kept for the first reader, in pieces of some 80 ms. */
+const MAX_EARLY = 25
+
 const START: Position = { entry: 0, offset: 0 }
 
 /**
@@ -41,6 +44,8 @@ export class TurnLog {
   #state: 'open' | 'ended' = 'open'
   #replayable = true
   #awaited = true
+  /** Sound from before the first reader came. */
+  readonly #early: SoundChunk[] = []
   #pause = START
   readonly #marks = new Map<string, Position>()
   #roomWaiters: (() => void)[] = []
@@ -93,8 +98,9 @@ export class TurnLog {
     if (!this.#replayable) this.#dropRead()
   }
 
-  /** Gives sound to those who read now. It is not kept: nobody listens to it later. */
+  /** Gives sound to those who read now. It is not kept for later, but for a first reader who is on the way. */
   pass(sound: SoundChunk): void {
+    if (this.#awaited && this.#early.length < MAX_EARLY) this.#early.push(sound)
     for (const attachment of this.#attachments) attachment.pass(sound)
   }
 
@@ -127,6 +133,7 @@ export class TurnLog {
     })
     this.#attachments.add(attachment)
     attachment.catchUp(this.#placeOf(from))
+    for (const sound of this.#early.splice(0)) attachment.pass(sound)
     return attachment
   }
 
