@@ -197,13 +197,14 @@ describe('pressure', () => {
   })
 })
 
+const piece = (content: string): SoundChunk => ({
+  type: 'data-pcm',
+  data: { content, sampleRate: 24_000, channels: 1, bitDepth: 16 },
+  transient: true,
+})
+
 test('[LV4] sound from before the first reader is for that reader, and for nobody who comes later', () => {
   const log = new TurnLog(LIMITS)
-  const piece = (content: string): SoundChunk => ({
-    type: 'data-pcm',
-    data: { content, sampleRate: 24_000, channels: 1, bitDepth: 16 },
-    transient: true,
-  })
   const listen = (): string[] => {
     const heard: string[] = []
     const reader = new Reader()

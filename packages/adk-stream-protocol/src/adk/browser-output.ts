@@ -2,6 +2,9 @@ import type { OutputAnswer } from '../protocol/read-answers.ts'
 import { toResponse } from './approval-answers.ts'
 import type { BrowserTool } from './browser-tool.ts'
 
+/** What a call ends with whose client did not give its output in time. */
+export const NO_ANSWER = 'The browser did not answer in time.'
+
 /** What a client gave as the output of a call, as the model is told it: checked by the tool's own schema. */
 export function toBrowserResponse(
   result: OutputAnswer['result'],

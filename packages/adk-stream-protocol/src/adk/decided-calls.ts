@@ -6,6 +6,7 @@ import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { adoptCall } from './adopt-call.ts'
 import { describeEnding, toResponse, UNASKABLE } from './approval-answers.ts'
+import { editOf, recordOutcome, resultOf, toApprovedNote } from './approved-call.ts'
 import type { DecidedNote } from './event-notes.ts'
 import { chatOf } from './gate-chat.ts'
 import type { GateRun } from './gate-run.ts'
@@ -58,7 +59,7 @@ export class DecidedCalls {
     response.catch(ignore)
     this.#begun.set(approvalId, {
       toolContext: call.toolContext,
-      note: toNote(claimed),
+      note: toApprovedNote(claimed.toolCallId, editOf(claimed)),
       response,
     })
     this.#forgetOldest()
@@ -84,7 +85,7 @@ export class DecidedCalls {
     }
     const claimed = await this.#claim(approval.id, call)
     if (isRefusal(claimed)) return this.#refuse(run, approval.id)
-    run.decided.set(toolCallId, toNote(claimed))
+    run.decided.set(toolCallId, toApprovedNote(claimed.toolCallId, editOf(claimed)))
     if (editOf(claimed)) return this.#run(claimed, call)
     run.executing.set(toolCallId, approval.id)
     return undefined
@@ -113,13 +114,8 @@ export class DecidedCalls {
         throw thrown
       },
     )
-    const { by } = outcome
-    const result =
-      edited && by === 'tool'
-        ? { ...toResponse(outcome.result), edited_arguments: edited }
-        : outcome.result
-    if (by === 'failure') await this.#ledger.fail(claimed.id, outcome.error.message)
-    else await this.#ledger.succeed(claimed.id, result ?? null)
+    const result = resultOf(outcome, edited)
+    await recordOutcome(this.#ledger, claimed.id, { ...outcome, result })
     // As ADK has it, for a tool that returned nothing.
     return result === undefined ? { result } : toResponse(result)
   }
@@ -140,18 +136,5 @@ export class DecidedCalls {
 }
 
 const MAX_BEGUN = 1_000
-
-function toNote(claimed: Approval): DecidedNote {
-  const editedArgs = editOf(claimed)
-  return {
-    toolCallId: claimed.toolCallId,
-    state: 'approved',
-    ...(editedArgs && { editedArgs: { ...editedArgs } }),
-  }
-}
-
-function editOf({ state }: Approval): Readonly<Record<string, unknown>> | undefined {
-  return state.name === 'executing' ? state.editedArgs : undefined
-}
 
 function ignore(): void {}

@@ -85,17 +85,27 @@ export function noteEndings(run: GateRun, event: Event): Event | undefined {
   }
 }
 
+/** The event that says so: an approved call was handed to the client. */
+export function toHandover(
+  { invocationId, agent }: InvocationContext,
+  messageId: string,
+  toolCallId: string,
+): Event {
+  return createEvent({
+    invocationId,
+    customMetadata: writeNotes({ handedOver: [toolCallId], messageId }),
+    ...(agent && { author: agent.name }),
+  })
+}
+
 /** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
 export async function noteHandover(
   run: GateRun,
-  { session, sessionService, invocationId, agent }: InvocationContext,
+  context: InvocationContext,
   toolCallId: string,
 ): Promise<void> {
-  const handed = createEvent({
-    invocationId,
-    customMetadata: writeNotes({ handedOver: [toolCallId], messageId: run.messageId }),
-    ...(agent && { author: agent.name }),
-  })
+  const { session, sessionService } = context
+  const handed = toHandover(context, run.messageId, toolCallId)
   await sessionService?.appendEvent({ session, event: handed })
   run.told.add(toolCallId)
   run.append(handed)

@@ -2,13 +2,15 @@ import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
 import { describeEnding, TOO_MANY_PENDING, toResponse } from '../adk/approval-answers.ts'
-import { toBrowserResponse } from '../adk/browser-output.ts'
+import { editOf, recordOutcome, resultOf, toApprovedNote } from '../adk/approved-call.ts'
+import { NO_ANSWER, toBrowserResponse } from '../adk/browser-output.ts'
 import type { BrowserTool } from '../adk/browser-tool.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
 import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
+import { toHandover } from '../adk/gate-events.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
 import type { Witness } from '../adk/live/execute-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
@@ -20,14 +22,10 @@ import { isRefusal } from '../approvals/refusal.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import {
   BROKEN,
-  editOf,
   CANCELLED,
-  lostIfExecuting,
-  NO_ANSWER,
-  resultOf,
-  toApprovedNote,
-  TOOK_BACK,
   CANNOT_GO_ON,
+  lostIfExecuting,
+  TOOK_BACK,
   UNDER_WAY,
   UNWANTED,
 } from './call-answers.ts'
@@ -222,7 +220,11 @@ export class LiveCalls {
     const edited = editOf(approval)
     const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
     const outcome = await run(toRun, async (made) => {
-      if (approval) await this.#record(approval, { ...made, result: resultOf(made, edited) })
+      if (!approval) return
+      await recordOutcome(this.#options.ledger, approval.id, {
+        ...made,
+        result: resultOf(made, edited),
+      })
     })
     const result = resultOf(outcome, edited)
     if (outcome.by === 'failure') this.#options.onError(outcome.error)
@@ -234,13 +236,6 @@ export class LiveCalls {
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
   }
 
-  /** Records what came of an approved call. */
-  async #record({ id }: Approval, outcome: CallOutcome): Promise<void> {
-    const { ledger } = this.#options
-    if (outcome.by === 'failure') await ledger.fail(id, outcome.error.message)
-    else await ledger.succeed(id, outcome.result ?? null)
-  }
-
   /** The call is answered from outside. Without anybody who could, the model is told that it is under way. */
   async #handOver(call: OpenCall, note: DecidedNote | undefined): Promise<void> {
     const browser = asBrowserTool(call.tool)
@@ -248,18 +243,9 @@ export class LiveCalls {
       await this.#settle(call, UNDER_WAY, note)
       return
     }
-    const { invocationId, agent } = contextOf(call)
     if (note) {
-      const notes = { handedOver: [call.id], messageId: this.#options.messageOf(call.id) }
-      const author = agent?.name
-      await this.#options.write(
-        call.id,
-        createEvent({
-          invocationId,
-          customMetadata: writeNotes(notes),
-          ...(author !== undefined && { author }),
-        }),
-      )
+      const messageId = this.#options.messageOf(call.id)
+      await this.#options.write(call.id, toHandover(contextOf(call), messageId, call.id))
     }
     await this.#options.waits.add(
       { messageId: this.#options.messageOf(call.id), toolCallId: call.id },

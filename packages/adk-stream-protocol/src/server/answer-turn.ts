@@ -1,7 +1,6 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
-import { toResponse } from '../adk/approval-answers.ts'
-import type { BrowserTool } from '../adk/browser-tool.ts'
+import { toBrowserResponse } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { Translation } from '../adk/translation.ts'
@@ -28,7 +27,8 @@ export async function collectAnswers(
     const tool = given ? await findTool(name) : undefined
     const browser = tool && asBrowserTool(tool)
     // BT3: what another long-running tool waits for is not the client's to give.
-    if (given && browser) results.push({ id, name, response: checkOutput(given, browser) })
+    if (given && browser)
+      results.push({ id, name, response: toBrowserResponse(given.result, browser) })
   }
   // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
   const responses = results.length > 0 ? results : toConfirmations(approvals, host)
@@ -79,12 +79,4 @@ export async function onlyRuns(
 // The ledger decides whether the call runs; ADK only has to come by.
 function toConfirmation(id: string, confirmed: boolean): FunctionResponse {
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
-}
-
-function checkOutput({ result }: OutputAnswer, browser: BrowserTool): Record<string, unknown> {
-  if ('errorText' in result) return { error: result.errorText }
-  const parsed = browser.output.safeParse(result.output)
-  return parsed.success
-    ? toResponse(parsed.data)
-    : { error: 'The browser gave a result of the wrong shape.' }
 }

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
+import { NO_ANSWER } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
@@ -227,7 +228,7 @@ export class TurnDesk {
     const { chat, messageId, toolCallId } = wait
     const backend = await this.#backend.get()
     if ((await this.#stateOf(backend, wait)) === 'waiting') {
-      const outputs = [{ toolCallId, result: { errorText: 'The browser did not answer in time.' } }]
+      const outputs = [{ toolCallId, result: { errorText: NO_ANSWER } }]
       const turn = await this.resume(chat, messageId, { outputs, background: true })
       await turn.settled
       // A server that closes leaves it to the next one.
@@ -328,17 +329,11 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
-interface PrefillOptions {
-  readonly backend: Backend
-  readonly key: ApprovalChat
-  readonly pause: number
-}
-
 /** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
   told: ToldTurn,
-  { backend, key, pause }: PrefillOptions,
+  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
 ): Promise<void> {
   const { chunks, state } = told
   const decided = new Set<string>()

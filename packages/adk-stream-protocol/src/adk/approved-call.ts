@@ -1,0 +1,36 @@
+import type { Approval } from '../approvals/approval.ts'
+import type { Ledger } from '../approvals/ledger.ts'
+import { toResponse } from './approval-answers.ts'
+import type { DecidedNote } from './event-notes.ts'
+import type { CallOutcome } from './run-call.ts'
+
+type Args = Readonly<Record<string, unknown>>
+
+/** The arguments that an approver put in place of the model's, if any. */
+export function editOf(approval: Approval | undefined): Args | undefined {
+  return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
+}
+
+/** What is noted beside the result of a call that was approved. */
+export function toApprovedNote(toolCallId: string, editedArgs: Args | undefined): DecidedNote {
+  return {
+    toolCallId,
+    state: 'approved',
+    ...(editedArgs && { editedArgs: { ...editedArgs } }),
+  }
+}
+
+/** The result with what a person changed in the call: the model is to know what ran. */
+export function resultOf({ by, result }: CallOutcome, edited: Args | undefined): unknown {
+  return edited && by === 'tool' ? { ...toResponse(result), edited_arguments: edited } : result
+}
+
+/** Records what came of an approved call. */
+export async function recordOutcome(
+  ledger: Ledger,
+  approvalId: string,
+  outcome: CallOutcome,
+): Promise<void> {
+  if (outcome.by === 'failure') await ledger.fail(approvalId, outcome.error.message)
+  else await ledger.succeed(approvalId, outcome.result ?? null)
+}
