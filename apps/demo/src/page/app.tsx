@@ -1,66 +1,102 @@
-import { Chat } from './components/chat.tsx'
-import { Header } from './components/header.tsx'
-import { Inbox } from './components/inbox.tsx'
-import { MusicControl } from './components/music-control.tsx'
-import { Notice } from './components/notice.tsx'
-import { type ChatLocation, useChatLocation } from './hooks/use-chat-location.ts'
-import { type InboxState, useInbox } from './hooks/use-inbox.ts'
-import { useSavedChat } from './hooks/use-saved-chat.ts'
-import { useTexts } from './i18n/language.tsx'
+import { useEffect, useMemo, useState } from 'react'
 
+import { ChatList } from './chats/chat-list.tsx'
+import type { ChatsStore } from './chats/chats-store.ts'
+import { useChats } from './chats/use-chats.ts'
+import { Inbox, toggleInbox } from './components/inbox.tsx'
+import { MusicControl } from './components/music-control.tsx'
+import { OpenChat } from './components/open-chat.tsx'
+import { type InboxState, useInbox } from './hooks/use-inbox.ts'
+import { usePlace } from './hooks/use-place.ts'
+import { useTexts } from './i18n/language.tsx'
+import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
+import { focusNextApproval } from './shell/focus-next-approval.ts'
+import { Inspector } from './shell/inspector.tsx'
+import { OfflineMark } from './shell/offline-mark.tsx'
+import { Panel } from './shell/panel.tsx'
+import { SettingsMenu } from './shell/settings-menu.tsx'
+import { ShortcutsDialog } from './shell/shortcuts-dialog.tsx'
+import { TopBar } from './shell/top-bar.tsx'
+import { usePanel } from './shell/use-panel.ts'
+import { useShortcuts } from './shell/use-shortcuts.ts'
+
+const ROOM_FOR_SIDEBAR = '(width >= 60rem)'
+const ROOM_FOR_INSPECTOR = '(width >= 80rem)'
+
+/** The page: chats at the start, the conversation in the middle, what lies behind it at the end. */
 export function App() {
-  const { location, startNew, open } = useChatLocation()
-  const inbox = useInbox()
+  const texts = useTexts()
+  const { shell } = texts
+  const sidebar = usePanel(ROOM_FOR_SIDEBAR, useSidebarPanel())
+  const inspector = usePanel(ROOM_FOR_INSPECTOR, useInspectorPanel())
+  const [helps, setHelps] = useState(false)
+  const { place, startNew, open } = usePlace(sidebar.leaveDrawer)
+  const { store, list } = useChats()
+  const inbox = useRefreshed(useInbox(), store)
+  const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
+  useEffect(() => {
+    document.title = `${title} · ${texts.title}`
+  }, [title, texts])
+  useShortcuts({
+    newChat: startNew,
+    composer: () => document.getElementById('message-input')?.focus(),
+    chats: () => sidebar.setOpen(!sidebar.open),
+    inbox: toggleInbox,
+    nextApproval: () => void (focusNextApproval() || toggleInbox()),
+    inspector: () => inspector.setOpen(!inspector.open),
+    help: () => setHelps(true),
+  })
   return (
-    <>
-      <Header onNewChat={startNew}>
-        <MusicControl />
-        <Inbox pending={inbox.pending} onChange={inbox.refresh} onOpenChat={open} />
-      </Header>
-      <OpenChat key={location.id} location={location} inbox={inbox} onNewChat={startNew} />
-    </>
+    <div className="shell">
+      <Panel panel={sidebar} side="start" label={shell.chats.label}>
+        <ChatList
+          list={list}
+          store={store}
+          currentId={place.id}
+          onOpen={open}
+          onNewChat={startNew}
+          onHide={() => sidebar.setOpen(false)}
+          onGone={startNew}
+        />
+      </Panel>
+      <div className="stage">
+        <TopBar
+          title={title}
+          sidebar={sidebar}
+          inspector={inspector}
+          onNewChat={startNew}
+          connection={<OfflineMark />}
+        >
+          <MusicControl />
+          <Inbox pending={inbox.pending} onChange={inbox.refresh} onOpenChat={open} />
+          <SettingsMenu onShowShortcuts={() => setHelps(true)} />
+        </TopBar>
+        <OpenChat
+          key={place.id}
+          location={place}
+          inbox={inbox}
+          onNewChat={startNew}
+          onSaid={(text) => store.begin(place.id, text)}
+        />
+      </div>
+      <Panel panel={inspector} side="end" label={shell.inspector.title}>
+        <Inspector chatId={place.id} onClose={() => inspector.setOpen(false)} />
+      </Panel>
+      <ShortcutsDialog open={helps} onClose={() => setHelps(false)} />
+    </div>
   )
 }
 
-interface OpenChatProps {
-  readonly location: ChatLocation
-  readonly inbox: InboxState
-  readonly onNewChat: () => void
-}
-
-function OpenChat({ location, inbox, onNewChat }: OpenChatProps) {
-  const texts = useTexts()
-  const loading = useSavedChat(location)
-  switch (loading.state) {
-    case 'loading':
-      return (
-        <main className="pause" aria-busy="true">
-          <p role="status">{texts.loading}</p>
-        </main>
-      )
-    case 'missing':
-      return (
-        <main className="pause">
-          <Notice
-            title={texts.missingTitle}
-            text={texts.missingText}
-            action={texts.newChat}
-            onAction={onNewChat}
-          />
-        </main>
-      )
-    case 'failed':
-      return (
-        <main className="pause">
-          <Notice
-            title={texts.unreadableTitle}
-            text={texts.unreadableText}
-            action={texts.reload}
-            onAction={() => window.location.reload()}
-          />
-        </main>
-      )
-    case 'ready':
-      return <Chat id={location.id} saved={loading.chat} inbox={inbox} />
-  }
+/** What changes the inbox changes the marks in the list of chats. */
+function useRefreshed({ pending, refresh }: InboxState, store: ChatsStore): InboxState {
+  return useMemo(
+    () => ({
+      pending,
+      refresh: () => {
+        refresh()
+        void store.refresh()
+      },
+    }),
+    [pending, refresh, store],
+  )
 }

@@ -3,6 +3,9 @@ import { createRoot } from 'react-dom/client'
 
 import { App } from './app.tsx'
 import { LanguageProvider } from './i18n/language.tsx'
+import { followTheme } from './settings/theme.ts'
+
+followTheme()
 
 const root = document.getElementById('root')
 if (root) {

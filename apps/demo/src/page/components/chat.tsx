@@ -1,13 +1,14 @@
+import { ArrowDown } from 'lucide-react'
 import { useMemo, useRef } from 'react'
 
 import type { SavedChat } from '../chat/chat-api.ts'
 import { hasContent, type Message } from '../chat/message.ts'
+import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
 import { ApprovalsContext } from '../hooks/approvals-context.ts'
 import { useDemoChat } from '../hooks/use-demo-chat.ts'
 import type { InboxState } from '../hooks/use-inbox.ts'
 import { useStickToEnd } from '../hooks/use-stick-to-end.ts'
 import { useTexts } from '../i18n/language.tsx'
-import { Composer } from './composer.tsx'
 import { MessageView } from './message-view.tsx'
 import { ProblemCard } from './problem-card.tsx'
 import { Welcome } from './welcome.tsx'
@@ -16,9 +17,11 @@ interface ChatProps {
   readonly id: string
   readonly saved: SavedChat
   readonly inbox: InboxState
+  /** Something was said in it. */
+  readonly onSaid: (text: string) => void
 }
 
-export function Chat({ id, saved, inbox }: ChatProps) {
+export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
   const texts = useTexts()
   const chat = useDemoChat(id, saved, inbox.refresh)
   const { messages, busy, problem, send, decide, refusals } = chat
@@ -30,18 +33,24 @@ export function Chat({ id, saved, inbox }: ChatProps) {
     HTMLElement,
     HTMLDivElement
   >()
-  const inputRef = useRef<HTMLTextAreaElement>(null)
-  const say = (text: string) => {
-    send(text)
+  const composerRef = useRef<ComposerHandle>(null)
+  const say = (draft: Draft) => {
+    send(draft)
+    onSaid(draft.text)
     goToEnd()
-    inputRef.current?.focus()
+    composerRef.current?.focus()
   }
   const last = messages.at(-1)
   return (
     <>
       <main className="scroller" ref={scrollerRef}>
         <div className="column" ref={contentRef}>
-          {messages.length === 0 && !busy && <Welcome onChoose={say} />}
+          {messages.length === 0 && !busy && (
+            <Welcome
+              onChoose={(text) => say({ text, files: [] })}
+              onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}
+            />
+          )}
           <div role="log" aria-label={texts.conversation} aria-busy={busy} className="log">
             <ApprovalsContext value={desk}>
               {messages.filter(hasContent).map((message) => (
@@ -49,6 +58,7 @@ export function Chat({ id, saved, inbox }: ChatProps) {
                   key={message.id}
                   message={message}
                   streaming={busy && message === last}
+                  onEdit={busy ? undefined : chat.edit}
                   onRegenerate={
                     message === last && chat.canRegenerate ? chat.regenerate : undefined
                   }
@@ -63,12 +73,10 @@ export function Chat({ id, saved, inbox }: ChatProps) {
       <footer className="footer">
         {!following && (
           <button type="button" className="latest" aria-label={texts.latest} onClick={goToEnd}>
-            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
-              <path d="M8 3v9M4 8.5 8 12.5l4-4" />
-            </svg>
+            <ArrowDown aria-hidden="true" />
           </button>
         )}
-        <Composer inputRef={inputRef} busy={busy} onSend={say} onStop={chat.stop} />
+        <Composer handleRef={composerRef} busy={busy} onSend={say} onStop={chat.stop} />
       </footer>
     </>
   )

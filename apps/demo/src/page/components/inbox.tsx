@@ -1,3 +1,4 @@
+import { Inbox as InboxIcon } from 'lucide-react'
 import { useState } from 'react'
 
 import type { Decision } from '../chat/approval.ts'
@@ -17,6 +18,10 @@ interface InboxProps {
 
 const POPOVER_ID = 'inbox'
 
+export function toggleInbox(): void {
+  document.getElementById(POPOVER_ID)?.togglePopover()
+}
+
 /** What waits for a decision in all chats, behind a button that says how much it is. */
 export function Inbox({ pending, onChange, onOpenChat }: InboxProps) {
   const texts = useTexts()
@@ -25,20 +30,18 @@ export function Inbox({ pending, onChange, onOpenChat }: InboxProps) {
     <>
       <button
         type="button"
-        className="quiet icon-button"
+        className="icon-button"
         aria-label={inbox.label(pending.length)}
         popoverTarget={POPOVER_ID}
       >
-        <svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true">
-          <path d="M2 9.5 4 3h8l2 6.5V13H2V9.5Zm0 0h3.5c0 1.4 1 2.5 2.5 2.5s2.5-1.1 2.5-2.5H14" />
-        </svg>
+        <InboxIcon aria-hidden="true" />
         {pending.length > 0 && (
           <span className="badge" aria-hidden="true">
             {pending.length}
           </span>
         )}
       </button>
-      <section id={POPOVER_ID} className="inbox" popover="auto" aria-label={inbox.title}>
+      <section id={POPOVER_ID} className="popover inbox" popover="auto" aria-label={inbox.title}>
         <h2>{inbox.title}</h2>
         {pending.length === 0 && <p className="inbox-empty">{inbox.empty}</p>}
         <ul>

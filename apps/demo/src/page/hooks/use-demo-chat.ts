@@ -8,6 +8,7 @@ import { resume } from '../chat/follow-chat.ts'
 import type { Message } from '../chat/message.ts'
 import { readProblem } from '../chat/problem.ts'
 import { planRecovery } from '../chat/recovery.ts'
+import type { Draft } from '../composer/composer.tsx'
 import { useBrowserTools } from './use-browser-tools.ts'
 import { rememberChat } from './use-chat-location.ts'
 import { useDecisions } from './use-decisions.ts'
@@ -34,10 +35,17 @@ export function useDemoChat(id: string, saved: SavedChat, onApprovalsChanged: ()
     if (!busy) onApprovalsChanged()
   }, [busy, onApprovalsChanged])
 
-  const send = (text: string) => {
+  const send = ({ text, files }: Draft) => {
     rememberChat(id)
-    void sendMessage({ text })
+    void sendMessage(text === '' ? { files } : { text, files })
   }
+  const edit = useCallback(
+    (message: Message, text: string) => {
+      const files = message.parts.filter((part) => part.type === 'file')
+      void sendMessage({ text, files, messageId: message.id })
+    },
+    [sendMessage],
+  )
   const stopAnswer = async () => {
     try {
       // Leaving alone would let the server write on for those who may come back.
@@ -52,6 +60,8 @@ export function useDemoChat(id: string, saved: SavedChat, onApprovalsChanged: ()
     busy,
     problem: error && !busy && !refused ? readProblem(error, last) : undefined,
     send,
+    /** Says something else in the place of a message; what followed it is gone. */
+    edit,
     stop: () => void stopAnswer().catch(() => undefined),
     // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
     recover: () => void recover(conversation).catch(() => undefined),

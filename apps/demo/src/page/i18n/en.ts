@@ -1,3 +1,4 @@
+import { enShell } from './shell/en-shell.ts'
 import type { Texts } from './texts.ts'
 
 export const en: Texts = {
@@ -5,7 +6,6 @@ export const en: Texts = {
   tagline: 'What would you like to do?',
   intro: 'A Google ADK agent with tools for weather, payments, location and music.',
   newChat: 'New chat',
-  otherLanguage: '日本語',
   conversation: 'Conversation',
   you: 'You',
   assistant: 'Assistant',
@@ -26,14 +26,6 @@ export const en: Texts = {
   missingTitle: 'This chat is not here',
   missingText: 'It was deleted, or it belongs to another browser.',
   suggestionsLabel: 'Suggestions',
-  suggestions: [
-    'What is the weather in Tokyo?',
-    'Send $30 to Alice and $40 to Bob',
-    'Where am I?',
-    '東京の天気は?',
-    '花子さんに50ドル送金してください',
-    'トラック2に変更して',
-  ],
   sources: 'Sources',
   image: 'Image made by the assistant',
   file: 'File',
@@ -116,6 +108,7 @@ export const en: Texts = {
       open: 'Open the chat',
     },
   },
+  shell: enShell,
   music: {
     track: (track) => `Track ${track}`,
     mute: (track) => `Mute track ${track}`,

@@ -1,3 +1,4 @@
+import { jaShell } from './shell/ja-shell.ts'
 import type { Texts } from './texts.ts'
 
 export const ja: Texts = {
@@ -5,7 +6,6 @@ export const ja: Texts = {
   tagline: '何をしましょうか?',
   intro: '天気、送金、現在地、音楽のツールを持つ Google ADK エージェントです。',
   newChat: '新しいチャット',
-  otherLanguage: 'English',
   conversation: '会話',
   you: 'あなた',
   assistant: 'アシスタント',
@@ -26,14 +26,6 @@ export const ja: Texts = {
   missingTitle: 'このチャットは見つかりません',
   missingText: '削除されたか、別のブラウザのチャットです。',
   suggestionsLabel: '入力例',
-  suggestions: [
-    '東京の天気は?',
-    '花子さんに50ドル送金してください',
-    'Aliceに30ドル、Bobに40ドル送金してください',
-    '現在地を教えて',
-    'トラック2に変更して',
-    'What is the weather in London?',
-  ],
   sources: '出典',
   image: 'アシスタントが作成した画像',
   file: 'ファイル',
@@ -116,6 +108,7 @@ export const ja: Texts = {
       open: 'チャットを開く',
     },
   },
+  shell: jaShell,
   music: {
     track: (track) => `トラック${track}`,
     mute: (track) => `トラック${track}を消音`,

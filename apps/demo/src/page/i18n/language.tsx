@@ -5,20 +5,25 @@ import { ja } from './ja.ts'
 import type { Language, Texts } from './texts.ts'
 
 interface LanguageChoice {
+  readonly language: Language
   readonly texts: Texts
-  readonly toggle: () => void
+  readonly choose: (language: Language) => void
 }
 
 const STORED = 'language'
-const LanguageContext = createContext<LanguageChoice>({ texts: en, toggle: () => undefined })
+const LanguageContext = createContext<LanguageChoice>({
+  language: 'en',
+  texts: en,
+  choose: () => undefined,
+})
 
 /** The texts in the language the reader chose; the browser's language until they choose. */
 export function useTexts(): Texts {
   return use(LanguageContext).texts
 }
 
-export function useLanguageToggle(): () => void {
-  return use(LanguageContext).toggle
+export function useLanguage(): Pick<LanguageChoice, 'language' | 'choose'> {
+  return use(LanguageContext)
 }
 
 export function LanguageProvider({ children }: { readonly children: ReactNode }) {
@@ -26,13 +31,12 @@ export function LanguageProvider({ children }: { readonly children: ReactNode })
   useEffect(() => {
     document.documentElement.lang = language
   }, [language])
-  const toggle = () => {
-    const other = language === 'en' ? 'ja' : 'en'
-    localStorage.setItem(STORED, other)
-    setLanguage(other)
+  const choose = (chosen: Language) => {
+    localStorage.setItem(STORED, chosen)
+    setLanguage(chosen)
   }
   const texts = language === 'ja' ? ja : en
-  return <LanguageContext value={{ texts, toggle }}>{children}</LanguageContext>
+  return <LanguageContext value={{ language, texts, choose }}>{children}</LanguageContext>
 }
 
 function preferredLanguage(): Language {

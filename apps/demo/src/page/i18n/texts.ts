@@ -1,4 +1,5 @@
 import type { Severity } from '../chat/approval.ts'
+import type { ShellTexts } from './shell/shell-texts.ts'
 
 export type Language = 'en' | 'ja'
 
@@ -8,8 +9,6 @@ export interface Texts {
   readonly tagline: string
   readonly intro: string
   readonly newChat: string
-  /** The name of the other language, in that language. */
-  readonly otherLanguage: string
   readonly conversation: string
   readonly you: string
   readonly assistant: string
@@ -30,7 +29,6 @@ export interface Texts {
   readonly missingTitle: string
   readonly missingText: string
   readonly suggestionsLabel: string
-  readonly suggestions: readonly string[]
   readonly sources: string
   readonly image: string
   readonly file: string
@@ -50,6 +48,7 @@ export interface Texts {
     readonly denied: string
   }
   readonly approval: ApprovalTexts
+  readonly shell: ShellTexts
   readonly music: {
     readonly track: (track: number) => string
     readonly mute: (track: number) => string

@@ -1,17 +1,21 @@
 import { LOOPS, type Track } from './loops.ts'
 import { renderLoop } from './render-loop.ts'
+import { volumeOf } from './volume.ts'
 
 type MusicState =
   | { readonly state: 'silent' }
   | { readonly state: 'playing'; readonly track: Track; readonly muted: boolean }
 
-const VOLUME = 0.25
+/** Seconds in which the volume comes near to a new one. */
+const EASE_SECONDS = 0.05
 const FADE_SECONDS = 0.4
 
 /** The music of the page; one for the whole page, whichever chat is open. */
 class Music {
   #state: MusicState = { state: 'silent' }
   #stage: Stage | undefined
+  /** What is left of the volume while somebody speaks. */
+  #duckedTo = 1
   #playing: { readonly source: AudioBufferSourceNode; readonly fader: GainNode } | undefined
   readonly #buffers = new Map<Track, Promise<AudioBuffer>>()
   readonly #listeners = new Set<() => void>()
@@ -31,26 +35,54 @@ class Music {
     this.#fadeOver(stage, buffer)
     const muted = this.#state.state === 'playing' && this.#state.muted
     this.#become({ state: 'playing', track, muted })
+    this.#setVolume()
   }
 
   setMuted(muted: boolean): void {
     if (this.#state.state === 'silent' || !this.#stage) return
-    const { context, master } = this.#stage
-    master.gain.setTargetAtTime(muted ? 0 : VOLUME, context.currentTime, 0.05)
-    if (!muted) wake(context)
+    if (!muted) wake(this.#stage.context)
     this.#become({ ...this.#state, muted })
+    this.#setVolume()
   }
 
-  #fadeOver({ context, master }: Stage, buffer: AudioBuffer): void {
-    const now = context.currentTime
-    const before = this.#playing
-    if (before) {
-      before.fader.gain.setTargetAtTime(0, now, FADE_SECONDS / 3)
-      before.source.stop(now + FADE_SECONDS * 2)
-    }
+  /** Lets the music fade out. */
+  stop(): void {
+    if (this.#stage) this.#fadeOut(this.#stage)
+    this.#become({ state: 'silent' })
+  }
+
+  /** Plays more softly while somebody speaks; `level` is what is left of the volume, from 0 to 1. */
+  duck(level = 0.2): void {
+    this.#duckedTo = level
+    this.#setVolume()
+  }
+
+  unduck(): void {
+    this.duck(1)
+  }
+
+  #setVolume(): void {
+    if (!this.#stage) return
+    const { context, master } = this.#stage
+    const muted = this.#state.state === 'playing' && this.#state.muted
+    const volume = volumeOf({ muted, duckedTo: this.#duckedTo })
+    master.gain.setTargetAtTime(volume, context.currentTime, EASE_SECONDS)
+  }
+
+  #fadeOut({ context }: Stage): void {
+    if (!this.#playing) return
+    const { fader, source } = this.#playing
+    fader.gain.setTargetAtTime(0, context.currentTime, FADE_SECONDS / 3)
+    source.stop(context.currentTime + FADE_SECONDS * 2)
+    this.#playing = undefined
+  }
+
+  #fadeOver(stage: Stage, buffer: AudioBuffer): void {
+    const { context, master } = stage
+    this.#fadeOut(stage)
     const source = new AudioBufferSourceNode(context, { buffer, loop: true })
     const fader = new GainNode(context, { gain: 0 })
-    fader.gain.setTargetAtTime(1, now, FADE_SECONDS / 3)
+    fader.gain.setTargetAtTime(1, context.currentTime, FADE_SECONDS / 3)
     source.connect(fader).connect(master)
     source.start()
     this.#playing = { source, fader }
@@ -79,7 +111,7 @@ interface Stage {
 
 function openStage(): Stage {
   const context = new AudioContext()
-  const master = new GainNode(context, { gain: VOLUME })
+  const master = new GainNode(context, { gain: volumeOf({ muted: false, duckedTo: 1 }) })
   master.connect(context.destination)
   return { context, master }
 }

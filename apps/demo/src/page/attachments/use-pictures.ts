@@ -1,0 +1,79 @@
+import type { FileUIPart } from 'ai'
+import { useRef, useState } from 'react'
+
+import { checkPicture, type PictureProblem } from './check-picture.ts'
+
+/** A picture that will go with the next message. */
+export interface Picture {
+  readonly id: string
+  readonly name: string
+  readonly type: string
+  readonly size: number
+  /** The whole picture, as a `data:` URL. */
+  readonly url: string
+}
+
+/** The pictures beside the text that is being written. */
+export function usePictures() {
+  const [pictures, setPictures] = useState<readonly Picture[]>([])
+  const [problems, setProblems] = useState<readonly PictureProblem[]>([])
+  // Pictures are read one after the other, each beside those before it, whichever rendering asked for it.
+  const held = useRef<readonly Picture[]>([])
+  const reading = useRef<Promise<void>>(Promise.resolve())
+  const hold = (next: readonly Picture[]) => {
+    held.current = next
+    setPictures(next)
+  }
+  const addOne = async (file: File) => {
+    const picture = await readPicture(file, held.current)
+    if ('kind' in picture) setProblems((known) => [...known, picture])
+    else hold([...held.current, picture])
+  }
+  return {
+    pictures,
+    problems,
+    add: (files: Iterable<File>) => {
+      setProblems([])
+      for (const file of files) reading.current = reading.current.then(() => addOne(file))
+    },
+    remove: (id: string) => {
+      setProblems([])
+      hold(held.current.filter((picture) => picture.id !== id))
+    },
+    /** Takes the pictures away, to be sent. */
+    take: (): FileUIPart[] => {
+      const files = held.current.map(toPart)
+      setProblems([])
+      hold([])
+      return files
+    },
+  }
+}
+
+function toPart({ name, type, url }: Picture): FileUIPart {
+  return { type: 'file', mediaType: type, filename: name, url }
+}
+
+async function readPicture(
+  file: File,
+  others: readonly Picture[],
+): Promise<Picture | PictureProblem> {
+  const { name, type, size } = file
+  const problem = checkPicture(file, others)
+  if (problem) return problem
+  try {
+    return { id: crypto.randomUUID(), name, type, size, url: await readDataUrl(file) }
+  } catch {
+    // A file that was moved or may not be read.
+    return { kind: 'unreadable', name }
+  }
+}
+
+function readDataUrl(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader()
+    reader.addEventListener('load', () => resolve(String(reader.result)))
+    reader.addEventListener('error', () => reject(reader.error))
+    reader.readAsDataURL(file)
+  })
+}

@@ -1,0 +1,128 @@
+import { PanelLeft, Search, SquarePen } from 'lucide-react'
+import { type ReactNode, useId, useState } from 'react'
+
+import icon from '../icon.svg'
+import { useTexts } from '../i18n/language.tsx'
+import { ChatItem } from './chat-item.tsx'
+import type { ChatSummary } from './chats-api.ts'
+import type { Chats, ChatsStore } from './chats-store.ts'
+import { DeleteDialog } from './delete-dialog.tsx'
+import { findChats, groupByDay } from './group-chats.ts'
+
+interface ChatListProps {
+  readonly list: Chats
+  readonly store: ChatsStore
+  /** The chat that is open. */
+  readonly currentId: string
+  readonly onOpen: (id: string) => void
+  readonly onNewChat: () => void
+  readonly onHide: () => void
+  /** The chat that was open is gone. */
+  readonly onGone: () => void
+}
+
+/** Fewer can be looked through at a glance. */
+const SEARCH_FROM = 6
+
+/** The chats of the reader, newest first. */
+export function ChatList(props: ChatListProps) {
+  const { list, store, currentId, onOpen, onNewChat, onHide, onGone } = props
+  const texts = useTexts()
+  const { chats: words } = texts.shell
+  const [sought, setSought] = useState('')
+  const [deleting, setDeleting] = useState<ChatSummary>()
+  const remove = (id: string) => {
+    void store.remove(id)
+    if (id === currentId) onGone()
+  }
+  return (
+    <>
+      <header className="panel-header">
+        <p className="brand">
+          <img src={icon} alt="" width="22" height="22" />
+          {texts.title}
+        </p>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={words.hide}
+          title={words.hide}
+          onClick={onHide}
+        >
+          <PanelLeft aria-hidden="true" />
+        </button>
+      </header>
+      <button type="button" className="outlined new-chat" onClick={onNewChat}>
+        <SquarePen aria-hidden="true" />
+        {texts.newChat}
+      </button>
+      {list.chats.length >= SEARCH_FROM && <ChatSearch value={sought} onChange={setSought} />}
+      <div className="panel-body">
+        <Found list={list} sought={sought}>
+          {(chat) => (
+            <ChatItem
+              key={chat.id}
+              chat={chat}
+              current={chat.id === currentId}
+              onOpen={() => onOpen(chat.id)}
+              onRename={(title) => void store.rename(chat.id, title)}
+              onDelete={() => setDeleting(chat)}
+            />
+          )}
+        </Found>
+      </div>
+      <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
+      {list.problem && (
+        <p className="panel-problem" role="alert">
+          {words.problems[list.problem]}
+        </p>
+      )}
+    </>
+  )
+}
+
+interface ChatSearchProps {
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+function ChatSearch({ value, onChange }: ChatSearchProps) {
+  const { search } = useTexts().shell.chats
+  return (
+    <div className="chat-search">
+      <Search aria-hidden="true" />
+      <input
+        type="search"
+        value={value}
+        aria-label={search}
+        placeholder={search}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </div>
+  )
+}
+
+interface FoundProps {
+  readonly list: Chats
+  readonly sought: string
+  readonly children: (chat: ChatSummary) => ReactNode
+}
+
+/** The chats that have these words in their name, by day. */
+function Found({ list, sought, children }: FoundProps) {
+  const { chats: words } = useTexts().shell
+  const id = useId()
+  if (list.state === 'loading') return null
+  const found = findChats(list.chats, sought)
+  if (found.length === 0) {
+    return <p className="fine">{sought.trim() === '' ? words.none : words.noneFound}</p>
+  }
+  return groupByDay(found, new Date()).map(({ day, chats }) => (
+    <section key={day} aria-labelledby={`${id}-${day}`}>
+      <h2 id={`${id}-${day}`} className="group-title">
+        {words[day]}
+      </h2>
+      <ul className="chats">{chats.map(children)}</ul>
+    </section>
+  ))
+}

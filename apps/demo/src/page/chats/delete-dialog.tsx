@@ -1,0 +1,40 @@
+import { useTexts } from '../i18n/language.tsx'
+import { Modal } from '../shell/modal.tsx'
+import type { ChatSummary } from './chats-api.ts'
+
+interface DeleteDialogProps {
+  readonly chat: ChatSummary | undefined
+  readonly onDelete: (id: string) => void
+  readonly onClose: () => void
+}
+
+/** Asks once more: what is deleted is gone on the server too. */
+export function DeleteDialog({ chat, onDelete, onClose }: DeleteDialogProps) {
+  const { shell } = useTexts()
+  const { chats } = shell
+  return (
+    <Modal open={chat !== undefined} label={chats.deleteTitle} className="dialog" onClose={onClose}>
+      {chat && (
+        <>
+          <h2>{chats.deleteTitle}</h2>
+          <p>{chats.deleteText(chat.title || chats.untitled)}</p>
+          <div className="actions dialog-actions">
+            <button type="button" className="outlined" onClick={onClose}>
+              {shell.cancel}
+            </button>
+            <button
+              type="button"
+              className="primary danger"
+              onClick={() => {
+                onDelete(chat.id)
+                onClose()
+              }}
+            >
+              {chats.delete}
+            </button>
+          </div>
+        </>
+      )}
+    </Modal>
+  )
+}

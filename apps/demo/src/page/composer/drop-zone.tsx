@@ -1,0 +1,46 @@
+import { ImagePlus } from 'lucide-react'
+import { useEffect, useEffectEvent, useState } from 'react'
+
+import { useTexts } from '../i18n/language.tsx'
+
+/** Takes files that are dropped anywhere on the page, and shows that it would while they are held above it. */
+export function DropZone({ onDrop }: { readonly onDrop: (files: File[]) => void }) {
+  const { composer } = useTexts().shell
+  const [held, setHeld] = useState(false)
+  const take = useEffectEvent(onDrop)
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return
+      // Without this the browser would leave the page to show the file.
+      event.preventDefault()
+      setHeld(true)
+    }
+    const leave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setHeld(false)
+    }
+    const drop = (event: DragEvent) => {
+      setHeld(false)
+      const files = [...(event.dataTransfer?.files ?? [])]
+      if (files.length === 0) return
+      event.preventDefault()
+      take(files)
+    }
+    document.addEventListener('dragover', over)
+    document.addEventListener('dragleave', leave)
+    document.addEventListener('drop', drop)
+    return () => {
+      document.removeEventListener('dragover', over)
+      document.removeEventListener('dragleave', leave)
+      document.removeEventListener('drop', drop)
+    }
+  }, [])
+  if (!held) return null
+  return (
+    <div className="drop-zone">
+      <p>
+        <ImagePlus aria-hidden="true" />
+        {composer.drop}
+      </p>
+    </div>
+  )
+}

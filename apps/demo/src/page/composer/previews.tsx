@@ -1,0 +1,64 @@
+import { X } from 'lucide-react'
+
+import type { PictureProblem } from '../attachments/check-picture.ts'
+import type { Picture } from '../attachments/use-pictures.ts'
+import { useTexts } from '../i18n/language.tsx'
+import type { Texts } from '../i18n/texts.ts'
+
+interface PreviewsProps {
+  readonly pictures: readonly Picture[]
+  readonly onRemove: (id: string) => void
+}
+
+/** The pictures that will go with the message. */
+export function Previews({ pictures, onRemove }: PreviewsProps) {
+  const { composer } = useTexts().shell
+  if (pictures.length === 0) return null
+  return (
+    <ul className="previews" aria-label={composer.pictures}>
+      {pictures.map(({ id, name, url }) => (
+        <li key={id} className="preview">
+          <img src={url} alt={name} />
+          <button
+            type="button"
+            className="preview-remove"
+            aria-label={composer.remove(name)}
+            title={composer.remove(name)}
+            onClick={() => onRemove(id)}
+          >
+            <X aria-hidden="true" />
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** Why pictures were not taken. */
+export function PictureProblems({ problems }: { readonly problems: readonly PictureProblem[] }) {
+  const texts = useTexts()
+  if (problems.length === 0) return null
+  return (
+    <div className="composer-problems" role="alert">
+      {[...new Set(problems.map((problem) => describe(problem, texts)))].map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </div>
+  )
+}
+
+function describe(problem: PictureProblem, { shell }: Texts): string {
+  const { problems } = shell.composer
+  switch (problem.kind) {
+    case 'type':
+      return problems.type(problem.name)
+    case 'size':
+      return problems.size(problem.name, problem.maxMegabytes)
+    case 'total':
+      return problems.total(problem.name)
+    case 'count':
+      return problems.count(problem.max)
+    case 'unreadable':
+      return problems.unreadable(problem.name)
+  }
+}

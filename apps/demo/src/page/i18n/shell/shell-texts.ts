@@ -1,0 +1,92 @@
+import type { Mode } from '../../settings/mode.ts'
+import type { Theme } from '../../settings/theme.ts'
+import type { ShortcutName } from '../../shell/shortcuts.ts'
+
+/** What an empty chat offers to try. */
+export interface SuggestionGroup {
+  readonly title: string
+  readonly suggestions: readonly Suggestion[]
+}
+
+export interface Suggestion {
+  readonly text: string
+  /** The reader chooses a picture first. */
+  readonly needsPicture?: true
+}
+
+/** What the page says around the conversation. */
+export interface ShellTexts {
+  readonly close: string
+  readonly cancel: string
+  readonly chats: {
+    readonly label: string
+    readonly show: string
+    readonly hide: string
+    readonly search: string
+    readonly none: string
+    readonly noneFound: string
+    readonly today: string
+    readonly earlier: string
+    readonly running: string
+    readonly pending: (count: number) => string
+    readonly options: (title: string) => string
+    readonly rename: string
+    readonly newName: string
+    readonly delete: string
+    readonly deleteTitle: string
+    readonly deleteText: (title: string) => string
+    readonly problems: Readonly<Record<'list' | 'rename' | 'delete', string>>
+    readonly untitled: string
+  }
+  readonly mode: {
+    readonly label: string
+    readonly names: Readonly<Record<Mode, string>>
+    readonly explanations: Readonly<Record<Mode, string>>
+  }
+  readonly offline: string
+  readonly inspector: {
+    readonly title: string
+    readonly show: string
+    readonly hide: string
+    readonly chat: string
+    readonly mode: string
+    readonly messages: string
+  }
+  readonly settings: {
+    readonly title: string
+    readonly language: string
+    readonly theme: string
+    readonly themes: Readonly<Record<Theme, string>>
+    readonly music: string
+    readonly musicOff: string
+    readonly shortcuts: string
+  }
+  readonly shortcuts: {
+    readonly title: string
+    readonly names: Readonly<Record<ShortcutName | 'send' | 'newLine' | 'close', string>>
+  }
+  readonly composer: {
+    readonly attach: string
+    readonly pictures: string
+    readonly remove: (name: string) => string
+    readonly drop: string
+    readonly problems: {
+      readonly type: (name: string) => string
+      readonly size: (name: string, maxMegabytes: number) => string
+      readonly total: (name: string) => string
+      readonly count: (max: number) => string
+      readonly unreadable: (name: string) => string
+    }
+  }
+  readonly actions: {
+    readonly copy: string
+    readonly copied: string
+    readonly failed: string
+    readonly edit: string
+    readonly editLabel: string
+    readonly editHint: string
+    readonly cancel: string
+    readonly resend: string
+  }
+  readonly suggestions: readonly SuggestionGroup[]
+}

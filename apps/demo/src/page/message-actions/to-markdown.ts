@@ -1,0 +1,12 @@
+import { isTextUIPart } from 'ai'
+
+import type { Message } from '../chat/message.ts'
+
+/** What a message says, as it was written; thoughts, calls and pictures are left out. */
+export function toMarkdown({ parts }: Pick<Message, 'parts'>): string {
+  return parts
+    .filter(isTextUIPart)
+    .map(({ text }) => text.trim())
+    .filter((text) => text !== '')
+    .join('\n\n')
+}

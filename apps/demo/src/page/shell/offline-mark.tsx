@@ -1,0 +1,29 @@
+import { WifiOff } from 'lucide-react'
+import { useSyncExternalStore } from 'react'
+
+import { useTexts } from '../i18n/language.tsx'
+
+/** Says that the browser has no network; nothing while it has. */
+export function OfflineMark() {
+  const { offline } = useTexts().shell
+  const online = useSyncExternalStore(subscribe, () => navigator.onLine)
+  return (
+    <p className="offline" role="status">
+      {!online && (
+        <>
+          <WifiOff aria-hidden="true" />
+          {offline}
+        </>
+      )}
+    </p>
+  )
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('online', listener)
+  window.addEventListener('offline', listener)
+  return () => {
+    window.removeEventListener('online', listener)
+    window.removeEventListener('offline', listener)
+  }
+}

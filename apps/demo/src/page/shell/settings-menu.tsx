@@ -1,0 +1,112 @@
+import { Keyboard, Settings2 } from 'lucide-react'
+import { type ReactNode, useSyncExternalStore } from 'react'
+
+import { useLanguage, useTexts } from '../i18n/language.tsx'
+import { music } from '../music/music.ts'
+import { THEMES, useTheme } from '../settings/theme.ts'
+import { Segmented } from './segmented.tsx'
+
+const POPOVER_ID = 'settings'
+
+/** Language, theme and music, behind a button. */
+export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: () => void }) {
+  const { settings } = useTexts().shell
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={settings.title}
+        title={settings.title}
+        popoverTarget={POPOVER_ID}
+      >
+        <Settings2 aria-hidden="true" />
+      </button>
+      <section
+        id={POPOVER_ID}
+        className="popover settings"
+        popover="auto"
+        aria-label={settings.title}
+      >
+        <h2>{settings.title}</h2>
+        <LanguageChoice />
+        <ThemeChoice />
+        <MusicChoice />
+        <button
+          type="button"
+          className="quiet wide-button"
+          onClick={() => {
+            document.getElementById(POPOVER_ID)?.hidePopover()
+            onShowShortcuts()
+          }}
+        >
+          <Keyboard aria-hidden="true" />
+          {settings.shortcuts}
+        </button>
+      </section>
+    </>
+  )
+}
+
+function LanguageChoice() {
+  const { settings } = useTexts().shell
+  const { language, choose } = useLanguage()
+  return (
+    <Setting name={settings.language}>
+      <Segmented
+        label={settings.language}
+        options={[
+          { value: 'en', name: 'English', lang: 'en' },
+          { value: 'ja', name: '日本語', lang: 'ja' },
+        ]}
+        value={language}
+        onChoose={choose}
+      />
+    </Setting>
+  )
+}
+
+function ThemeChoice() {
+  const { settings } = useTexts().shell
+  const [theme, choose] = useTheme()
+  const options = THEMES.map((value) => ({ value, name: settings.themes[value] }))
+  return (
+    <Setting name={settings.theme}>
+      <Segmented label={settings.theme} options={options} value={theme} onChoose={choose} />
+    </Setting>
+  )
+}
+
+function MusicChoice() {
+  const texts = useTexts()
+  const { settings } = texts.shell
+  const playing = useSyncExternalStore(music.subscribe, music.read)
+  const choose = (value: 'off' | '1' | '2') => {
+    if (value === 'off') music.stop()
+    else void music.play(value === '1' ? 1 : 2)
+  }
+  return (
+    <Setting name={settings.music}>
+      <Segmented
+        label={settings.music}
+        options={[
+          { value: 'off', name: settings.musicOff },
+          { value: '1', name: texts.music.track(1) },
+          { value: '2', name: texts.music.track(2) },
+        ]}
+        value={playing.state === 'silent' ? 'off' : `${playing.track}`}
+        onChoose={choose}
+      />
+    </Setting>
+  )
+}
+
+function Setting({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <div className="setting">
+      {/* The group below says it to those who listen. */}
+      <span aria-hidden="true">{name}</span>
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,70 @@
+import { PanelLeft, PanelRight, SquarePen } from 'lucide-react'
+import type { ReactNode } from 'react'
+
+import { useTexts } from '../i18n/language.tsx'
+import { ModeSwitch } from './mode-switch.tsx'
+import type { PanelState } from './use-panel.ts'
+
+interface TopBarProps {
+  readonly title: string
+  readonly sidebar: PanelState
+  readonly inspector: PanelState
+  readonly onNewChat: () => void
+  /** How the connection is. */
+  readonly connection: ReactNode
+  /** What opens by buttons: music, inbox, settings. */
+  readonly children: ReactNode
+}
+
+/** Above the conversation: what it is, how it runs, and the ways to everything else. */
+export function TopBar(props: TopBarProps) {
+  const { title, sidebar, inspector, onNewChat, connection, children } = props
+  const texts = useTexts()
+  const { chats, inspector: words } = texts.shell
+  const showsSidebar = sidebar.docked && sidebar.open
+  const inspectorLabel = inspector.open ? words.hide : words.show
+  return (
+    <header className="top-bar">
+      <div className="top-bar-start">
+        {!showsSidebar && (
+          <>
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={chats.show}
+              title={chats.show}
+              onClick={() => sidebar.setOpen(true)}
+            >
+              <PanelLeft aria-hidden="true" />
+            </button>
+            <button
+              type="button"
+              className="icon-button"
+              aria-label={texts.newChat}
+              title={texts.newChat}
+              onClick={onNewChat}
+            >
+              <SquarePen aria-hidden="true" />
+            </button>
+          </>
+        )}
+        <h1 title={title}>{title}</h1>
+      </div>
+      <ModeSwitch />
+      <div className="top-bar-end">
+        {connection}
+        {children}
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={inspectorLabel}
+          title={inspectorLabel}
+          aria-expanded={inspector.open}
+          onClick={() => inspector.setOpen(!inspector.open)}
+        >
+          <PanelRight aria-hidden="true" />
+        </button>
+      </div>
+    </header>
+  )
+}
