@@ -199,3 +199,63 @@ test('[AP12] what a policy gates is refused inside an AgentTool, where ADK asks 
   ]
   expect(accepted).toHaveLength(4)
 })
+
+function statesIn(events: readonly Record<string, unknown>[]): unknown[] {
+  return events.filter(({ type }) => type === 'approval').map(({ state }) => state)
+}
+
+test('[EV4] a page hears when its lists change, and of nobody else', async () => {
+  const roles: Record<string, string[]> = { mari: ['manager'] }
+  await using server = await serve({
+    agent: (model) => assistant(model, { tools: [pay] }),
+    approvals: { pay: { deciders: { roles: ['manager'] } } },
+    authenticate: ({ headers }) => {
+      const id = headers.get('x-user') ?? ''
+      return { id, roles: roles[id] ?? [] }
+    },
+    recorded: false,
+  })
+  const as = (id: string, path: string, init: RequestInit = {}) =>
+    fetch(`${server.url}${path}`, {
+      ...init,
+      headers: { 'content-type': 'application/json', 'x-user': id },
+    })
+  const say = async (id: string, chatId: string, content: string) =>
+    (
+      await as(id, '/stream', {
+        method: 'POST',
+        body: JSON.stringify({ chatId, messages: [{ role: 'user', content }] }),
+      })
+    ).text()
+  const feeds = await Promise.all(['hanako', 'mari', 'taro'].map((id) => as(id, '/events')))
+  const heard = feeds.map((feed) => readUntil(feed, ({ chatId }) => chatId === 'end'))
+  await say('hanako', 'c', '[[call pay {}]][[then]][[say Paid.]]')
+  const { approvals } = (await (await as('mari', '/approvals')).json()) as {
+    approvals: { id: string }[]
+  }
+  const denial = { method: 'POST', body: JSON.stringify({ approved: false }) }
+  expect((await as('mari', `/approvals/${approvals[0]?.id}`, denial)).status).toBe(200)
+  // The turn goes on by the denial; the chat is free again when its end is told.
+  await as('hanako', '/chats/c/stop', { method: 'POST' })
+  await as('hanako', '/chats/c', { method: 'PATCH', body: JSON.stringify({ title: 'Named' }) })
+  await as('hanako', '/chats/c', { method: 'DELETE' })
+  for (const id of ['hanako', 'mari', 'taro']) await say(id, 'end', '[[say Hi.]]')
+  const [owner = [], decider = [], stranger = []] = await Promise.all(heard)
+  expect(statesIn(owner)).toEqual(['requested', 'denied'])
+  expect(statesIn(decider)).toEqual(['requested', 'denied'])
+  expect(decider.filter(({ type }) => type === 'chat')).toEqual([{ type: 'chat', chatId: 'end' }])
+  expect(stranger).toEqual([{ type: 'chat', chatId: 'end' }])
+  // Begin and end of two turns, two changes of the approval, the name, the deletion.
+  expect(owner.filter(({ chatId }) => chatId === 'c').length).toBeGreaterThanOrEqual(7)
+})
+
+test('[EV2] [EV4] feeds of lists and of chats are counted together', async () => {
+  await using server = await serve({ recorded: false, limits: { maxTurnsPerPrincipal: 2 } })
+  const browser = server.browser()
+  await browser.get('/chats/chat-1/messages')
+  const list = await browser.get('/events')
+  await browser.get('/chats/chat-1/events')
+  expect(await codeOf(await browser.get('/events'))).toBe('too-many-watchers')
+  await list.body?.cancel()
+  await expect.poll(async () => (await browser.get('/events')).status).toBe(200)
+})

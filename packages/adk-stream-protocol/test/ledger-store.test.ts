@@ -271,7 +271,13 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.holderOf(chat)).toEqual({ background: true, signAt: NOON + 80 })
     subject.setClock(NOON + 179)
     expect(await lock('w-1')).toBe(false)
+    const { appName, principalId } = chat
+    const heldFor = (worker: string) =>
+      store.heldByOthers({ appName, principalId, worker, leaseMs: 100 })
+    expect((await heldFor('w-1')).toSorted()).toEqual([chat.chatId, 'other'].toSorted())
+    expect(await heldFor('w-2')).toEqual([])
     subject.setClock(NOON + 180)
+    expect(await heldFor('w-1')).toEqual([])
     expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
   })
 

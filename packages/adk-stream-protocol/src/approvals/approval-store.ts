@@ -48,6 +48,8 @@ export interface ApprovalStore {
   lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
   /** Who holds a chat, dead or alive; nothing when nobody does. */
   holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
+  /** The chats of a principal that other workers hold which gave a sign within `leaseMs`. */
+  heldByOthers(filter: HeldFilter): Promise<string[]>
   /** Gives a chat back; a worker that does not hold it changes nothing. */
   unlockChat(chat: ApprovalChat, worker: string): Promise<void>
 
@@ -66,6 +68,14 @@ export interface ChatLock {
   readonly leaseMs: number
   /** Whether nobody waits for what is done with the chat: others wait for its end and are not turned away. */
   readonly background: boolean
+}
+
+export interface HeldFilter {
+  readonly appName: string
+  readonly principalId: string
+  /** Who asks. */
+  readonly worker: string
+  readonly leaseMs: number
 }
 
 export interface ChatHolder {

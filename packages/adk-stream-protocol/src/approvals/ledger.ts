@@ -204,6 +204,12 @@ export class Ledger {
     return this.#store.lockChat(chat, { worker, leaseMs, background })
   }
 
+  /** The chats of a principal in which another process is at work. */
+  async heldByOthers(principalId: string): Promise<string[]> {
+    const { appName, worker, leaseMs } = this
+    return this.#store.heldByOthers({ appName, principalId, worker, leaseMs })
+  }
+
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
     return this.#store.holderOf(chat)
   }

@@ -5,6 +5,7 @@ import type {
   AuditFilter,
   ChatHolder,
   ChatLock,
+  HeldFilter,
   PendingQuota,
   UntoldFilter,
 } from './approval-store.ts'
@@ -20,7 +21,10 @@ export class MemoryApprovalStore implements ApprovalStore {
   /** Since when something is to be told, by approval. */
   readonly #untoldSince = new Map<string, number>()
   readonly #beats = new Map<string, number>()
-  readonly #locks = new Map<string, ChatLock & { readonly at: number }>()
+  readonly #locks = new Map<
+    string,
+    ChatLock & { readonly at: number; readonly chat: ApprovalChat }
+  >()
   readonly #clock: () => number
 
   constructor(clock: () => number = Date.now) {
@@ -119,13 +123,25 @@ export class MemoryApprovalStore implements ApprovalStore {
   async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
     const held = this.#locks.get(callKey(chat))
     if (held?.worker !== lock.worker && this.#isHeld(chat, lock.leaseMs)) return false
-    this.#locks.set(callKey(chat), { ...lock, at: this.#clock() })
+    this.#locks.set(callKey(chat), { ...lock, chat, at: this.#clock() })
     return true
   }
 
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
     const held = this.#locks.get(callKey(chat))
     return held && { background: held.background, signAt: this.#lastSign(held.worker, held.at) }
+  }
+
+  async heldByOthers(filter: HeldFilter): Promise<string[]> {
+    const { appName, principalId, worker, leaseMs } = filter
+    const held = [...this.#locks.values()].filter(
+      (lock) =>
+        lock.chat.appName === appName &&
+        lock.chat.principalId === principalId &&
+        lock.worker !== worker &&
+        this.#lives(lock.worker, lock.at, leaseMs),
+    )
+    return held.map(({ chat }) => chat.chatId)
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {

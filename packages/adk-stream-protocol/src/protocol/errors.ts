@@ -12,6 +12,7 @@ const ERRORS = {
   'turn-running': [409, 'An answer is still being written in this chat. Wait for it, or stop it.'],
   'nothing-new': [409, 'The request holds nothing new to answer. Send a message of the user last.'],
   'not-rewindable': [409, 'This chat cannot be taken back to an earlier message.'],
+  'unknown-chat': [404, 'There is no such chat.'],
   'unknown-approval': [404, 'There is no such approval request.'],
   'not-allowed': [403, 'This approval is for somebody else to decide.'],
   'approval-decided': [409, 'This approval has been decided already.'],

@@ -30,7 +30,8 @@ import type { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
-import { isRewindable } from '../store/store.ts'
+import type { ChatStore } from '../store/chat-store.ts'
+import { isRewindable, readsOpenings } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
 import { readError } from './front-door.ts'
 
@@ -48,6 +49,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly sessions: BaseSessionService
   readonly gate: ApprovalGate
   readonly ledger: Ledger
+  readonly chats: ChatStore
 }
 
 interface DriveOptions {
@@ -66,13 +68,15 @@ export class AgentHost {
   /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
+  readonly #chats: ChatStore
 
   constructor(options: AgentHostOptions) {
-    const { agent, appName, sessions, gate, ledger, plugins = [], ...services } = options
+    const { agent, appName, sessions, gate, ledger, chats, plugins = [], ...services } = options
     this.#sessions = sessions
     this.#gate = gate
     this.#predictable = !plugins.some(actsBeforeAgents)
     this.#ledger = ledger
+    this.#chats = chats
     this.#runner = new Runner({
       agent,
       appName,
@@ -196,8 +200,24 @@ export class AgentHost {
     return session && readConversation(session.events, options)
   }
 
+  async exists(chat: ApprovalChat): Promise<boolean> {
+    const session = await this.#sessions.getSession({
+      ...keyOf(chat),
+      config: { numRecentEvents: 1 },
+    })
+    return session !== undefined
+  }
+
+  /** The first event of the user in a chat. */
+  async opening(chat: ApprovalChat): Promise<Event | undefined> {
+    if (readsOpenings(this.#sessions)) return this.#sessions.readOpening(keyOf(chat))
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session?.events.find(({ author }) => author === 'user')
+  }
+
   async delete(chat: ApprovalChat): Promise<void> {
     await this.#sessions.deleteSession(keyOf(chat))
+    await this.#chats.drop(chat)
   }
 
   // One generator for all of it: every one around ADK's costs each token another turn of the microtask queue.
@@ -260,6 +280,8 @@ export class AgentHost {
     const { firstEvent } = turn
     await this.#sessions.rewind({ appName, userId, sessionId, eventId: firstEvent.id })
     session.events.length = session.events.indexOf(firstEvent)
+    if (session.events.length > 0) return
+    await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
   }
 
   #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {

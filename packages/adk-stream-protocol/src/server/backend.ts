@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import type { ChatStore } from '../store/chat-store.ts'
 import type { WaitStore } from '../store/wait-store.ts'
 import type { AgentHost } from './agent-host.ts'
 
@@ -11,6 +12,8 @@ export interface Backend {
   readonly ledger: Ledger
   /** Calls that wait for clients. */
   readonly waits: WaitStore
+  /** What is known of chats without reading them. */
+  readonly chats: ChatStore
   /** Finds a tool of the agent by its name. */
   readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
   readonly appName: string

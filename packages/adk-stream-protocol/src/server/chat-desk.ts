@@ -5,6 +5,7 @@ import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
 import type { Feed } from '../transport/feed.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
+import type { ListEvents } from '../turns/list-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -19,6 +20,7 @@ export interface ChatDeskOptions {
   readonly backend: BackendOnDemand
   readonly turns: Turns
   readonly events: ChatEvents
+  readonly lists: ListEvents
   readonly source: TurnSource
   /** What goes on in chats beside their turns, where there is such. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
@@ -92,7 +94,7 @@ export class ChatDesk {
   }
 
   async #delete(visit: Visit): Promise<Reply> {
-    const { backend, turns, runs } = this.#options
+    const { backend, turns, runs, lists } = this.#options
     await runs?.leave(chatOf(visit))
     await turns.stop(chatOf(visit))
     const opened = await backend.get()
@@ -100,6 +102,7 @@ export class ChatDesk {
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.waits.dropChat(chat)
     await opened.host.delete(chat)
+    lists.chatChanged(chat)
     return reply(204)
   }
 }

@@ -8,6 +8,8 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
+import { ListEvents } from '../turns/list-events.ts'
+import { Quota } from '../turns/quota.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
@@ -25,6 +27,7 @@ import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { holdChats } from './hold-chat.ts'
 import { Housekeeper } from './housekeeper.ts'
+import { ListDesk } from './list-desk.ts'
 import { LiveDoor } from './live-door.ts'
 import { openLiveHandlers } from './live-handlers.ts'
 import type { LiveRunsOptions } from './live-runs.ts'
@@ -60,17 +63,20 @@ export function createBridge(options: BridgeOptions): Bridge {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
-  const events = new ChatEvents(limits.maxTurnsPerPrincipal)
+  const feeds = new Quota(limits.maxTurnsPerPrincipal)
+  const events = new ChatEvents(feeds)
+  const lists = new ListEvents(feeds)
   const backend = new BackendOnDemand(async () => {
     const opened = await openBackend(options, limits, store)
     opened.ledger.onChange((approval) => {
       const { id: approvalId, chat, state } = approval
       events.tell(chat, { type: 'approval', approvalId, state: state.name })
+      lists.approvalChanged(approval)
       desks.approvalChanged(approval)
     })
     return opened
   })
-  const desks = openDesks(options, { limits, backend, events })
+  const desks = openDesks(options, { limits, backend, events, lists })
   const door = new FrontDoor({
     routes: [...PUBLIC_ROUTES, ...desks.routes],
     authenticate:
@@ -142,22 +148,17 @@ interface Desks {
   readonly close: () => Promise<void>
 }
 
-function openDesks(
-  options: BridgeOptions,
-  {
-    limits,
-    backend,
-    events,
-  }: { limits: BridgeLimits; backend: BackendOnDemand; events: ChatEvents },
-): Desks {
+interface DeskParts {
+  readonly limits: BridgeLimits
+  readonly backend: BackendOnDemand
+  readonly events: ChatEvents
+  readonly lists: ListEvents
+}
+
+function openDesks(options: BridgeOptions, { limits, backend, events, lists }: DeskParts): Desks {
   const { onError, onChunk } = toObservers(options)
   const exposeState = options.exposeState ?? isSessionScoped
-  const turns = new Turns({
-    ...limits,
-    disconnectGraceMs: options.disconnectGraceMs ?? 0,
-    whileRunning: options.whileRunning ?? 'refuse',
-    hold: holdChats(backend, onError),
-  })
+  const turns = openTurns(options, { limits, backend, lists })
   const turnDesk = new TurnDesk(backend, turns, {
     exposeState,
     onError,
@@ -173,7 +174,17 @@ function openDesks(
   const resume = (given: Approval): void => void goOn(given, given)
   const approvalDesk = new ApprovalDesk({ backend, limits, resume })
   const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
-  const chatDesk = new ChatDesk({ backend, turns, events, source, runs, limits, exposeState })
+  const chatDesk = new ChatDesk({
+    backend,
+    turns,
+    events,
+    lists,
+    source,
+    runs,
+    limits,
+    exposeState,
+  })
+  const listDesk = new ListDesk({ backend, turns, lists, limits })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,
@@ -184,7 +195,7 @@ function openDesks(
     onError,
   })
   return {
-    routes: [...chatDesk.routes, ...approvalDesk.routes],
+    routes: [...listDesk.routes, ...chatDesk.routes, ...approvalDesk.routes],
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, source: live, limits })
@@ -197,6 +208,19 @@ function openDesks(
       await turns.close()
     },
   }
+}
+
+function openTurns(
+  options: BridgeOptions,
+  { limits, backend, lists }: Omit<DeskParts, 'events'>,
+): Turns {
+  return new Turns({
+    ...limits,
+    disconnectGraceMs: options.disconnectGraceMs ?? 0,
+    whileRunning: options.whileRunning ?? 'refuse',
+    hold: holdChats(backend, toObservers(options).onError),
+    onChange: (chat) => lists.chatChanged(chat),
+  })
 }
 
 /** Goes on by an approval that was given or that ended: where its call lives. Never rejects. */
@@ -263,6 +287,7 @@ async function openBackend(
     sessions: sessionService ?? opened.sessions,
     gate,
     ledger,
+    chats: opened.chats,
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),
@@ -272,6 +297,7 @@ async function openBackend(
     host,
     ledger,
     waits: opened.waits,
+    chats: opened.chats,
     findTool: (toolName) => findTool(agent, toolName),
     appName,
   }

@@ -23,7 +23,7 @@ export function checkOrigin(
 
 /** The answer to a preflight of an allowed origin. */
 export const PREFLIGHT_HEADERS = {
-  'access-control-allow-methods': 'GET, POST, DELETE',
+  'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
   'access-control-allow-headers': 'content-type, x-api-key, authorization',
   'access-control-max-age': '600',
 } as const

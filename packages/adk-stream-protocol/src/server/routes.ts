@@ -12,7 +12,10 @@ export interface Visit {
 }
 
 /** An address of the bridge; `:id` stands for a chat or an approval. Without a principal, only `public` ones answer. */
-export type Route = { readonly method: 'GET' | 'POST' | 'DELETE'; readonly path: string } & (
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+} & (
   | { readonly public: true; readonly handle: () => Reply }
   | { readonly public?: false; readonly handle: (visit: Visit) => Promise<Reply> }
 )

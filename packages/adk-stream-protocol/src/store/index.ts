@@ -1,6 +1,7 @@
 export type { SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { openSqliteStore } from './sqlite/sqlite-store.ts'
-export type { RewindableSessionService, RewindRequest, Store } from './store.ts'
+export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
+export type { OpeningReader, RewindableSessionService, RewindRequest, Store } from './store.ts'
 export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
 export { StoreError } from './store-error.ts'

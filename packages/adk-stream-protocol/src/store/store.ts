@@ -1,5 +1,6 @@
-import type { BaseSessionService } from '@google/adk'
+import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
+import type { ChatStore } from './chat-store.ts'
 import type { WaitStore } from './wait-store.ts'
 
 /** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
@@ -7,6 +8,7 @@ export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService
   readonly approvals: ApprovalStore
   readonly waits: WaitStore
+  readonly chats: ChatStore
   /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
   secret(name: string): Promise<Buffer>
   /** Releases the database for good; every later call is refused with the code `closed`. */
@@ -25,6 +27,17 @@ export interface RewindRequest {
 export interface RewindableSessionService extends BaseSessionService {
   /** Removes an event and all after it; session state becomes what the events before it made, `app:` and `user:` state stays. */
   rewind(request: RewindRequest): Promise<void>
+}
+
+/** A session service that can tell how a conversation began without reading all of it. */
+export interface OpeningReader {
+  /** The first event of the user; nothing while there is none. */
+  readOpening(request: CompositeSessionKey): Promise<Event | undefined>
+}
+
+/** Tells whether a session service offers `readOpening`. */
+export function readsOpenings(service: object): service is OpeningReader {
+  return 'readOpening' in service && typeof service.readOpening === 'function'
 }
 
 /** Tells whether a session service, ours or a foreign one, offers `rewind`. */

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../protocol/errors.ts'
-import { Quota } from './quota.ts'
+import type { Quota } from './quota.ts'
 import type { ChatKey } from './turns.ts'
 import { keyOf } from './turns.ts'
 
@@ -16,8 +16,8 @@ export class ChatEvents {
   readonly #perPrincipal: Quota
   readonly #listeners = new Map<string, Set<Listener>>()
 
-  constructor(maxPerPrincipal: number) {
-    this.#perPrincipal = new Quota(maxPerPrincipal)
+  constructor(perPrincipal: Quota) {
+    this.#perPrincipal = perPrincipal
   }
 
   tell(chat: ChatKey, event: ChatEvent): void {

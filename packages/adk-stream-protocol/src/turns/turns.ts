@@ -11,6 +11,8 @@ export interface TurnsOptions extends TurnOptions {
   readonly maxTurnsPerPrincipal: number
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
+  /** Hears of chats in which a turn begins or has ended. */
+  readonly onChange: (chat: ChatKey) => void
   /** Takes a chat among all processes, and gives the way to release it, which never rejects. */
   readonly hold: (chat: ChatKey, hold: Hold) => Promise<() => Promise<void>>
 }
@@ -85,9 +87,11 @@ export class Turns {
       this.#running.delete(key)
       giveBack()
       turn.settle()
+      this.#options.onChange(chat)
     }
     try {
       const release = await this.#prepare(chat, turn, job)
+      this.#options.onChange(chat)
       // Nobody waits for it here; who waits for the turn waits until it is settled.
       void runAndRelease(turn, job, release).finally(free)
     } catch (thrown) {

@@ -4,11 +4,11 @@ type Handler = (request: Request) => Promise<Response>
 
 /**
  * The bridge as Next.js route handlers, for `app/api/agent/[...path]/route.ts`, with `basePath: '/api/agent'`:
- * `export const { GET, POST, DELETE, OPTIONS } = toRouteHandlers(bridge)`.
+ * `export const { GET, POST, PATCH, DELETE, OPTIONS } = toRouteHandlers(bridge)`.
  */
 export function toRouteHandlers(
   bridge: Bridge,
-): Record<'GET' | 'POST' | 'DELETE' | 'OPTIONS', Handler> {
+): Record<'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', Handler> {
   const handle: Handler = (request) => bridge.fetch(request)
-  return { GET: handle, POST: handle, DELETE: handle, OPTIONS: handle }
+  return { GET: handle, POST: handle, PATCH: handle, DELETE: handle, OPTIONS: handle }
 }

@@ -101,6 +101,7 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),
     holderOf: (given) => next().holderOf(given),
+    heldByOthers: (filter) => next().heldByOthers(filter),
     unlockChat: (...given) => next().unlockChat(...given),
     deleteChat: (...given) => next().deleteChat(...given),
   }

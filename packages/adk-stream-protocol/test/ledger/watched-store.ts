@@ -72,6 +72,7 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
     holderOf: (given) => through(() => store.holderOf(given)),
+    heldByOthers: (filter) => through(() => store.heldByOthers(filter)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),
   }

@@ -126,4 +126,18 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX waits_due ON waits (app_name, deadline);
   `,
+  `
+  -- What a list shows of a chat: what its owner calls it, and how it began, once that was read.
+  CREATE TABLE chats (
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    name TEXT,
+    title TEXT,
+    created_at REAL,
+    PRIMARY KEY (app_name, principal_id, chat_id)
+  ) STRICT;
+
+  CREATE INDEX sessions_updated ON sessions (app_name, user_id, updated_at);
+  `,
 ]

@@ -63,6 +63,12 @@ export function prepareSessionStatements(connection: Connection) {
       UPDATE sessions SET epoch = epoch + 1, updated_at = ?4, state = coalesce(?5, state)
       WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3`),
 
+    findOpening: connection.prepare<{ data: string }>(`
+      SELECT data FROM events
+      WHERE session = (SELECT session FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?)
+        AND data ->> '$.author' = 'user'
+      ORDER BY seq LIMIT 1`),
+
     findRewind: connection.prepare<RewindRow>(`
       SELECT session, created_at, initial_state
       FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),
@@ -75,6 +81,15 @@ export function prepareSessionStatements(connection: Connection) {
     readLastTimestamp: connection.prepare<{ timestamp: number }>(`
       SELECT timestamp FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1`),
 
+    ...prepareShared(connection),
+    listOfApp: prepareList(connection, 'app_name = ?'),
+    listOfUser: prepareList(connection, 'app_name = ? AND user_id = ?'),
+  }
+}
+
+/** State that sessions share. */
+function prepareShared(connection: Connection) {
+  return {
     readAppState: connection.prepare<{ state: string }>(
       'SELECT state FROM app_states WHERE app_name = ?',
     ),
@@ -86,9 +101,6 @@ export function prepareSessionStatements(connection: Connection) {
     putUserState: connection.prepare(`
       INSERT INTO user_states (app_name, user_id, state) VALUES (?, ?, ?)
       ON CONFLICT (app_name, user_id) DO UPDATE SET state = excluded.state`),
-
-    listOfApp: prepareList(connection, 'app_name = ?'),
-    listOfUser: prepareList(connection, 'app_name = ? AND user_id = ?'),
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   AuditFilter,
   ChatHolder,
   ChatLock,
+  HeldFilter,
   PendingQuota,
   UntoldFilter,
 } from '../../approvals/approval-store.ts'
@@ -160,6 +161,11 @@ export class SqliteApprovalStore implements ApprovalStore {
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
     const [held] = this.#statements.holderOf.rows(...chatColumns(chat))
     return held && { background: held.background === 1, signAt: held.sign_at }
+  }
+
+  async heldByOthers({ appName, principalId, worker, leaseMs }: HeldFilter): Promise<string[]> {
+    const rows = this.#statements.heldByOthers.rows(appName, principalId, worker, leaseMs)
+    return rows.map((row) => row.chat_id)
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {

@@ -3,6 +3,7 @@ import {
   type AppendEventRequest,
   BaseSessionService,
   createSession,
+  type CompositeSessionKey,
   type CreateSessionRequest,
   type DeleteSessionRequest,
   type Event,
@@ -28,9 +29,9 @@ import {
   type StateDelta,
   withoutTemp,
 } from '../session-state.ts'
-import type { RewindableSessionService, RewindRequest } from '../store.ts'
+import type { OpeningReader, RewindableSessionService, RewindRequest } from '../store.ts'
 import { StoreError } from '../store-error.ts'
-import { encodeEvent } from '../stored-event.ts'
+import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
 import { readHistory } from './session-history.ts'
 import {
@@ -42,7 +43,10 @@ import {
 } from './session-statements.ts'
 
 /** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
-export class SqliteSessionService extends BaseSessionService implements RewindableSessionService {
+export class SqliteSessionService
+  extends BaseSessionService
+  implements RewindableSessionService, OpeningReader
+{
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
@@ -114,6 +118,11 @@ export class SqliteSessionService extends BaseSessionService implements Rewindab
     await super.appendEvent({ session: request.session, event })
     request.session.lastUpdateTime = event.timestamp
     return event
+  }
+
+  async readOpening(request: CompositeSessionKey): Promise<Event | undefined> {
+    const [row] = this.#statements.findOpening.rows(...sessionKey(request))
+    return row && decodeEvent(row.data)
   }
 
   async rewind(request: RewindRequest): Promise<void> {

@@ -6,6 +6,7 @@ import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
+import { SqliteChatStore } from './sqlite-chat-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { SqliteWaitStore } from './sqlite-wait-store.ts'
 
@@ -25,6 +26,7 @@ class SqliteStore implements Store {
   readonly sessions: SqliteSessionService
   readonly approvals: SqliteApprovalStore
   readonly waits: SqliteWaitStore
+  readonly chats: SqliteChatStore
   readonly #connection: Connection
   readonly #cache: SessionCache
   readonly #createSecret: Statement<never>
@@ -36,6 +38,7 @@ class SqliteStore implements Store {
     this.sessions = new SqliteSessionService(connection, cache)
     this.approvals = new SqliteApprovalStore(connection)
     this.waits = new SqliteWaitStore(connection)
+    this.chats = new SqliteChatStore(connection)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
     )

@@ -1,0 +1,35 @@
+import type { Content } from '@google/genai'
+
+/** Characters as a reader counts them. */
+const MAX_CHARACTERS = 60
+/** Characters may be long, with accents upon accents; nobody reads more than this. */
+const MAX_LENGTH = 240
+
+/** What a chat is called by what was said first in it: the beginning of the text, or else what was sent. Empty if there is neither. */
+export function titleOf({ parts = [] }: Content): string {
+  const text = parts.map((part) => part.text ?? '').join(' ')
+  const said = shorten(text.slice(0, MAX_LENGTH * 2))
+  if (said !== '') return said
+  const { displayName = '', mimeType = '' } =
+    parts.find((part) => part.inlineData)?.inlineData ?? {}
+  return shorten(displayName.slice(0, MAX_LENGTH)) || mimeType
+}
+
+function shorten(text: string): string {
+  // A text that turns the direction of writing around would do so to all that stands beside it.
+  const line = text
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .replaceAll(TURNS, '')
+    .trim()
+  const characters = [...new Intl.Segmenter().segment(line)].map(({ segment }) => segment)
+  if (characters.length <= MAX_CHARACTERS && line.length <= MAX_LENGTH) return line
+  let title = ''
+  for (const character of characters.slice(0, MAX_CHARACTERS - 1)) {
+    if (title.length + character.length >= MAX_LENGTH) break
+    title += character
+  }
+  return `${title.trimEnd()}…`
+}
+
+const TURNS = /[\u202A-\u202E\u2066-\u2069]/gu

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+
+/** A chat as a list shows it; times in ms since 1970. */
+export const ChatSummary = z.object({
+  id: z.string(),
+  /** What its owner calls it, or the beginning of the first thing they said; empty while nothing was said. */
+  title: z.string(),
+  createdAt: z.number(),
+  updatedAt: z.number(),
+  /** Whether an answer is being written now. */
+  running: z.boolean(),
+  /** How many approvals are open. */
+  pending: z.number(),
+})
+export type ChatSummary = z.infer<typeof ChatSummary>
+
+/** The body of `PATCH /chats/:chatId`. */
+export const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
+
+/** What `GET /events` tells: which list is to be read again. */
+export type ListEvent =
+  | { readonly type: 'chat'; readonly chatId: string }
+  | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }

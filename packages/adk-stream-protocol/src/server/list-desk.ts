@@ -1,0 +1,67 @@
+import { ChatChange } from '../protocol/chat-summary.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { Feed } from '../transport/feed.ts'
+import type { ListEvents } from '../turns/list-events.ts'
+import type { Turns } from '../turns/turns.ts'
+import type { BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import { readJson } from './chat-desk.ts'
+import { listChats, renameChat } from './chat-list.ts'
+import type { Reply } from './exchange.ts'
+import { reply } from './exchange.ts'
+import type { BridgeLimits } from './options.ts'
+import type { Route, Visit } from './routes.ts'
+
+export interface ListDeskOptions {
+  readonly backend: BackendOnDemand
+  readonly turns: Turns
+  readonly lists: ListEvents
+  readonly limits: BridgeLimits
+}
+
+/** What can be done with the list of a principal's chats. */
+export class ListDesk {
+  readonly #options: ListDeskOptions
+
+  constructor(options: ListDeskOptions) {
+    this.#options = options
+  }
+
+  readonly routes: readonly Route[] = [
+    { method: 'GET', path: '/chats', handle: (visit) => this.#list(visit) },
+    { method: 'PATCH', path: '/chats/:id', handle: (visit) => this.#rename(visit) },
+    { method: 'GET', path: '/events', handle: (visit) => this.#watch(visit) },
+  ]
+
+  async #list({ principal: { id: principalId } }: Visit): Promise<Reply> {
+    const { backend, turns, limits } = this.#options
+    const chats = await listChats(await backend.get(), principalId, {
+      limits,
+      isRunning: (chatId) => turns.running({ principalId, chatId }) !== undefined,
+    })
+    return reply(200, { chats })
+  }
+
+  async #rename({ principal, id: chatId, exchange }: Visit): Promise<Reply> {
+    const { backend, limits, lists } = this.#options
+    const body = ChatChange.safeParse(await readJson(exchange, limits))
+    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const opened = await backend.get()
+    const chat = toApprovalChat(opened, { principalId: principal.id, chatId })
+    if (!(await renameChat(opened, chat, body.data.title))) throw new ProtocolError('unknown-chat')
+    lists.chatChanged(chat)
+    return reply(204)
+  }
+
+  async #watch({ principal: { id, roles = [] } }: Visit): Promise<Reply> {
+    let write: ((json: string) => void) | undefined
+    const stop = this.#options.lists.watch({ id, roles }, (event) => write?.(JSON.stringify(event)))
+    const feed: Feed = (send) => {
+      write = send
+      return stop
+    }
+    return { type: 'feed', feed, headers: {} }
+  }
+}
+
+const BAD_BODY = 'Send { "title": 1 to 200 characters }.'

@@ -1,0 +1,79 @@
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import type { ChatEntry, ChatNote, ChatStore } from '../chat-store.ts'
+import { checkName } from '../session-key.ts'
+import { chatColumns } from './approval-rows.ts'
+import type { Connection } from './connection.ts'
+
+/** What is known of chats, in SQLite. It belongs to the conversation, and outlives what it outlives. */
+export class SqliteChatStore implements ChatStore {
+  readonly #connection: Connection
+  readonly #statements: ReturnType<typeof prepareStatements>
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+    this.#statements = prepareStatements(connection)
+  }
+
+  async find(
+    { appName, principalId }: Omit<ApprovalChat, 'chatId'>,
+    chatIds: readonly string[],
+  ): Promise<Map<string, ChatEntry>> {
+    const owner = [checkName('appName', appName), checkName('principalId', principalId)]
+    const rows = this.#statements.find.rows(...owner, JSON.stringify(chatIds))
+    return new Map(rows.map((row) => [row.chat_id, readEntry(row)]))
+  }
+
+  async note(chat: ApprovalChat, { title, createdAt }: ChatNote): Promise<void> {
+    this.#write(() => this.#statements.note.run(...chatColumns(chat), title, createdAt))
+  }
+
+  async rename(chat: ApprovalChat, name: string): Promise<void> {
+    this.#write(() => this.#statements.rename.run(...chatColumns(chat), name))
+  }
+
+  async forgetNote(chat: ApprovalChat): Promise<void> {
+    this.#write(() => this.#statements.forgetNote.run(...chatColumns(chat)))
+  }
+
+  async drop(chat: ApprovalChat): Promise<void> {
+    this.#write(() => this.#statements.drop.run(...chatColumns(chat)))
+  }
+
+  #write(work: () => number): void {
+    this.#connection.write(work, 'process-death')
+  }
+}
+
+interface ChatRow {
+  readonly chat_id: string
+  readonly name: string | null
+  readonly title: string | null
+  readonly created_at: number | null
+}
+
+function readEntry({ name, title, created_at: createdAt }: ChatRow): ChatEntry {
+  return {
+    ...(name !== null && { name }),
+    ...(title !== null && { title }),
+    ...(createdAt !== null && { createdAt }),
+  }
+}
+
+function prepareStatements(connection: Connection) {
+  const chat = 'app_name = ? AND principal_id = ? AND chat_id = ?'
+  return {
+    find: connection.prepare<ChatRow>(`
+      SELECT chat_id, name, title, created_at FROM chats
+      WHERE app_name = ? AND principal_id = ? AND chat_id IN (SELECT value FROM json_each(?))`),
+    note: connection.prepare(`
+      INSERT INTO chats (app_name, principal_id, chat_id, title, created_at) VALUES (?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET title = excluded.title, created_at = excluded.created_at`),
+    rename: connection.prepare(`
+      INSERT INTO chats (app_name, principal_id, chat_id, name) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET name = excluded.name`),
+    forgetNote: connection.prepare(
+      `UPDATE chats SET title = NULL, created_at = NULL WHERE ${chat}`,
+    ),
+    drop: connection.prepare(`DELETE FROM chats WHERE ${chat}`),
+  }
+}
