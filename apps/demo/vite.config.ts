@@ -19,7 +19,7 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ['/stream', '/chats', '/approvals'].map((path) => [path, 'http://127.0.0.1:8000']),
+      ['/stream', '/chats', '/approvals', '/events'].map((path) => [path, 'http://127.0.0.1:8000']),
     ),
   },
 })

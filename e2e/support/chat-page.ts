@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 /** The page in a reader's words. */
 export function readPage(page: Page) {
   const log = page.getByRole('log')
-  const input = page.getByRole('textbox')
+  const input = page.getByRole('textbox', { name: /^(Message|メッセージ)$/ })
   return {
     log,
     input,
@@ -11,7 +11,7 @@ export function readPage(page: Page) {
     /** The n-th answer, from 0. */
     answer: (index = 0): Locator => log.locator('.assistant').nth(index),
     tool: (name: string): Locator => log.getByRole('group', { name }),
-    stop: page.getByRole('button', { name: /Stop|停止/ }),
+    stop: page.getByRole('button', { name: /^(Stop|停止)$/ }),
     alert: page.getByRole('alert'),
     /** Sends a message by keyboard. */
     say: async (text: string) => {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
 import type { ChatsStore } from './chats/chats-store.ts'
@@ -6,6 +6,7 @@ import { useChats } from './chats/use-chats.ts'
 import { Inbox, toggleInbox } from './components/inbox.tsx'
 import { MusicControl } from './components/music-control.tsx'
 import { OpenChat } from './components/open-chat.tsx'
+import { focusComposer } from './composer/composer.tsx'
 import { type InboxState, useInbox } from './hooks/use-inbox.ts'
 import { usePlace } from './hooks/use-place.ts'
 import { useTexts } from './i18n/language.tsx'
@@ -17,6 +18,7 @@ import { Panel } from './shell/panel.tsx'
 import { SettingsMenu } from './shell/settings-menu.tsx'
 import { ShortcutsDialog } from './shell/shortcuts-dialog.tsx'
 import { TopBar } from './shell/top-bar.tsx'
+import { useDocumentTitle } from './shell/use-document-title.ts'
 import { usePanel } from './shell/use-panel.ts'
 import { useShortcuts } from './shell/use-shortcuts.ts'
 
@@ -34,12 +36,10 @@ export function App() {
   const { store, list } = useChats()
   const inbox = useRefreshed(useInbox(), store)
   const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
-  useEffect(() => {
-    document.title = `${title} · ${texts.title}`
-  }, [title, texts])
+  useDocumentTitle(`${title} · ${texts.title}`)
   useShortcuts({
     newChat: startNew,
-    composer: () => document.getElementById('message-input')?.focus(),
+    composer: focusComposer,
     chats: () => sidebar.setOpen(!sidebar.open),
     inbox: toggleInbox,
     nextApproval: () => void (focusNextApproval() || toggleInbox()),

@@ -18,31 +18,32 @@ export function usePictures() {
   const [pictures, setPictures] = useState<readonly Picture[]>([])
   const [problems, setProblems] = useState<readonly PictureProblem[]>([])
   // Pictures are read one after the other, each beside those before it, whichever rendering asked for it.
-  const held = useRef<readonly Picture[]>([])
+  const latest = useRef<readonly Picture[]>([])
   const reading = useRef<Promise<void>>(Promise.resolve())
   const hold = (next: readonly Picture[]) => {
-    held.current = next
+    latest.current = next
     setPictures(next)
   }
   const addOne = async (file: File) => {
-    const picture = await readPicture(file, held.current)
+    const picture = await readPicture(file, latest.current)
     if ('kind' in picture) setProblems((known) => [...known, picture])
-    else hold([...held.current, picture])
+    else hold([...latest.current, picture])
   }
   return {
-    pictures,
+    held: pictures,
+    /** Why others were not taken. */
     problems,
-    add: (files: Iterable<File>) => {
-      setProblems([])
+    add: (files: readonly File[]) => {
+      if (files.length > 0) setProblems([])
       for (const file of files) reading.current = reading.current.then(() => addOne(file))
     },
     remove: (id: string) => {
       setProblems([])
-      hold(held.current.filter((picture) => picture.id !== id))
+      hold(latest.current.filter((picture) => picture.id !== id))
     },
     /** Takes the pictures away, to be sent. */
     take: (): FileUIPart[] => {
-      const files = held.current.map(toPart)
+      const files = latest.current.map(toPart)
       setProblems([])
       hold([])
       return files

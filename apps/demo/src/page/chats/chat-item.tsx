@@ -1,9 +1,9 @@
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { useEffect, useRef, useState } from 'react'
 
 import { chatAddress } from '../hooks/use-chat-location.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { ChatMenu } from './chat-menu.tsx'
-import type { ChatSummary } from './chats-api.ts'
 import { RenameForm } from './rename-form.tsx'
 
 interface ChatItemProps {

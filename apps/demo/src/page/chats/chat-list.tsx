@@ -1,10 +1,10 @@
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { PanelLeft, Search, SquarePen } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
 import icon from '../icon.svg'
 import { useTexts } from '../i18n/language.tsx'
 import { ChatItem } from './chat-item.tsx'
-import type { ChatSummary } from './chats-api.ts'
 import type { Chats, ChatsStore } from './chats-store.ts'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { findChats, groupByDay } from './group-chats.ts'
@@ -117,7 +117,7 @@ function Found({ list, sought, children }: FoundProps) {
   if (found.length === 0) {
     return <p className="fine">{sought.trim() === '' ? words.none : words.noneFound}</p>
   }
-  return groupByDay(found, new Date()).map(({ day, chats }) => (
+  return groupByDay(found).map(({ day, chats }) => (
     <section key={day} aria-labelledby={`${id}-${day}`}>
       <h2 id={`${id}-${day}`} className="group-title">
         {words[day]}

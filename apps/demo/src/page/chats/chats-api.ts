@@ -1,16 +1,5 @@
+import { ChatSummary } from 'adk-stream-protocol/protocol'
 import { z } from 'zod'
-
-/** A chat as it stands in the list; times are in ms since 1970. */
-const ChatSummary = z.object({
-  id: z.string(),
-  title: z.string(),
-  createdAt: z.number(),
-  updatedAt: z.number(),
-  running: z.boolean(),
-  /** How many approvals wait in it. */
-  pending: z.number(),
-})
-export type ChatSummary = z.infer<typeof ChatSummary>
 
 /** What the list of chats needs of the server. */
 export interface ChatsApi {

@@ -1,4 +1,6 @@
-import type { ChatsApi, ChatSummary } from './chats-api.ts'
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
+
+import type { ChatsApi } from './chats-api.ts'
 
 /** The list as the reader sees it. */
 export interface Chats {
@@ -138,5 +140,7 @@ const LONGEST_TITLE = 60
 
 /** What the server will call the chat, until it says so itself. */
 function firstLine(said: string): string {
-  return [...(said.trim().split('\n')[0] ?? '')].slice(0, LONGEST_TITLE).join('')
+  return Array.from(said.trim().split('\n')[0] ?? '')
+    .slice(0, LONGEST_TITLE)
+    .join('')
 }

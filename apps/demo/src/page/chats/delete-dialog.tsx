@@ -1,6 +1,6 @@
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { useTexts } from '../i18n/language.tsx'
 import { Modal } from '../shell/modal.tsx'
-import type { ChatSummary } from './chats-api.ts'
 
 interface DeleteDialogProps {
   readonly chat: ChatSummary | undefined

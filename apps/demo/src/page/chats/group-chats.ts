@@ -1,4 +1,4 @@
-import type { ChatSummary } from './chats-api.ts'
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
 
 interface ChatGroup {
   readonly day: 'today' | 'earlier'
@@ -6,7 +6,7 @@ interface ChatGroup {
 }
 
 /** The chats of today and those before, without empty groups. */
-export function groupByDay(chats: readonly ChatSummary[], now: Date): ChatGroup[] {
+export function groupByDay(chats: readonly ChatSummary[], now = new Date()): ChatGroup[] {
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime()
   const groups: ChatGroup[] = [
     { day: 'today', chats: chats.filter(({ updatedAt }) => updatedAt >= midnight) },

@@ -3,26 +3,36 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { chatsApi } from './chats-api.ts'
 import { ChatsStore } from './chats-store.ts'
 
-const INTERVAL_MS = 15_000
-/** While something is being written in one of them. */
-const BUSY_INTERVAL_MS = 3000
-
-/** The chats of the reader; looked up at intervals while the page is seen, and when asked to. */
+/** The chats of the reader; read anew when the server says that something changed. */
 export function useChats() {
   const [store] = useState(() => new ChatsStore(chatsApi))
   const list = useSyncExternalStore(store.subscribe, store.read)
-  const busy = list.chats.some(({ running }) => running)
-  useEffect(() => {
-    const look = () => {
-      if (document.visibilityState === 'visible') void store.refresh()
-    }
-    look()
-    const timer = setInterval(look, busy ? BUSY_INTERVAL_MS : INTERVAL_MS)
-    document.addEventListener('visibilitychange', look)
-    return () => {
-      clearInterval(timer)
-      document.removeEventListener('visibilitychange', look)
-    }
-  }, [store, busy])
+  useEffect(() => watchLists(() => void store.refresh()), [store])
   return { store, list }
+}
+
+/**
+ * Watches while the page is seen: a browser has few connections to a server, and tabs that nobody looks at should not hold them.
+ * Whatever was missed meanwhile is read when the feed opens.
+ */
+function watchLists(onChange: () => void): () => void {
+  let feed: EventSource | undefined
+  const look = () => {
+    const seen = document.visibilityState === 'visible'
+    if (seen && !feed) {
+      feed = new EventSource('/events')
+      feed.addEventListener('open', onChange)
+      feed.addEventListener('message', onChange)
+    } else if (!seen) {
+      feed?.close()
+      feed = undefined
+    }
+  }
+  onChange()
+  look()
+  document.addEventListener('visibilitychange', look)
+  return () => {
+    document.removeEventListener('visibilitychange', look)
+    feed?.close()
+  }
 }

@@ -3,7 +3,8 @@ import { useMemo, useRef } from 'react'
 
 import type { SavedChat } from '../chat/chat-api.ts'
 import { hasContent, type Message } from '../chat/message.ts'
-import { Composer, type ComposerHandle, type Draft } from '../composer/composer.tsx'
+import { Composer, type ComposerHandle } from '../composer/composer.tsx'
+import type { Draft } from '../composer/use-draft.ts'
 import { ApprovalsContext } from '../hooks/approvals-context.ts'
 import { useDemoChat } from '../hooks/use-demo-chat.ts'
 import type { InboxState } from '../hooks/use-inbox.ts'
@@ -29,10 +30,11 @@ export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
     () => ({ decide, refusals, pending: inbox.pending }),
     [decide, refusals, inbox.pending],
   )
+  const isEmpty = messages.length === 0 && !busy
   const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
     HTMLElement,
     HTMLDivElement
-  >()
+  >(isEmpty)
   const composerRef = useRef<ComposerHandle>(null)
   const say = (draft: Draft) => {
     send(draft)
@@ -45,7 +47,7 @@ export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
     <>
       <main className="scroller" ref={scrollerRef}>
         <div className="column" ref={contentRef}>
-          {messages.length === 0 && !busy && (
+          {isEmpty && (
             <Welcome
               onChoose={(text) => say({ text, files: [] })}
               onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}

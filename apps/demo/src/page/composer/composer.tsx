@@ -1,5 +1,3 @@
-import type { FileUIPart } from 'ai'
-import { ImagePlus } from 'lucide-react'
 import {
   type ClipboardEvent,
   type KeyboardEvent,
@@ -9,23 +7,16 @@ import {
   useId,
   useImperativeHandle,
   useRef,
-  useState,
 } from 'react'
 
-import { PICTURE_TYPES } from '../attachments/check-picture.ts'
 import { picturesIn } from '../attachments/pictures-in.ts'
-import { usePictures } from '../attachments/use-pictures.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { DropZone } from './drop-zone.tsx'
 import { isComposing } from './is-composing.ts'
+import { PictureButton } from './picture-button.tsx'
 import { PictureProblems, Previews } from './previews.tsx'
 import { SendButton } from './send-button.tsx'
-
-/** What is said: a text, pictures, or both. */
-export interface Draft {
-  readonly text: string
-  readonly files: FileUIPart[]
-}
+import { type Draft, useDraft } from './use-draft.ts'
 
 /** What the page around the composer may ask of it. */
 export interface ComposerHandle {
@@ -46,37 +37,22 @@ interface ComposerProps {
 /** Where one writes: a text that grows, pictures beside it, one button to send and to stop. */
 export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerProps) {
   const texts = useTexts()
-  const [text, setText] = useState('')
-  const { pictures, problems, add, remove, take } = usePictures()
+  const { text, setText, pictures, isEmpty, take } = useDraft()
   const inputRef = useRef<HTMLTextAreaElement>(null)
   const chooserRef = useRef<HTMLInputElement>(null)
   const hintId = useId()
+  const focus = () => inputRef.current?.focus()
   useEffect(() => inputRef.current?.focus(), [])
   useImperativeHandle(handleRef, () => ({
-    focus: () => inputRef.current?.focus(),
+    focus,
     askAboutPicture: (question) => {
       setText(question)
       chooserRef.current?.click()
-      inputRef.current?.focus()
+      focus()
     },
   }))
-
-  const isEmpty = text.trim() === '' && pictures.length === 0
   const submit = () => {
-    if (busy || isEmpty) return
-    onSend({ text: text.trim(), files: take() })
-    setText('')
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return
-    event.preventDefault()
-    submit()
-  }
-  const onPaste = (event: ClipboardEvent) => {
-    const pasted = picturesIn(event.clipboardData)
-    if (pasted.length === 0) return
-    event.preventDefault()
-    add(pasted)
+    if (!busy && !isEmpty) onSend(take())
   }
   return (
     <form
@@ -86,12 +62,12 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
         submit()
       }}
     >
-      <PictureProblems problems={problems} />
+      <PictureProblems problems={pictures.problems} />
       <div className="composer-box">
-        <Previews pictures={pictures} onRemove={remove} />
+        <Previews pictures={pictures.held} onRemove={pictures.remove} />
         <textarea
           ref={inputRef}
-          id="message-input"
+          id={INPUT_ID}
           rows={1}
           value={text}
           aria-label={texts.message}
@@ -99,19 +75,11 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
           placeholder={texts.placeholder}
           enterKeyHint="send"
           onChange={(event) => setText(event.target.value)}
-          onKeyDown={onKeyDown}
-          onPaste={onPaste}
+          onKeyDown={(event) => sendOnEnter(event, submit)}
+          onPaste={(event) => pictures.add(takePasted(event))}
         />
         <div className="composer-tools">
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={texts.shell.composer.attach}
-            title={texts.shell.composer.attach}
-            onClick={() => chooserRef.current?.click()}
-          >
-            <ImagePlus aria-hidden="true" />
-          </button>
+          <PictureButton chooserRef={chooserRef} onChoose={pictures.add} onDone={focus} />
           <p id={hintId} className="hint">
             {texts.hint}
           </p>
@@ -119,21 +87,26 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
           <SendButton busy={busy} disabled={isEmpty} onStop={onStop} />
         </div>
       </div>
-      <input
-        ref={chooserRef}
-        type="file"
-        accept={PICTURE_TYPES.join(',')}
-        multiple
-        hidden
-        aria-label={texts.shell.composer.attach}
-        onChange={(event) => {
-          add([...(event.target.files ?? [])])
-          // The same picture can be chosen again after it was removed.
-          event.target.value = ''
-          inputRef.current?.focus()
-        }}
-      />
-      <DropZone onDrop={add} />
+      <DropZone onDrop={pictures.add} />
     </form>
   )
+}
+
+const INPUT_ID = 'message-input'
+
+/** Goes to where one writes, from wherever the focus is. */
+export function focusComposer(): void {
+  document.getElementById(INPUT_ID)?.focus()
+}
+
+function sendOnEnter(event: KeyboardEvent, send: () => void): void {
+  if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return
+  event.preventDefault()
+  send()
+}
+
+function takePasted(event: ClipboardEvent): File[] {
+  const pasted = picturesIn(event.clipboardData)
+  if (pasted.length > 0) event.preventDefault()
+  return pasted
 }

@@ -2,8 +2,13 @@ import { useEffect, useRef, useState } from 'react'
 
 const NEAR_PX = 40
 
-/** Follows what is added at the end of a scrolling element, until the reader scrolls up; and again when they come back. */
-export function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement>() {
+/**
+ * Follows what is added at the end of a scrolling element, until the reader scrolls up; and again when they come back. What is
+ * `still` is read from its beginning.
+ */
+export function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement>(
+  still: boolean,
+) {
   const scrollerRef = useRef<Scroller>(null)
   const contentRef = useRef<Content>(null)
   const followingRef = useRef(true)
@@ -12,7 +17,7 @@ export function useStickToEnd<Scroller extends HTMLElement, Content extends HTML
   useEffect(() => {
     const scroller = scrollerRef.current
     const content = contentRef.current
-    if (!scroller || !content) return
+    if (still || !scroller || !content) return
     let lastTop = scroller.scrollTop
     const follow = (value: boolean) => {
       followingRef.current = value
@@ -35,7 +40,7 @@ export function useStickToEnd<Scroller extends HTMLElement, Content extends HTML
       scroller.removeEventListener('scroll', watch)
       grown.disconnect()
     }
-  }, [])
+  }, [still])
 
   const goToEnd = () => {
     followingRef.current = true

@@ -81,10 +81,6 @@ function MusicChoice() {
   const texts = useTexts()
   const { settings } = texts.shell
   const playing = useSyncExternalStore(music.subscribe, music.read)
-  const choose = (value: 'off' | '1' | '2') => {
-    if (value === 'off') music.stop()
-    else void music.play(value === '1' ? 1 : 2)
-  }
   return (
     <Setting name={settings.music}>
       <Segmented
@@ -95,10 +91,15 @@ function MusicChoice() {
           { value: '2', name: texts.music.track(2) },
         ]}
         value={playing.state === 'silent' ? 'off' : `${playing.track}`}
-        onChoose={choose}
+        onChoose={chooseMusic}
       />
     </Setting>
   )
+}
+
+function chooseMusic(value: 'off' | '1' | '2'): void {
+  if (value === 'off') music.stop()
+  else void music.play(value === '1' ? 1 : 2)
 }
 
 function Setting({ name, children }: { readonly name: string; readonly children: ReactNode }) {

@@ -1,0 +1,43 @@
+import { ImagePlus } from 'lucide-react'
+import type { RefObject } from 'react'
+
+import { PICTURE_TYPES } from '../attachments/check-picture.ts'
+import { useTexts } from '../i18n/language.tsx'
+
+interface PictureButtonProps {
+  readonly chooserRef: RefObject<HTMLInputElement | null>
+  readonly onChoose: (files: File[]) => void
+  readonly onDone: () => void
+}
+
+/** Chooses pictures with the system's dialog. */
+export function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonProps) {
+  const { attach } = useTexts().shell.composer
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={attach}
+        title={attach}
+        onClick={() => chooserRef.current?.click()}
+      >
+        <ImagePlus aria-hidden="true" />
+      </button>
+      <input
+        ref={chooserRef}
+        type="file"
+        accept={PICTURE_TYPES.join(',')}
+        multiple
+        hidden
+        aria-label={attach}
+        onChange={(event) => {
+          onChoose([...(event.target.files ?? [])])
+          // The same picture can be chosen again after it was removed.
+          event.target.value = ''
+          onDone()
+        }}
+      />
+    </>
+  )
+}

@@ -1,0 +1,144 @@
+import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import { expect, test } from 'vitest'
+
+import type { ChatsApi } from '../src/page/chats/chats-api.ts'
+import { ChatsStore } from '../src/page/chats/chats-store.ts'
+import { findChats, groupByDay } from '../src/page/chats/group-chats.ts'
+
+test('[DM44] the newest chat stands first, and a new one appears before the server lists it', async () => {
+  const { store, titles } = open([chat('a', 1), chat('b', 2)])
+  await store.refresh()
+  expect(titles()).toEqual(['b', 'a'])
+  store.begin('c', '  Hello there\nand more')
+  expect(store.read().chats[0]).toMatchObject({ id: 'c', title: 'Hello there', running: true })
+  await store.refresh()
+  expect(titles()).toEqual(['Hello there', 'b', 'a'])
+})
+
+test('[DM44] what the server lists takes the place of what was shown before', async () => {
+  const { store, server } = open([])
+  store.begin('c', 'Hello there')
+  server.chats = [{ ...chat('c', 5), title: 'Greeting' }]
+  await store.refresh()
+  expect(store.read().chats).toEqual(server.chats)
+})
+
+test('[DM44] an answer that was overtaken by a later one is not shown', async () => {
+  const { store, server, titles } = open([chat('old', 1)])
+  const slow = server.hold()
+  const first = store.refresh()
+  server.chats = [chat('new', 2)]
+  await store.refresh()
+  slow.release([chat('old', 1)])
+  await first
+  expect(titles()).toEqual(['new'])
+})
+
+test('[DM44] while the server cannot be asked, the list stays and says so', async () => {
+  const { store, server, titles } = open([chat('a', 1)])
+  await store.refresh()
+  server.refuses = true
+  await store.refresh()
+  expect([titles(), store.read().problem]).toEqual([['a'], 'list'])
+  server.refuses = false
+  await store.refresh()
+  expect(store.read().problem).toBeUndefined()
+})
+
+test('[DM45] a new name shows at once, and a list that was asked for before does not undo it', async () => {
+  const { store, server, titles } = open([chat('a', 1)])
+  await store.refresh()
+  const renaming = store.rename('a', 'Trip')
+  expect(titles()).toEqual(['Trip'])
+  await store.refresh()
+  expect(titles()).toEqual(['Trip'])
+  await renaming
+  expect([titles(), server.chats[0]?.title]).toEqual([['Trip'], 'Trip'])
+})
+
+test('[DM45] a name that the server refuses is taken back', async () => {
+  const { store, server, titles } = open([chat('a', 1)])
+  await store.refresh()
+  server.refuses = true
+  await store.rename('a', 'Trip')
+  expect([titles(), store.read().problem]).toEqual([['a'], 'rename'])
+})
+
+test('[DM45] a chat that the server does not delete comes back', async () => {
+  const { store, server, titles } = open([chat('a', 1), chat('b', 2)])
+  await store.refresh()
+  server.refuses = true
+  const deleting = store.remove('b')
+  expect(titles()).toEqual(['a'])
+  await deleting
+  expect([titles(), store.read().problem]).toEqual([['b', 'a'], 'delete'])
+
+  server.refuses = false
+  await store.remove('b')
+  expect([titles(), store.read().problem]).toEqual([['a'], undefined])
+})
+
+test('[DM44] chats are found by their words, however they are written, and grouped by day', () => {
+  const now = new Date(2026, 3, 2, 9)
+  const chats = [
+    { ...chat('a', now.getTime()), title: 'ＫＹＯＴＯ trip' },
+    { ...chat('b', new Date(2026, 3, 1, 23, 59).getTime()), title: '東京の天気' },
+  ]
+  expect(findChats(chats, 'kyoto').map(({ id }) => id)).toEqual(['a'])
+  expect(findChats(chats, ' 天気 ').map(({ id }) => id)).toEqual(['b'])
+  expect(groupByDay(chats, now).map(({ day, chats: of }) => [day, of[0]?.id])).toEqual([
+    ['today', 'a'],
+    ['earlier', 'b'],
+  ])
+})
+
+function open(chats: ChatSummary[]) {
+  const server = new Server(chats)
+  const store = new ChatsStore(server, () => 100)
+  return { server, store, titles: () => store.read().chats.map(({ title }) => title) }
+}
+
+function chat(id: string, updatedAt: number): ChatSummary {
+  return { id, title: id, createdAt: 0, updatedAt, running: false, pending: 0 }
+}
+
+/** A server that can refuse, and whose next list can be held back. */
+class Server implements ChatsApi {
+  chats: ChatSummary[]
+  refuses = false
+  #held: Promise<ChatSummary[]> | undefined
+
+  constructor(chats: ChatSummary[]) {
+    this.chats = chats
+  }
+
+  hold() {
+    let release: (chats: ChatSummary[]) => void = () => undefined
+    this.#held = new Promise((resolve) => {
+      release = resolve
+    })
+    return { release: (chats: ChatSummary[]) => release(chats) }
+  }
+
+  async listChats(): Promise<ChatSummary[]> {
+    const held = this.#held
+    this.#held = undefined
+    await this.#obey()
+    return held ?? this.chats
+  }
+
+  async renameChat(id: string, title: string): Promise<void> {
+    await this.#obey()
+    this.chats = this.chats.map((known) => (known.id === id ? { ...known, title } : known))
+  }
+
+  async deleteChat(id: string): Promise<void> {
+    await this.#obey()
+    this.chats = this.chats.filter((known) => known.id !== id)
+  }
+
+  async #obey(): Promise<void> {
+    await Promise.resolve()
+    if (this.refuses) throw new Error('refused')
+  }
+}

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+
+import { checkPicture } from '../src/page/attachments/check-picture.ts'
+import { picturesIn } from '../src/page/attachments/pictures-in.ts'
+import { toMarkdown } from '../src/page/message-actions/to-markdown.ts'
+import { volumeOf } from '../src/page/music/volume.ts'
+import { matchShortcut } from '../src/page/shell/shortcuts.ts'
+
+const MEBI = 1_048_576
+
+test.each([
+  ['a PNG', { type: 'image/png', size: 1 }, [], undefined],
+  ['the largest one', { type: 'image/jpeg', size: 5 * MEBI }, [], undefined],
+  ['one byte more', { type: 'image/jpeg', size: 5 * MEBI + 1 }, [], 'size'],
+  ['a drawing that may hold scripts', { type: 'image/svg+xml', size: 1 }, [], 'type'],
+  ['a text', { type: 'text/plain', size: 1 }, [], 'type'],
+  ['too much together', { type: 'image/png', size: 3 * MEBI }, [{ size: 3 * MEBI }], 'total'],
+  [
+    'a ninth',
+    { type: 'image/png', size: 1 },
+    Array.from({ length: 8 }, () => ({ size: 1 })),
+    'count',
+  ],
+])('[DM48] a picture is checked before it is taken: %s', (_, file, others, kind) => {
+  expect(checkPicture({ name: 'x', ...file }, others)?.kind).toBe(kind)
+})
+
+test('[DM48] a pasted table is text, although it brings a picture of itself', () => {
+  const picture = new File(['x'], 'x.png', { type: 'image/png' })
+  const files = [picture] as unknown as FileList
+  expect(picturesIn({ files, types: ['Files'] })).toEqual([picture])
+  expect(picturesIn({ files, types: ['text/plain', 'text/html', 'Files'] })).toEqual([])
+})
+
+test('[DM50] what is copied is what was said, without thoughts', () => {
+  const parts = [
+    { type: 'step-start' as const },
+    { type: 'reasoning' as const, text: 'Hm.' },
+    { type: 'text' as const, text: '# One\n' },
+    { type: 'text' as const, text: '- **two**' },
+  ]
+  expect(toMarkdown({ parts })).toBe('# One\n\n- **two**')
+})
+
+test.each([
+  ['Alt+N', { altKey: true, code: 'KeyN', key: 'n' }, true, 'newChat'],
+  ['Alt+N on a Mac', { altKey: true, code: 'KeyN', key: 'Dead' }, true, 'newChat'],
+  [
+    'AltGr+N, which writes',
+    { altKey: true, ctrlKey: true, code: 'KeyN', key: 'ñ' },
+    true,
+    undefined,
+  ],
+  ['N', { code: 'KeyN', key: 'n' }, false, undefined],
+  ['?', { shiftKey: true, code: 'Slash', key: '?' }, false, 'help'],
+  ['? while writing', { shiftKey: true, code: 'Slash', key: '?' }, true, undefined],
+  ['Alt+/ while writing', { altKey: true, code: 'Slash', key: '/' }, true, 'help'],
+])('[DM51] %s', (_, key, isWriting, name) => {
+  const bare = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
+  expect(matchShortcut({ ...bare, ...key }, isWriting)).toBe(name)
+})
+
+test('[DM53] music is softer while somebody speaks, and silent when it is muted', () => {
+  const loud = volumeOf({ muted: false, duckedTo: 1 })
+  expect(volumeOf({ muted: false, duckedTo: 0.2 })).toBeCloseTo(loud * 0.2)
+  expect(volumeOf({ muted: true, duckedTo: 1 })).toBe(0)
+  expect(volumeOf({ muted: false, duckedTo: 7 })).toBe(loud)
+})
