@@ -106,11 +106,15 @@ test.each(['light', 'dark'] as const)(
 test('[DM26] everything can be done by keyboard', async () => {
   const page = await world.visit()
   const { log, tool, input, answer, stop, idle, say } = readPage(page)
-  const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+  const focused = () =>
+    page.evaluate(() => {
+      const { activeElement: element } = document
+      return element?.ariaLabel ?? element?.textContent
+    })
 
   // The suggestions stand before the input, which has the focus.
   await page.getByText('What would you like to do?').waitFor()
-  for (let back = 0; back < 6; back += 1) await page.keyboard.press('Shift+Tab')
+  for (let back = 0; back < 12; back += 1) await page.keyboard.press('Shift+Tab')
   expect(await focused()).toBe('What is the weather in Tokyo?')
   await page.keyboard.press('Enter')
   await tool('get_weather').getByText('Done').waitFor()
@@ -120,12 +124,16 @@ test('[DM26] everything can be done by keyboard', async () => {
   await page.keyboard.press('Shift+Tab')
   expect(await focused()).toBe('Try again')
   await page.keyboard.press('Shift+Tab')
+  expect(await focused()).toBe('Copy')
+  await page.keyboard.press('Shift+Tab')
   expect(await focused()).toBe('Details')
   await page.keyboard.press('Enter')
   await log.getByText('"Tokyo"').waitFor()
 
   await say('[[say Wait for it]][[wait keyboard]]')
   await answer(1).getByText('Wait for it').waitFor()
+  await page.keyboard.press('Tab')
+  expect(await focused()).toBe('Add pictures')
   await page.keyboard.press('Tab')
   expect(await stop.evaluate((element) => element === document.activeElement)).toBe(true)
   await page.keyboard.press('Enter')
@@ -243,7 +251,8 @@ test('[DM31] speaks the language of the browser, or the one the reader chose', a
   const page = await world.visit({ locale: 'ja-JP' })
   await page.getByText('何をしましょうか?').waitFor()
   expect(await page.getAttribute('html', 'lang')).toBe('ja')
-  await page.getByRole('button', { name: 'English' }).click()
+  await page.getByRole('button', { name: '設定' }).click()
+  await page.getByRole('radio', { name: 'English' }).click({ force: true })
   await page.getByText('What would you like to do?').waitFor()
   expect(await page.getAttribute('html', 'lang')).toBe('en')
   await page.reload()

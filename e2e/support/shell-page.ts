@@ -1,5 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 
+import { readPage } from './chat-page.ts'
+
 /** What stands around the conversation, in a reader's words. */
 export function readShell(page: Page) {
   const links = page.locator('.chat-link')
@@ -15,4 +17,16 @@ export function readShell(page: Page) {
     chooser: page.locator('input[type=file]'),
     previews: page.getByRole('list', { name: /Pictures to send|送信する画像/ }),
   }
+}
+
+/** Says something in the chat that is open, and waits for the answer. */
+export async function converse(page: Page, words: string): Promise<void> {
+  const { say, idle, answers } = readPage(page)
+  await say(words)
+  await answers.last().waitFor()
+  await idle()
+}
+
+export function isFocused(element: Locator): Promise<boolean> {
+  return element.evaluate((found) => found === document.activeElement)
 }

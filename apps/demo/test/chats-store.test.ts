@@ -113,11 +113,13 @@ class Server implements ChatsApi {
   }
 
   hold() {
-    let release: (chats: ChatSummary[]) => void = () => undefined
-    this.#held = new Promise((resolve) => {
-      release = resolve
-    })
-    return { release: (chats: ChatSummary[]) => release(chats) }
+    const waiting: ((chats: ChatSummary[]) => void)[] = []
+    this.#held = new Promise((resolve) => waiting.push(resolve))
+    return {
+      release: (chats: ChatSummary[]) => {
+        for (const resolve of waiting) resolve(chats)
+      },
+    }
   }
 
   async listChats(): Promise<ChatSummary[]> {

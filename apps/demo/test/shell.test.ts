@@ -21,7 +21,7 @@ test.each([
     Array.from({ length: 8 }, () => ({ size: 1 })),
     'count',
   ],
-])('[DM48] a picture is checked before it is taken: %s', (_, file, others, kind) => {
+])('[DM48] a picture is checked before it is taken: %s', (...[, file, others, kind]) => {
   expect(checkPicture({ name: 'x', ...file }, others)?.kind).toBe(kind)
 })
 
@@ -55,7 +55,7 @@ test.each([
   ['?', { shiftKey: true, code: 'Slash', key: '?' }, false, 'help'],
   ['? while writing', { shiftKey: true, code: 'Slash', key: '?' }, true, undefined],
   ['Alt+/ while writing', { altKey: true, code: 'Slash', key: '/' }, true, 'help'],
-])('[DM51] %s', (_, key, isWriting, name) => {
+])('[DM51] %s', (...[, key, isWriting, name]) => {
   const bare = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
   expect(matchShortcut({ ...bare, ...key }, isWriting)).toBe(name)
 })

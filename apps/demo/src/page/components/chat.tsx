@@ -60,7 +60,7 @@ export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
                   key={message.id}
                   message={message}
                   streaming={busy && message === last}
-                  onEdit={busy ? undefined : chat.edit}
+                  onEdit={message.role === 'user' && !busy ? chat.edit : undefined}
                   onRegenerate={
                     message === last && chat.canRegenerate ? chat.regenerate : undefined
                   }
@@ -73,11 +73,7 @@ export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
         </div>
       </main>
       <footer className="footer">
-        {!following && (
-          <button type="button" className="latest" aria-label={texts.latest} onClick={goToEnd}>
-            <ArrowDown aria-hidden="true" />
-          </button>
-        )}
+        {!following && <LatestButton onClick={goToEnd} />}
         <Composer handleRef={composerRef} busy={busy} onSend={say} onStop={chat.stop} />
       </footer>
     </>
@@ -86,6 +82,15 @@ export function Chat({ id, saved, inbox, onSaid }: ChatProps) {
 
 function isAnswered(last: Message | undefined): boolean {
   return last?.role === 'assistant' && hasContent(last)
+}
+
+function LatestButton({ onClick }: { readonly onClick: () => void }) {
+  const texts = useTexts()
+  return (
+    <button type="button" className="latest" aria-label={texts.latest} onClick={onClick}>
+      <ArrowDown aria-hidden="true" />
+    </button>
+  )
 }
 
 function Thinking() {

@@ -24,7 +24,10 @@ export function Modal({ open, label, className, onClose, children }: ModalProps)
       ref={ref}
       className={className}
       aria-label={label}
-      onClose={onClose}
+      onClose={(event) => {
+        // React lets the event of a dialog within this one come up to it.
+        if (event.target === event.currentTarget) onClose()
+      }}
       onClick={(event) => {
         if (event.target === event.currentTarget) event.currentTarget.close()
       }}
