@@ -16,7 +16,7 @@ afterEach(() => world.leave())
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
-test('[DM44] chats are listed with what goes on in them, newest first, and again after a reload', async () => {
+test('[DM60] chats are listed with what goes on in them, newest first, and again after a reload', async () => {
   const page = await world.visit()
   const { titles, chat, newChat } = readShell(page)
   await page.getByText('Your chats will be here.').waitFor()
@@ -40,7 +40,7 @@ test('[DM44] chats are listed with what goes on in them, newest first, and again
   expect(await page.title()).toContain('Send $50 to Alice')
 })
 
-test('[DM44] the list follows what another tab does', async () => {
+test('[DM60] the list follows what another tab does', async () => {
   const page = await world.visit()
   await converse(page, '[[say Hello.]]')
   const other = await page.context().newPage()
@@ -51,7 +51,7 @@ test('[DM44] the list follows what another tab does', async () => {
   expect(await readShell(page).titles()).toEqual(['Greetings'])
 })
 
-test('[DM45] a chat is renamed in its place, by keyboard', async () => {
+test('[DM61] a chat is renamed in its place, by keyboard', async () => {
   const page = await world.visit()
   await converse(page, '[[say Hello.]]')
   const { chat, options } = readShell(page)
@@ -71,7 +71,7 @@ test('[DM45] a chat is renamed in its place, by keyboard', async () => {
   await chat('ごあいさつ').waitFor()
 })
 
-test('[DM45] a chat is deleted after a question, and the page begins another', async () => {
+test('[DM61] a chat is deleted after a question, and the page begins another', async () => {
   const page = await world.visit()
   await converse(page, '[[say Hello.]]')
   const { chat, options } = readShell(page)
@@ -92,7 +92,7 @@ test('[DM45] a chat is deleted after a question, and the page begins another', a
   expect(await readShell(page).titles()).toEqual([])
 })
 
-test('[DM45] what the server does not do is taken back and said', async () => {
+test('[DM61] what the server does not do is taken back and said', async () => {
   const page = await world.visit()
   await converse(page, '[[say Hello.]]')
   const { chat } = readShell(page)
@@ -105,7 +105,7 @@ test('[DM45] what the server does not do is taken back and said', async () => {
   expect(await readShell(page).titles()).toEqual(['[[say Hello.]]'])
 })
 
-test('[DM46] the list and the inspector can be put away, and stay so', async () => {
+test('[DM62] the list and the inspector can be put away, and stay so', async () => {
   const page = await world.visit({ viewport: { width: 1440, height: 900 } })
   const list = page.getByRole('navigation', { name: 'Chats' })
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
@@ -121,7 +121,7 @@ test('[DM46] the list and the inspector can be put away, and stay so', async () 
   await list.waitFor()
 })
 
-test('[DM46] on a phone they are drawers, which close with Escape and by a choice', async () => {
+test('[DM62] on a phone they are drawers, which close with Escape and by a choice', async () => {
   const page = await world.visit(PHONE)
   await converse(page, '[[say Hello.]]')
   const list = page.getByRole('dialog', { name: 'Chats' })
@@ -144,7 +144,7 @@ test('[DM46] on a phone they are drawers, which close with Escape and by a choic
   await list.waitFor({ state: 'hidden' })
 })
 
-test('[DM47] the mode is chosen by keyboard and kept, with the chat that is open', async () => {
+test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open', async () => {
   const page = await world.visit()
   await converse(page, '[[say Hello.]]')
   const address = page.url()
@@ -168,7 +168,7 @@ test('[DM47] the mode is chosen by keyboard and kept, with the chat that is open
   expect(page.url()).toBe(address)
 })
 
-test('[DM51] keys lead everywhere, also while writing', async () => {
+test('[DM67] keys lead everywhere, also while writing', async () => {
   const page = await world.visit({ viewport: { width: 1440, height: 900 } })
   const { say, tool, input, idle } = readPage(page)
   await say('Send $30 to Alice and $40 to Bob')
@@ -204,7 +204,7 @@ test('[DM51] keys lead everywhere, also while writing', async () => {
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
 })
 
-test('[DM52] the theme is the one of the system, or the one that was chosen', async () => {
+test('[DM68] the theme is the one of the system, or the one that was chosen', async () => {
   const page = await world.visit({ colorScheme: 'dark' })
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   const dark = await background()
@@ -219,7 +219,7 @@ test('[DM52] the theme is the one of the system, or the one that was chosen', as
   expect(await background()).toBe(dark)
 })
 
-test('[DM53] music is chosen and stopped by hand', async () => {
+test('[DM69] music is chosen and stopped by hand', async () => {
   const page = await world.visit()
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
-test('[DM48] pictures are chosen, seen, removed and sent', async () => {
+test('[DM64] pictures are chosen, seen, removed and sent', async () => {
   const page = await world.visit()
   const { say, log, idle, input } = readPage(page)
   const { chooser, previews } = readShell(page)
@@ -34,7 +34,7 @@ test('[DM48] pictures are chosen, seen, removed and sent', async () => {
   expect(JSON.stringify(sent?.body)).toContain(PICTURE.buffer.toString('base64'))
 })
 
-test('[DM48] a picture is pasted and dropped, and goes without a word', async () => {
+test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
   const page = await world.visit()
   const { input, log } = readPage(page)
   const { previews } = readShell(page)
@@ -47,7 +47,7 @@ test('[DM48] a picture is pasted and dropped, and goes without a word', async ()
   expect(await log.locator('.said').count()).toBe(0)
 })
 
-test('[DM48] what cannot be sent is refused in words', async () => {
+test('[DM64] what cannot be sent is refused in words', async () => {
   const page = await world.visit()
   const { chooser, previews } = readShell(page)
   const large = Buffer.alloc(5 * 1_048_576 + 1)
@@ -63,7 +63,7 @@ test('[DM48] what cannot be sent is refused in words', async () => {
   expect(await previews.getByRole('img').count()).toBe(1)
 })
 
-test('[DM50] an answer is copied as it was written', async () => {
+test('[DM66] an answer is copied as it was written', async () => {
   const page = await world.visit({ permissions: ['clipboard-read', 'clipboard-write'] })
   const { answer } = readPage(page)
   await converse(page, '[[say # Title\n\n- **one**\n- two]]')
@@ -73,7 +73,7 @@ test('[DM50] an answer is copied as it was written', async () => {
   expect(copied).toBe('# Title\n\n- **one**\n- two')
 })
 
-test('[DM50] a message is changed in its place, and takes the place of what followed', async () => {
+test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
   const page = await world.visit()
   const { log, say, idle, answers } = readPage(page)
   await converse(page, '[[say The first.]]')
@@ -126,7 +126,7 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
 test.each([
   ['en-US', en],
   ['ja-JP', ja],
-])('[DM49] every suggestion does what it says, in %s', async (locale, texts) => {
+])('[DM65] every suggestion does what it says, in %s', async (locale, texts) => {
   const page = await world.visit({ locale, permissions: [] })
   const suggestions = texts.shell.suggestions.flatMap((group) => group.suggestions)
   expect(suggestions).toHaveLength(OUTCOMES.length)

@@ -19,7 +19,10 @@ export default defineConfig({
   },
   server: {
     proxy: Object.fromEntries(
-      ['/stream', '/chats', '/approvals', '/events'].map((path) => [path, 'http://127.0.0.1:8000']),
+      ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo'].map((path) => [
+        path,
+        'http://127.0.0.1:8000',
+      ]),
     ),
   },
 })

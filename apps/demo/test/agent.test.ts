@@ -8,6 +8,7 @@ import type { FunctionResponse, Part } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
+import { sampleWeather } from '../src/agent/weather/sample-weather.ts'
 import { createDemoAgent } from '../src/agent/demo-agent.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { openModel } from '../src/server/model.ts'
@@ -84,7 +85,7 @@ async function setStage() {
     readSettings({ GOOGLE_API_KEY: 'test', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }),
   )
   const wallets = openSqliteWallets(':memory:')
-  const agent = createDemoAgent({ model: model.llm, wallets })
+  const agent = createDemoAgent({ model: model.llm, wallets, weather: sampleWeather })
   return {
     agent,
     wallets,

@@ -5,7 +5,7 @@ import type { ChatsApi } from '../src/page/chats/chats-api.ts'
 import { ChatsStore } from '../src/page/chats/chats-store.ts'
 import { findChats, groupByDay } from '../src/page/chats/group-chats.ts'
 
-test('[DM44] the newest chat stands first, and a new one appears before the server lists it', async () => {
+test('[DM60] the newest chat stands first, and a new one appears before the server lists it', async () => {
   const { store, titles } = open([chat('a', 1), chat('b', 2)])
   await store.refresh()
   expect(titles()).toEqual(['b', 'a'])
@@ -15,7 +15,7 @@ test('[DM44] the newest chat stands first, and a new one appears before the serv
   expect(titles()).toEqual(['Hello there', 'b', 'a'])
 })
 
-test('[DM44] what the server lists takes the place of what was shown before', async () => {
+test('[DM60] what the server lists takes the place of what was shown before', async () => {
   const { store, server } = open([])
   store.begin('c', 'Hello there')
   server.chats = [{ ...chat('c', 5), title: 'Greeting' }]
@@ -23,7 +23,7 @@ test('[DM44] what the server lists takes the place of what was shown before', as
   expect(store.read().chats).toEqual(server.chats)
 })
 
-test('[DM44] an answer that was overtaken by a later one is not shown', async () => {
+test('[DM60] an answer that was overtaken by a later one is not shown', async () => {
   const { store, server, titles } = open([chat('old', 1)])
   const slow = server.hold()
   const first = store.refresh()
@@ -34,7 +34,7 @@ test('[DM44] an answer that was overtaken by a later one is not shown', async ()
   expect(titles()).toEqual(['new'])
 })
 
-test('[DM44] while the server cannot be asked, the list stays and says so', async () => {
+test('[DM60] while the server cannot be asked, the list stays and says so', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   server.refuses = true
@@ -45,7 +45,7 @@ test('[DM44] while the server cannot be asked, the list stays and says so', asyn
   expect(store.read().problem).toBeUndefined()
 })
 
-test('[DM45] a new name shows at once, and a list that was asked for before does not undo it', async () => {
+test('[DM61] a new name shows at once, and a list that was asked for before does not undo it', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   const renaming = store.rename('a', 'Trip')
@@ -56,7 +56,7 @@ test('[DM45] a new name shows at once, and a list that was asked for before does
   expect([titles(), server.chats[0]?.title]).toEqual([['Trip'], 'Trip'])
 })
 
-test('[DM45] a name that the server refuses is taken back', async () => {
+test('[DM61] a name that the server refuses is taken back', async () => {
   const { store, server, titles } = open([chat('a', 1)])
   await store.refresh()
   server.refuses = true
@@ -64,7 +64,7 @@ test('[DM45] a name that the server refuses is taken back', async () => {
   expect([titles(), store.read().problem]).toEqual([['a'], 'rename'])
 })
 
-test('[DM45] a chat that the server does not delete comes back', async () => {
+test('[DM61] a chat that the server does not delete comes back', async () => {
   const { store, server, titles } = open([chat('a', 1), chat('b', 2)])
   await store.refresh()
   server.refuses = true
@@ -78,7 +78,7 @@ test('[DM45] a chat that the server does not delete comes back', async () => {
   expect([titles(), store.read().problem]).toEqual([['a'], undefined])
 })
 
-test('[DM44] chats are found by their words, however they are written, and grouped by day', () => {
+test('[DM60] chats are found by their words, however they are written, and grouped by day', () => {
   const now = new Date(2026, 3, 2, 9)
   const chats = [
     { ...chat('a', now.getTime()), title: 'ＫＹＯＴＯ trip' },

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 import { beforeAll, expect, test } from 'vitest'
 
+import { DemoInfo } from '../src/demo-info.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from './support/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
@@ -58,6 +59,8 @@ test.each([
   '/icon-that-is-not-there.svg',
   '/health',
   '/stream',
+  '/demo',
+  '/direct',
   '/chats/none/messages',
   '//',
   '/%',
@@ -68,8 +71,11 @@ test.each([
   const policy = headers.get('content-security-policy') ?? ''
   expect(policy).toMatch(/default-src 'self';.*frame-ancestors 'none'/)
   expect(policy).not.toContain('unsafe')
+  // What the page makes itself may be shown and heard; nothing comes from elsewhere.
+  expect(policy).toContain("img-src 'self' data: blob:; media-src 'self' blob:; connect-src 'self'")
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   expect(headers.get('referrer-policy')).toBe('no-referrer')
+  expect(headers.get('permissions-policy')).toMatch(/microphone=\(self\), geolocation=\(self\)/)
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -137,6 +143,68 @@ test('[DM16] a browser is known from the page on, so that all it asks at once is
   expect(again.map(({ status }) => status)).toEqual([200, 200, 200])
   expect(again.map(({ headers }) => headers.get('set-cookie'))).toEqual([null, null, null])
 })
+
+test('[DM18] tells the page what it is', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const response = await fetch(`${demo.url}/demo`)
+  expect(response.headers.get('set-cookie')).toContain('HttpOnly')
+  expect(DemoInfo.parse(await response.json())).toMatchObject({
+    modes: ['sse', 'live', 'direct'],
+    emulated: true,
+    approver: { is: false, address: '/?as=approver' },
+  })
+})
+
+test('[DM19] [DM40] two browsers approve a large payment', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const [owner, approver] = [await openPage(demo.url, '/'), await openPage(demo.url, APPROVER)]
+  await (await ask(demo.url, 'Send $600 to Alice', owner)).text()
+  const decide = async (headers: Record<string, string>) => {
+    const list = await fetch(`${demo.url}/approvals`, { headers })
+    const { approvals } = (await list.json()) as { approvals: { id: string; state: string }[] }
+    const response = await fetch(`${demo.url}/approvals/${approvals[0]?.id}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: '{"approved":true}',
+    })
+    const body = (await response.json()) as { approval?: { state: string } }
+    return body.approval?.state ?? response.status
+  }
+  // In their order: first the owner, who cannot be the second person too.
+  expect(await decide(approver)).toBe(403)
+  expect(await decide(owner)).toBe('requested')
+  await openPage(demo.url, APPROVER, owner)
+  expect(await decide(owner)).toBe(409)
+  expect(await decide(approver)).toBe('approved')
+})
+
+test.each([
+  [
+    'with a key for Gemini',
+    { GOOGLE_API_KEY: 'a-key', GOOGLE_GEMINI_BASE_URL: 'http://127.0.0.1:9' },
+  ],
+  ['on another address', { HOST: '0.0.0.0' }],
+])('[DM19] %s nobody becomes an approver by an address', async (_where, env) => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, ...env })
+  const url = demo.url.replace('0.0.0.0', '127.0.0.1')
+  const headers = await openPage(url, APPROVER)
+  const info = DemoInfo.parse(await (await fetch(`${url}/demo`, { headers })).json())
+  expect(info.approver).toEqual({ is: false })
+  expect(demo.summary.join()).not.toContain('Approver')
+})
+
+const APPROVER = '/?as=approver'
+
+/** Opens the page in a browser; gives what the browser sends from then on. */
+async function openPage(url: string, path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url + path, { headers })
+  await response.text()
+  const cookie = response.headers.get('set-cookie')?.split(';', 1)[0] ?? headers['cookie'] ?? ''
+  return { cookie }
+}
 
 function ask(url: string, words: string, headers: Record<string, string> = {}) {
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: words }] }

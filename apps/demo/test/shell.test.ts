@@ -21,18 +21,18 @@ test.each([
     Array.from({ length: 8 }, () => ({ size: 1 })),
     'count',
   ],
-])('[DM48] a picture is checked before it is taken: %s', (...[, file, others, kind]) => {
+])('[DM64] a picture is checked before it is taken: %s', (...[, file, others, kind]) => {
   expect(checkPicture({ name: 'x', ...file }, others)?.kind).toBe(kind)
 })
 
-test('[DM48] a pasted table is text, although it brings a picture of itself', () => {
+test('[DM64] a pasted table is text, although it brings a picture of itself', () => {
   const picture = new File(['x'], 'x.png', { type: 'image/png' })
   const files = [picture] as unknown as FileList
   expect(picturesIn({ files, types: ['Files'] })).toEqual([picture])
   expect(picturesIn({ files, types: ['text/plain', 'text/html', 'Files'] })).toEqual([])
 })
 
-test('[DM50] what is copied is what was said, without thoughts', () => {
+test('[DM66] what is copied is what was said, without thoughts', () => {
   const parts = [
     { type: 'step-start' as const },
     { type: 'reasoning' as const, text: 'Hm.' },
@@ -55,12 +55,12 @@ test.each([
   ['?', { shiftKey: true, code: 'Slash', key: '?' }, false, 'help'],
   ['? while writing', { shiftKey: true, code: 'Slash', key: '?' }, true, undefined],
   ['Alt+/ while writing', { altKey: true, code: 'Slash', key: '/' }, true, 'help'],
-])('[DM51] %s', (...[, key, isWriting, name]) => {
+])('[DM67] %s', (...[, key, isWriting, name]) => {
   const bare = { altKey: false, ctrlKey: false, metaKey: false, shiftKey: false }
   expect(matchShortcut({ ...bare, ...key }, isWriting)).toBe(name)
 })
 
-test('[DM53] music is softer while somebody speaks, and silent when it is muted', () => {
+test('[DM69] music is softer while somebody speaks, and silent when it is muted', () => {
   const loud = volumeOf({ muted: false, duckedTo: 1 })
   expect(volumeOf({ muted: false, duckedTo: 0.2 })).toBeCloseTo(loud * 0.2)
   expect(volumeOf({ muted: true, duckedTo: 1 })).toBe(0)

@@ -15,7 +15,7 @@ export interface ApprovalPolicyOptions {
 /** From this amount on, a payment is shown as a grave one. */
 const HIGH_FROM = 100
 /** Beyond this amount, a second person has to agree. */
-const ONE_PERSON_UP_TO = 500
+export const ONE_PERSON_UP_TO = 500
 
 /** Whoever holds this role is the second person for large payments. */
 export const APPROVER_ROLE = 'approver'

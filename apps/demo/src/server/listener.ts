@@ -2,10 +2,22 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 
 import type { Authenticate, Bridge } from 'adk-stream-protocol/server'
 
+import type { DemoInfo } from '../demo-info.ts'
+import type { DirectRoute } from './direct/direct-route.ts'
+import { toAuthenticateRequest } from './node-request.ts'
 import { createPage, PAGE_DIR, SECURITY_HEADERS } from './page.ts'
 
-/** Serves the page, and behind it the bridge. */
-export function createListener(bridge: Bridge, authenticate: Authenticate): RequestListener {
+export interface ListenerOptions {
+  readonly bridge: Bridge
+  readonly authenticate: Authenticate
+  readonly direct: DirectRoute
+  /** What a page is told that belongs to somebody with these roles. */
+  readonly describe: (roles: readonly string[]) => DemoInfo
+}
+
+/** Serves the page and what it needs beside the bridge, and behind it the bridge. */
+export function createListener(options: ListenerOptions): RequestListener {
+  const { bridge, authenticate, direct, describe } = options
   const page = createPage(PAGE_DIR)
   const serve: RequestListener = (request, response) =>
     page(request, response, () => {
@@ -14,36 +26,44 @@ export function createListener(bridge: Bridge, authenticate: Authenticate): Requ
     })
   return (request, response) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-    if (isPageItself(request))
+    const path = `${request.method} ${request.url?.split('?', 1)[0]}`
+    if (path === 'POST /direct') void direct(request, response)
+    else if (path === 'GET /demo')
+      void greet(authenticate, request, response).then((roles) =>
+        writeJson(response, describe(roles)),
+      )
+    else if (path === 'GET /')
       void greet(authenticate, request, response).then(() => serve(request, response))
     else serve(request, response)
   }
 }
 
-function isPageItself({ method, url }: IncomingMessage): boolean {
-  return method === 'GET' && /^\/(?:\?|$)/.test(url ?? '')
-}
-
 /**
- * Makes a browser known. It comes with the page: a page asks several things at once, and would be several persons if each answer
- * made it another one. Never rejects: the page is for everybody, and who may do what is decided when they do it.
+ * Makes a browser known, and gives its roles. It comes with the page: a page asks several things at once, and would be several
+ * persons if each answer made it another one. Never rejects: the page is for everybody, and who may do what is decided when they
+ * do it.
  */
 async function greet(
   authenticate: Authenticate,
-  { method = 'GET', headers, url = '/' }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
-  const cookie = headers.cookie === undefined ? {} : { cookie: headers.cookie }
+): Promise<readonly string[]> {
   try {
-    const principal = await authenticate({
-      method,
-      headers: new Headers(cookie),
-      url: new URL(url, 'http://localhost'),
-    })
+    const principal = await authenticate(toAuthenticateRequest(request))
     for (const [name, value] of Object.entries(principal?.responseHeaders ?? {})) {
       response.setHeader(name, value)
     }
+    return principal?.roles ?? []
   } catch {
     // Without a store there is no cookie; whatever the page then asks says so.
+    return []
   }
+}
+
+function writeJson(response: ServerResponse, body: unknown): void {
+  response.writeHead(200, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+  })
+  response.end(JSON.stringify(body))
 }

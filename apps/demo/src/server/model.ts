@@ -7,6 +7,8 @@ export interface DemoModel extends AsyncDisposable {
   readonly llm: Gemini
   /** For live conversations. */
   readonly live: Gemini
+  /** Where the models are, for others than ADK. */
+  readonly endpoint: { readonly baseUrl: string; readonly apiKey: string; readonly model: string }
   /** For the start-up lines: who answers. */
   readonly label: string
 }
@@ -21,12 +23,21 @@ export async function openModel(settings: Settings): Promise<DemoModel> {
         : new Gemini({ model: name, apiKey: geminiKey })
     const place = geminiBaseUrl ? ` at ${geminiBaseUrl}` : ''
     const label = `${model}, live ${liveModel}${place}`
-    return { llm: at(model), live: at(liveModel), label, [Symbol.asyncDispose]: async () => {} }
+    const baseUrl = geminiBaseUrl ?? 'https://generativelanguage.googleapis.com'
+    const endpoint = { baseUrl, apiKey: geminiKey, model }
+    return {
+      llm: at(model),
+      live: at(liveModel),
+      endpoint,
+      label,
+      [Symbol.asyncDispose]: async () => {},
+    }
   }
   const emulator = await startEmulator({ paceMs: 25 })
-  const at = (name: string): Gemini =>
-    new GeminiAt({ model: name, apiKey: 'emulator', baseUrl: emulator.baseUrl })
+  const endpoint = { baseUrl: emulator.baseUrl, apiKey: 'emulator', model }
+  const at = (name: string): Gemini => new GeminiAt({ ...endpoint, model: name })
   return {
+    endpoint,
     llm: at(model),
     live: at(liveModel),
     label: 'the built-in Gemini emulator; set GOOGLE_API_KEY to talk to Gemini',

@@ -13,8 +13,12 @@ import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
+import { createOpenWeather } from '../agent/weather/open-weather.ts'
+import { sampleWeather } from '../agent/weather/sample-weather.ts'
 import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
 import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
+import { describeDemo } from './describe-demo.ts'
+import { createDirectRoute } from './direct/direct-route.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
 import { createLanguages } from './languages.ts'
@@ -22,6 +26,7 @@ import { createLifetime, type Lifetime } from './lifetime.ts'
 import { createListener } from './listener.ts'
 import { openModel } from './model.ts'
 import { PAGE_DIR } from './page.ts'
+import { APPROVER_ADDRESS, choosingRoles, mayChooseRoles } from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo; closing it stops the answers that are being written. */
@@ -71,9 +76,12 @@ async function open({ settings, options, lifetime }: Opening) {
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
   const languages = createLanguages()
   const authenticate = languages.noting(createAuthenticate(settings, store))
+  const weather = settings.weatherKey
+    ? createOpenWeather({ apiKey: settings.weatherKey })
+    : sampleWeather
   const deadlineMs = settings.approvalDeadlineMs
   const bridge = createBridge({
-    agent: createDemoAgent({ model: model.llm, wallets, weatherKey: settings.weatherKey }),
+    agent: createDemoAgent({ model: model.llm, wallets, weather }),
     store,
     appName: 'demo',
     authenticate,
@@ -83,9 +91,17 @@ async function open({ settings, options, lifetime }: Opening) {
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(options.onError && { onError: options.onError }),
   })
+  const direct = createDirectRoute({
+    authenticate,
+    wallets,
+    weather,
+    endpoint: model.endpoint,
+    secret: () => store.secret('direct-approvals'),
+    onError: options.onError ?? ignore,
+  })
   const server = await openHttpServer({
     ...settings,
-    listener: createListener(bridge, authenticate),
+    listener: createListener({ bridge, authenticate, direct, describe: describeDemo(settings) }),
     upgrade: toUpgradeListener(bridge),
     drainMs: 2000,
   })
@@ -97,10 +113,13 @@ async function open({ settings, options, lifetime }: Opening) {
 
 function createAuthenticate(settings: Settings, store: Store): Authenticate {
   const cookie = signedCookie({ secret: () => store.secret('cookie') })
+  const browser = mayChooseRoles(settings) ? choosingRoles(cookie) : cookie
   return settings.apiKey === undefined
-    ? cookie
-    : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), cookie)
+    ? browser
+    : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), browser)
 }
+
+function ignore(): void {}
 
 function summarise(settings: Settings, url: string, model: string): readonly string[] {
   const weather = settings.weatherKey ? 'OpenWeatherMap' : 'sample data'
@@ -109,6 +128,11 @@ function summarise(settings: Settings, url: string, model: string): readonly str
     `Model    ${model}`,
     `Weather  ${weather}`,
     `Data     ${resolve(settings.dataDir)}`,
+    ...(mayChooseRoles(settings)
+      ? [
+          `Approver ${url}${APPROVER_ADDRESS} in another browser is the second person for large payments`,
+        ]
+      : []),
     ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
   ]
 }

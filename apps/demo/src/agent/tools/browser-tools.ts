@@ -1,29 +1,30 @@
 import { browserTool } from 'adk-stream-protocol/server'
 import { z } from 'zod'
 
+export const GetLocation = {
+  description: "Gets the user's current position from their browser: latitude and longitude.",
+  parameters: z.object({}),
+  output: z.object({
+    latitude: z.number().min(-90).max(90),
+    longitude: z.number().min(-180).max(180),
+    accuracy: z.number().nonnegative().optional(),
+  }),
+}
+
 /** Asks the browser where the user is, after the user has approved it. */
 export function createGetLocation() {
-  return browserTool({
-    name: 'get_location',
-    description: "Gets the user's current position from their browser: latitude and longitude.",
-    parameters: z.object({}),
-    output: z.object({
-      latitude: z.number().min(-90).max(90),
-      longitude: z.number().min(-180).max(180),
-      accuracy: z.number().nonnegative().optional(),
-    }),
-    requireConfirmation: true,
-  })
+  return browserTool({ name: 'get_location', ...GetLocation, requireConfirmation: true })
+}
+
+export const ChangeBgm = {
+  description: "Changes the background music that plays in the user's browser.",
+  parameters: z.object({
+    track: z.int().min(1).max(2).describe('The number of the track: 1 or 2.'),
+  }),
+  output: z.object({ success: z.boolean(), track: z.int() }),
 }
 
 /** Changes the music that plays in the browser; nobody has to approve it. */
 export function createChangeBgm() {
-  return browserTool({
-    name: 'change_bgm',
-    description: "Changes the background music that plays in the user's browser.",
-    parameters: z.object({
-      track: z.int().min(1).max(2).describe('The number of the track: 1 or 2.'),
-    }),
-    output: z.object({ success: z.boolean(), track: z.int() }),
-  })
+  return browserTool({ name: 'change_bgm', ...ChangeBgm })
 }

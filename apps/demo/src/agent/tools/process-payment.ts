@@ -1,34 +1,42 @@
-import { type Context, FunctionTool } from '@google/adk'
+import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 
 import { fromCents, toCents } from '../wallet/money.ts'
 import type { Wallets } from '../wallet/wallets.ts'
 
-const PaymentRequest = z.object({
-  amount: z.number().describe('How much to send, in dollars: positive, at most two decimals.'),
-  recipient: z.string().min(1).max(200).describe('Who gets the money, as the user named them.'),
-  currency: z.string().default('USD').describe('ISO code of the currency; the wallet holds USD.'),
-  description: z.string().max(500).default('').describe('What the payment is for.'),
-})
-type PaymentRequest = z.infer<typeof PaymentRequest>
+export const PaymentRequest = z
+  .object({
+    amount: z.number().describe('How much to send, in dollars: positive, at most two decimals.'),
+    recipient: z.string().min(1).max(200).describe('Who gets the money, as the user named them.'),
+    currency: z.string().default('USD').describe('ISO code of the currency; the wallet holds USD.'),
+    description: z.string().max(500).default('').describe('What the payment is for.'),
+  })
+  .describe("Sends money from the user's wallet to a recipient.")
+export type PaymentRequest = z.infer<typeof PaymentRequest>
 
 /** Sends money from the user's wallet; runs on the server, after a person has approved it. */
 export function createProcessPayment(wallets: Wallets) {
   return new FunctionTool({
     name: 'process_payment',
-    description: "Sends money from the user's wallet to a recipient.",
+    description: PaymentRequest.description ?? '',
     parameters: PaymentRequest,
     requireConfirmation: true,
     execute: (request, context) => {
       if (!context) return refuse('A payment needs a user. Run this tool in an ADK session.')
-      return pay(wallets, request, context)
+      const { userId, sessionId, functionCallId } = context
+      if (functionCallId === undefined) return refuse('The payment has no call id.')
+      return pay(wallets, request, { userId, key: `${sessionId}/${functionCallId}` })
     },
   })
 }
 
-function pay(wallets: Wallets, request: PaymentRequest, context: Context) {
+/** Pays from a user's wallet, once per key. */
+export function pay(
+  wallets: Wallets,
+  request: PaymentRequest,
+  { userId, key }: { readonly userId: string; readonly key: string },
+) {
   const { amount, recipient, description } = request
-  const { userId, sessionId, functionCallId } = context
   const currency = request.currency.trim().toUpperCase()
   const refusal = (error: string) => ({
     ...refuse(error),
@@ -39,9 +47,6 @@ function pay(wallets: Wallets, request: PaymentRequest, context: Context) {
   if (cents === undefined) {
     return refusal(`Invalid amount: ${amount}. Send a positive amount with at most two decimals.`)
   }
-  if (functionCallId === undefined) return refusal('The payment has no call id.')
-
-  const key = `${sessionId}/${functionCallId}`
   const result = wallets.pay(userId, { key, amount: cents, recipient })
   switch (result.state) {
     case 'paid':
@@ -64,6 +69,7 @@ function pay(wallets: Wallets, request: PaymentRequest, context: Context) {
   }
 }
 
-function refuse(error: string) {
+/** What the model is told of a payment that was not made. */
+export function refuse(error: string) {
   return { success: false, error, transaction_id: null }
 }

@@ -30,11 +30,11 @@ export function readOutcome(
   return failed ? withReason('failed', reasonOf(value, problem)) : { state: 'answered', value }
 }
 
-/** ADK wraps plain values as `{ result }`; some tools nest their object there. */
+/** ADK wraps plain values as `{ result }`, some tools nest their object there; the AI SDK gives `{ name, content }`. */
 function unwrap(response: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const keys = Object.keys(response)
-  const inner = keys.length === 1 ? (response['result'] ?? response['output']) : undefined
+  const inner = innerOf(response)
   if (isRecord(inner)) return inner
+  if (inner === DENIED_BY_AI_SDK) return { denied: true }
   if (typeof inner !== 'string' || !inner.startsWith('{')) return response
   try {
     const parsed: unknown = JSON.parse(inner)
@@ -44,6 +44,14 @@ function unwrap(response: Readonly<Record<string, unknown>>): Readonly<Record<st
     return response
   }
 }
+
+function innerOf(response: Readonly<Record<string, unknown>>): unknown {
+  const keys = Object.keys(response)
+  if (keys.length === 1) return response['result'] ?? response['output']
+  return keys.toSorted().join(' ') === 'content name' ? response['content'] : undefined
+}
+
+const DENIED_BY_AI_SDK = 'Tool call execution denied.'
 
 const CALL_WORDS = new Set(
   'status state outcome reason message user_message detail error errorText note hint success ok denied pending expired cancelled approved confirmed approvalId toolCallId'.split(

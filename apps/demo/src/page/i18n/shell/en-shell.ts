@@ -122,7 +122,7 @@ export const enShell: ShellTexts = {
       title: 'Limits',
       suggestions: [
         { text: 'Write a long story that I can stop' },
-        { text: 'Pretend that you are too busy' },
+        { text: 'Show me what a rate limit looks like' },
       ],
     },
   ],

@@ -1,0 +1,25 @@
+import type { DemoInfo } from '../demo-info.ts'
+import { APPROVER_ROLE } from './approval-policy.ts'
+import { APPROVER_ADDRESS, mayChooseRoles } from './roles.ts'
+import type { Settings } from './settings.ts'
+
+/** What the page may send as a file, of all that the bridge takes. */
+const FILES = {
+  types: ['image/png', 'image/jpeg', 'image/webp', 'image/gif'],
+  maxBytes: 5 * 1_048_576,
+}
+
+/** Says what this demo is, to somebody with these roles. */
+export function describeDemo(settings: Settings): (roles: readonly string[]) => DemoInfo {
+  return (roles) => ({
+    modes: ['sse', 'live', 'direct'],
+    model: settings.model,
+    liveModel: settings.liveModel,
+    emulated: settings.geminiKey === undefined,
+    files: FILES,
+    approver: {
+      is: roles.includes(APPROVER_ROLE),
+      ...(mayChooseRoles(settings) && { address: APPROVER_ADDRESS }),
+    },
+  })
+}

@@ -1,0 +1,50 @@
+import { tool } from 'ai'
+
+import { ChangeBgm, GetLocation } from '../../agent/tools/browser-tools.ts'
+import { WeatherRequest } from '../../agent/tools/get-weather.ts'
+import { pay, PaymentRequest, refuse } from '../../agent/tools/process-payment.ts'
+import type { Wallets } from '../../agent/wallet/wallets.ts'
+import type { Weather } from '../../agent/weather/weather.ts'
+import { ONE_PERSON_UP_TO } from '../approval-policy.ts'
+
+export interface DirectToolsOptions {
+  readonly weather: Weather
+  readonly wallets: Wallets
+  /** Whose wallet pays. */
+  readonly userId: string
+}
+
+/** The agent's tools in the words of the AI SDK, with its own approvals. */
+export function createDirectTools({ weather, wallets, userId }: DirectToolsOptions) {
+  return {
+    get_weather: tool({
+      description: WeatherRequest.description ?? '',
+      inputSchema: WeatherRequest,
+      execute: ({ location }, { abortSignal }) => weather(location, abortSignal),
+    }),
+    process_payment: tool({
+      description: PaymentRequest.description ?? '',
+      inputSchema: PaymentRequest,
+      needsApproval: true,
+      execute: (request, { toolCallId }) => {
+        // DM40: the approvals of the AI SDK know one person, and a second one is wanted here.
+        if (request.amount > ONE_PERSON_UP_TO) return refuse(NEEDS_TWO)
+        // A signed approval may be sent again, and from another chat: the call pays once wherever it comes from.
+        return pay(wallets, request, { userId, key: `direct/${toolCallId}` })
+      },
+    }),
+    // Without `execute` the result comes from the page. The browser asks before it tells the position.
+    get_location: tool({
+      description: GetLocation.description,
+      inputSchema: GetLocation.parameters,
+      outputSchema: GetLocation.output,
+    }),
+    change_bgm: tool({
+      description: ChangeBgm.description,
+      inputSchema: ChangeBgm.parameters,
+      outputSchema: ChangeBgm.output,
+    }),
+  }
+}
+
+const NEEDS_TWO = `Payments beyond ${ONE_PERSON_UP_TO} USD need a second person, whom the direct mode cannot ask.`

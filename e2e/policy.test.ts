@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+
+import { openWorld } from './support/world.ts'
+
+test('[DM13] the page may use its socket, a worklet and what it made itself, and nothing from elsewhere', async () => {
+  await using world = await openWorld()
+  const page = await world.visit()
+  const allowed = await page.evaluate(async () => {
+    const socket = new WebSocket(`ws://${location.host}/live`)
+    const opens = await new Promise((resolve) => {
+      socket.addEventListener('open', () => resolve(true))
+      socket.addEventListener('error', () => resolve(false))
+    })
+    socket.close()
+    // Any script of the page's own will do: it is loaded as a worklet, or stopped before it is.
+    const script = document.querySelector('script[src]')?.getAttribute('src') ?? ''
+    const blocked: string[] = []
+    document.addEventListener('securitypolicyviolation', (event) =>
+      blocked.push(event.effectiveDirective),
+    )
+    await new OfflineAudioContext(1, 1, 16_000).audioWorklet
+      .addModule(script)
+      .catch(() => undefined)
+    const draw = document.createElement('canvas')
+    const picture = await new Promise<Blob | null>((resolve) => draw.toBlob(resolve))
+    const image = new Image()
+    image.src = URL.createObjectURL(picture ?? new Blob())
+    await image.decode()
+    return { opens, blocked }
+  })
+  expect(allowed).toEqual({ opens: true, blocked: [] })
+  const refused = await page.evaluate(
+    () =>
+      new Promise<string[]>((resolve) => {
+        const blocked: string[] = []
+        document.addEventListener('securitypolicyviolation', ({ effectiveDirective }) => {
+          blocked.push(effectiveDirective)
+          if (blocked.length === 2) resolve(blocked)
+        })
+        try {
+          new WebSocket('ws://127.0.0.1:9/live').close()
+        } catch {
+          // Some browsers throw where others only tell.
+        }
+        fetch('http://127.0.0.1:9/').catch(() => undefined)
+      }),
+  )
+  expect(refused).toEqual(['connect-src', 'connect-src'])
+})
