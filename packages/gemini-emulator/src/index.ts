@@ -21,4 +21,5 @@ export type {
   FunctionResponse,
   Part,
 } from './wire/content.ts'
+export { demonstrate } from './speech/demonstration.ts'
 export type { Speech, Transcribe } from './world.ts'

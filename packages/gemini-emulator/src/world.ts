@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { EmulatorError } from './emulator-error.ts'
 import { createGates, type Gates } from './gates.ts'
 import type { Act, Mind, Prompt } from './mind.ts'
+import type { Content } from './wire/content.ts'
 
-/** Turns what was spoken into text; the emulator has no ears of its own. */
-export type Transcribe = (speech: Speech) => string | Promise<string>
+/** Turns what was spoken, after what the model remembers, into text; the emulator has no ears of its own. */
+export type Transcribe = (speech: Speech, history: readonly Content[]) => string | Promise<string>
 
 /** One stretch of speech: signed 16-bit little-endian mono samples. */
 export interface Speech {

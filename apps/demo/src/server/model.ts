@@ -1,6 +1,7 @@
 import { Gemini } from '@google/adk'
-import { startEmulator } from 'gemini-emulator'
+import { demonstrate, startEmulator } from 'gemini-emulator'
 
+import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
 
 export interface DemoModel extends AsyncDisposable {
@@ -14,7 +15,11 @@ export interface DemoModel extends AsyncDisposable {
 }
 
 /** Gemini when there is a key, else the emulator in this process. */
-export async function openModel(settings: Settings): Promise<DemoModel> {
+export async function openModel(
+  settings: Settings,
+  /** In which language its lines are that take the place of speech. */
+  language: () => Language = () => 'en',
+): Promise<DemoModel> {
   const { model, liveModel, geminiKey, geminiBaseUrl } = settings
   if (geminiKey !== undefined) {
     const at = (name: string): Gemini =>
@@ -33,7 +38,12 @@ export async function openModel(settings: Settings): Promise<DemoModel> {
       [Symbol.asyncDispose]: async () => {},
     }
   }
-  const emulator = await startEmulator({ paceMs: 25 })
+  const emulator = await startEmulator({
+    paceMs: 25,
+    transcribe: demonstrate(language),
+    // Who talks with it can interrupt it while it is heard.
+    live: { playback: 'real-time' },
+  })
   const endpoint = { baseUrl: emulator.baseUrl, apiKey: 'emulator', model }
   const at = (name: string): Gemini => new GeminiAt({ ...endpoint, model: name })
   return {

@@ -71,10 +71,10 @@ interface Opening {
 
 async function open({ settings, options, lifetime }: Opening) {
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
-  const model = lifetime.use(await openModel(settings))
+  const languages = createLanguages()
+  const model = lifetime.use(await openModel(settings, () => languages.latest()))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
-  const languages = createLanguages()
   const authenticate = languages.noting(createAuthenticate(settings, store))
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })

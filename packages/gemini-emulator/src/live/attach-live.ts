@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { WebSocketServer, type WebSocket } from 'ws'
 
 import { invalidKey, missingKey } from '../wire/google-error.ts'
-import type { Speech, World } from '../world.ts'
+import type { Transcribe, World } from '../world.ts'
 import { CloseCode, fitReason } from './close-code.ts'
 import { createHandles } from './handles.ts'
 import { HostedSession } from './host-session.ts'
@@ -37,8 +37,8 @@ export function attachLive(server: Server, world: World, options: LiveOptions = 
   const roster = createRoster()
   const heard: string[] = []
 
-  const transcribe = (speech: Speech) =>
-    heard.shift() ?? world.transcribe?.(speech) ?? settings.utterance
+  const transcribe: Transcribe = (speech, history) =>
+    heard.shift() ?? world.transcribe?.(speech, history) ?? settings.utterance
 
   const admit = (socket: WebSocket, tcp: Socket, target: Target) => {
     const refusal = judge(target, world)

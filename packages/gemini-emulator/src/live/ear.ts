@@ -1,6 +1,6 @@
 import type { Speech } from '../world.ts'
 import { concatPcm } from './pcm.ts'
-import { detectVoice, WINDOW_MS, type Voice, type VoiceSettings } from './voice-detector.ts'
+import { detectVoice, SILENCE, WINDOW_MS, type VoiceSettings } from './voice-detector.ts'
 
 export type Hearing =
   | { readonly type: 'speech-start' }
@@ -24,7 +24,7 @@ export function createAutomaticEar(settings: VoiceSettings): Ear {
   const windowLength = Math.round((settings.sampleRate * WINDOW_MS) / 1000)
   const lead = createTape(settings.sampleRate, LEAD_MS)
   const tape = createTape(settings.sampleRate, MAX_KEPT_MS)
-  let voice: Voice = { state: 'quiet', loudMs: 0 }
+  let voice = SILENCE
   let rest = new Int16Array(0)
 
   const take = (window: Int16Array): Hearing | undefined => {
@@ -54,7 +54,7 @@ export function createAutomaticEar(settings: VoiceSettings): Ear {
     flush() {
       rest = new Int16Array(0)
       const speaking = voice.state === 'speech'
-      voice = { state: 'quiet', loudMs: 0 }
+      voice = { ...SILENCE, noise: voice.noise }
       lead.take()
       return speaking
         ? [{ type: 'speech-end', speech: toSpeech(tape.take(), settings.sampleRate) }]

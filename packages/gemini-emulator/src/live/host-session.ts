@@ -5,7 +5,7 @@ import {
   type RealtimeInput,
   type Setup,
 } from '../wire/live-messages.ts'
-import type { Speech } from '../world.ts'
+import type { Speech, Transcribe } from '../world.ts'
 import { CloseCode } from './close-code.ts'
 import { Conversation } from './conversation.ts'
 import type { Hearing } from './ear.ts'
@@ -19,7 +19,7 @@ export interface HostContext extends SetupContext {
   readonly connection: Connection
   readonly path: string
   /** Says what was spoken. */
-  readonly transcribe: (speech: Speech) => string | Promise<string>
+  readonly transcribe: Transcribe
   readonly onReady: (session: LiveSession) => void
 }
 
@@ -216,7 +216,7 @@ export class HostedSession implements LiveSession {
   #understand(speech: Speech, conversation: Conversation) {
     const ms = (speech.pcm.length / 2 / speech.sampleRate) * 1000
     const heard = (text: string) => conversation.apply({ type: 'heard', text, ms })
-    const text = this.#context.transcribe(speech)
+    const text = this.#context.transcribe(speech, this.history)
     if (typeof text === 'string') return heard(text)
     text.then(heard, (error: unknown) => this.#fail(error))
   }

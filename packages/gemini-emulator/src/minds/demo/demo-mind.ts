@@ -1,12 +1,14 @@
 import type { Act, Mind, Prompt } from '../../mind.ts'
 import { type Attachment, type Conversation, readConversation } from './conversation.ts'
-import { detectLanguage } from './language.ts'
+import { detectLanguage, type Language } from './language.ts'
+import { lookAt, nameColour } from './look-at.ts'
 import { naturalPieces } from './natural-pieces.ts'
 import { phrasesOf } from './phrases.ts'
 import { drawPicture } from './picture.ts'
 import { type Plan, type PlannedCall, planRequest } from './plan.ts'
 import { clip } from './render.ts'
 import { allSucceeded, commentOn, lastBalance, type Style } from './results.ts'
+import { play, readShow } from './showcase.ts'
 import { readPictureWish, rememberedName, type Topic, topicOf } from './small-talk.ts'
 
 /** Plays a polite assistant for the demo's tools, in English and Japanese: by rules, offline, always the same. */
@@ -83,6 +85,8 @@ function answerRequest(scene: Scene): Act[] {
       plan.remarks.length === 0 ? [] : [say(phrasesOf(style.language).join(plan.remarks))]
     return [...received, ...thought, ...remarks, ...(plan.steps[0] ?? []).map(toAct)]
   }
+  const show = readShow(conversation.request)
+  if (show !== undefined) return [...received, ...play(show, style)]
   const topic = topicOf(conversation.request)
   if (topic !== undefined) return [...received, ...thought, say(smallTalk(topic, scene))]
   if (received.length > 0) return received
@@ -148,18 +152,22 @@ function showPicture(subject: string, { language }: Style): Act[] {
 function acknowledge(attachments: readonly Attachment[], { language, spoken }: Style): Act[] {
   // Live audio is the request itself, already heard by the time the mind is asked.
   const files = attachments.filter(({ mimeType }) => !(spoken && mimeType.startsWith('audio/')))
-  return files.length === 0 ? [] : [say(phrasesOf(language).received(files.map(nameOf)))]
+  return files.length === 0
+    ? []
+    : [say(phrasesOf(language).received(files.map((file) => nameOf(file, language))))]
 }
 
-function nameOf({ mimeType, data }: Attachment): string {
+function nameOf({ mimeType, data }: Attachment, language: Language): string {
   const type = clip(mimeType, 60)
-  return data === undefined ? type : `${type} (${sizeOf(data)})`
-}
-
-/** The size that the base64 stands for: three bytes for four characters, less the padding. */
-function sizeOf(base64: string): string {
-  const bytes = Math.floor((base64.replace(/={1,2}$/, '').length * 3) / 4)
-  return bytes < 1024 ? `${String(bytes)} B` : `${(bytes / 1024).toFixed(1)} kB`
+  if (data === undefined) return type
+  const file = Buffer.from(data, 'base64')
+  const look = mimeType.startsWith('image/') ? lookAt(file) : undefined
+  const facts = [
+    file.length < 1024 ? `${String(file.length)} B` : `${(file.length / 1024).toFixed(1)} kB`,
+    ...(look ? [`${String(look.width)} × ${String(look.height)}`] : []),
+    ...(look?.colour ? [phrasesOf(language).mostly(nameColour(look.colour, language))] : []),
+  ]
+  return `${type} (${facts.join(', ')})`
 }
 
 const LONGEST_GIST = 80

@@ -130,7 +130,8 @@ const greet = (name: string): string => \`Hello, \${name}!\`
   reasoned: (gist) =>
     `Let me take “${gist}” step by step. First, I read what is asked. Second, I look for a tool that fits. Third, I answer with what I have. I am an emulator, so I cannot reason further than that.`,
   received: (files) =>
-    `Thank you, I received ${list(files)}. I am an emulator, so I cannot see what is in it.`,
+    `Thank you, I received ${list(files)}. I am an emulator: I can measure it, but not see what is in it.`,
+  mostly: (colour) => `mostly ${colour}`,
   picture: (subject) => `Here is my impression of ${subject}: its colours come from the words.`,
   echo: (gist, example) =>
     `You said “${gist}”. I am an emulator, not a real model, so I can only answer a few things. Try: ${example}`,

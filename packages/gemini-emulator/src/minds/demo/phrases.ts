@@ -77,6 +77,8 @@ export interface Phrases {
   readonly thought: (gist: string) => string
   readonly reasoned: (gist: string) => string
   readonly received: (files: readonly string[]) => string
+  /** Of the colour that most of a picture has. */
+  readonly mostly: (colour: string) => string
   readonly picture: (subject: string) => string
   readonly echo: (gist: string, example: string) => string
   readonly nothingSaid: string

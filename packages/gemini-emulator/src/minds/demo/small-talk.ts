@@ -1,4 +1,5 @@
 import { normalise } from './language.ts'
+import { readShow } from './showcase.ts'
 
 export type Topic =
   | 'your-name'
@@ -21,7 +22,7 @@ export function topicOf(text: string): Topic | undefined {
 
 /** Whether the text is small talk. */
 export function isSmallTalk(text: string): boolean {
-  return topicOf(text) !== undefined
+  return topicOf(text) !== undefined || readShow(text) !== undefined
 }
 
 /** The name by which the user wants to be known, from the latest text that gives one. */

@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+
+import { beforeAll, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+
+import { startDemo } from '../src/server/start-demo.ts'
+import { buildPage } from './support/build-page.ts'
+import { temporaryDirectory } from './support/temporary-directory.ts'
+
+beforeAll(buildPage, 60_000)
+
+const RATE = 16_000
+const LONG = { timeout: 20_000 }
+
+interface Frame {
+  readonly type: string
+  readonly requestId?: string
+  readonly chunk?: { readonly type: string; readonly [key: string]: unknown }
+  readonly message?: { readonly parts: readonly { readonly text?: string }[] }
+}
+
+/** Somebody with a microphone in a real room, and a socket to the demo. */
+async function openTalk(headers: Record<string, string> = {}) {
+  const data = await temporaryDirectory()
+  const demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const socket = new WebSocket(`${demo.url.replace('http', 'ws')}/live`, { headers })
+  const frames: Frame[] = []
+  socket.on('message', (piece: Buffer, isBinary) => {
+    if (!isBinary) frames.push(JSON.parse(piece.toString()) as Frame)
+  })
+  await once(socket, 'open')
+  socket.send(JSON.stringify({ type: 'watch', id: 'chat-1', audio: 'binary' }))
+  return {
+    frames,
+    /** Makes a sound, as a page sends it: 100 ms at a time. */
+    utter: (ms: number, loudness: number) => {
+      for (let sent = 0; sent < ms; sent += 100) socket.send(sound(loudness))
+    },
+    heard: () =>
+      frames.flatMap(({ type, message }) =>
+        type === 'user-message' ? [message?.parts[0]?.text ?? ''] : [],
+      ),
+    chunks: (type: string) => frames.filter(({ chunk }) => chunk?.type === type),
+    async [Symbol.asyncDispose]() {
+      socket.terminate()
+      await demo.close()
+      await data[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A tenth of a second of a voice over the noise of a room. */
+function sound(loudness: number): Buffer {
+  const samples = new Int16Array(RATE / 10).map(
+    (_, at) => Math.sin(at / 5) * loudness * Math.SQRT2 + Math.sin(at * at) * 150,
+  )
+  return Buffer.from(samples.buffer)
+}
+
+type Talk = Awaited<ReturnType<typeof openTalk>>
+
+function say(talk: Talk): void {
+  talk.utter(900, 4_000)
+  talk.utter(700, 0)
+}
+
+test('[DM47] talks without speech recognition: it says so, answers, asks, and can be interrupted', async () => {
+  await using talk = await openTalk()
+  say(talk)
+  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
+  expect(talk.heard()[0]).toMatch(/^What is the weather in Tokyo\? \(The emulator cannot under/)
+  await expect.poll(() => talk.chunks('finish').length, LONG).toBe(1)
+  say(talk)
+  await expect.poll(() => talk.chunks('tool-approval-request').length, LONG).toBe(1)
+  say(talk)
+  await expect.poll(() => talk.heard(), LONG).toHaveLength(3)
+  expect(talk.heard()[2]).toMatch(/^Give me a long answer\./)
+  // It is still heard, although all its words may have come.
+  expect(talk.frames.some(({ type }) => type === 'interrupted')).toBe(false)
+  talk.utter(300, 4_000)
+  await expect.poll(() => talk.frames.some(({ type }) => type === 'interrupted'), LONG).toBe(true)
+}, 60_000)
+
+test('[DM47] in Japanese to a Japanese browser', async () => {
+  await using talk = await openTalk({ 'accept-language': 'ja' })
+  say(talk)
+  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
+  expect(talk.heard()[0]).toMatch(/^東京の天気は\? （エミュレーターは音声を聞き取れません/)
+})
+
+test('[DM47] a cough is not answered', async () => {
+  await using talk = await openTalk()
+  talk.utter(100, 4_000)
+  talk.utter(800, 0)
+  say(talk)
+  await expect.poll(() => talk.heard(), LONG).toHaveLength(1)
+  expect(talk.heard()[0]).toContain('weather')
+})

@@ -1,0 +1,82 @@
+import { inflateSync } from 'node:zlib'
+
+export interface Png {
+  readonly width: number
+  readonly height: number
+  /** Bytes of a pixel. */
+  readonly channels: number
+  /** Row by row; nothing for a kind of PNG that is not read, or one that is too large to be worth it. */
+  readonly pixels?: Buffer
+}
+
+const SIGNATURE = '89504e470d0a1a0a'
+const MAX_PIXELS = 2_000_000
+/** Bytes of a pixel by colour type: grey, colours, grey and colours with transparency. A palette is not read. */
+const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 4: 2, 6: 4 }
+
+/** Reads a PNG; nothing for what is none. Throws on one that is broken. */
+export function readPng(file: Buffer): Png | undefined {
+  if (file.toString('hex', 0, 8) !== SIGNATURE) return undefined
+  const size = { width: file.readUInt32BE(16), height: file.readUInt32BE(20) }
+  const channels = CHANNELS[file[25] ?? -1] ?? 0
+  const isSimple = file[24] === 8 && file[28] === 0 && channels > 0
+  if (!isSimple || size.width * size.height > MAX_PIXELS) return { ...size, channels }
+  const rowLength = size.width * channels
+  const maxOutputLength = (rowLength + 1) * size.height
+  const rows = inflateSync(dataOf(file), { maxOutputLength })
+  return { ...size, channels, pixels: unfilter(rows, rowLength, channels) }
+}
+
+function dataOf(file: Buffer): Buffer {
+  const pieces: Buffer[] = []
+  for (let at = 8; at + 8 <= file.length;) {
+    const length = file.readUInt32BE(at)
+    if (file.toString('latin1', at + 4, at + 8) === 'IDAT')
+      pieces.push(file.subarray(at + 8, at + 8 + length))
+    at += length + 12
+  }
+  return Buffer.concat(pieces)
+}
+
+/** Takes back the filters of the rows: each byte is stored as the difference to a guess from its neighbours. */
+function unfilter(rows: Buffer, rowLength: number, pixel: number): Buffer {
+  const count = Math.floor(rows.length / (rowLength + 1))
+  const pixels = Buffer.alloc(count * rowLength)
+  // What lies outside of the picture counts as zero.
+  let above: Buffer = Buffer.alloc(rowLength)
+  for (let row = 0; row < count; row += 1) {
+    const stored = rows.subarray(row * (rowLength + 1), (row + 1) * (rowLength + 1))
+    const current = pixels.subarray(row * rowLength, (row + 1) * rowLength)
+    const filter = stored[0] ?? 0
+    for (let x = 0; x < rowLength; x += 1) {
+      const left = current[x - pixel] ?? 0
+      const guess = guessFrom(filter, left, [above[x] ?? 0, above[x - pixel] ?? 0])
+      current[x] = (stored[x + 1] ?? 0) + guess
+    }
+    above = current
+  }
+  return pixels
+}
+
+function guessFrom(filter: number, left: number, [up, corner]: [number, number]): number {
+  switch (filter) {
+    case 1:
+      return left
+    case 2:
+      return up
+    case 3:
+      return (left + up) >> 1
+    case 4:
+      return nearest(left, up, corner)
+    default:
+      return 0
+  }
+}
+
+/** Paeth: of the three neighbours, the one that is nearest to where they lead. */
+function nearest(left: number, up: number, corner: number): number {
+  const [toLeft, toUp] = [Math.abs(up - corner), Math.abs(left - corner)]
+  const toCorner = Math.abs(left + up - 2 * corner)
+  if (toLeft <= toUp && toLeft <= toCorner) return left
+  return toUp <= toCorner ? up : corner
+}
