@@ -32,7 +32,9 @@ type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'inte
 export class LiveEvents {
   readonly #keeperOf: (chatId: string) => ChatKeeper | undefined
   readonly #chats = new Map<string, Set<Watcher>>()
-  readonly #turns = new Map<string, { readonly chatId: string; readonly chunks: ChunkSpool }>()
+  readonly #turns = new Map<string, UnaskedTurn>()
+  /** Turns that a lost socket cut off, by their chat. */
+  readonly #cut = new Map<string, UnaskedTurn>()
   /** The chat that hears and speaks in bytes. */
   speaking: string | undefined
 
@@ -77,7 +79,7 @@ export class LiveEvents {
     if (frame.type === 'turn') {
       const { messageId, userMessage, requestId } = frame
       const chunks = new ChunkSpool()
-      this.#turns.set(requestId, { chatId: id, chunks })
+      this.#turns.set(requestId, { chatId: id, messageId, chunks })
       this.#tell(id, { type: 'turn', messageId })
       const said = userMessage ? { userMessage } : {}
       keeper?.onTurn({ messageId, ...said, chunks, continues: false })
@@ -92,13 +94,15 @@ export class LiveEvents {
     const turn = this.#turns.get(frame.requestId)
     if (!turn) return false
     const { chatId, chunks } = turn
-    if (frame.type === 'chunk') {
+    if (frame.type === 'start') turn.onResumed?.()
+    else if (frame.type === 'chunk') {
       this.onChunk(chatId, frame.chunk)
       chunks.push(frame.chunk)
-    }
-    if (frame.type === 'end' || frame.type === 'error') {
+    } else {
       chunks.close()
       this.#turns.delete(frame.requestId)
+      // It ended while there was no connection.
+      if (frame.type === 'no-active') void this.#keeperOf(chatId)?.reload().catch(() => undefined)
     }
     return true
   }
@@ -114,13 +118,40 @@ export class LiveEvents {
   }
 
   onDown(): void {
-    for (const { chunks } of this.#turns.values()) chunks.close()
+    for (const turn of this.#turns.values()) {
+      turn.chunks.close()
+      this.#cut.set(turn.chatId, turn)
+    }
     this.#turns.clear()
+  }
+
+  /** Goes on with the turns that were cut off; gives what to ask the server for. A chat that asks for itself needs nothing. */
+  resume(asksItself: (chatId: string) => boolean): { requestId: string; id: string }[] {
+    const cut = [...this.#cut.values()]
+    this.#cut.clear()
+    return cut
+      .filter(({ chatId }) => this.#chats.has(chatId) && !asksItself(chatId))
+      .map(({ chatId, messageId }) => {
+        const requestId = crypto.randomUUID()
+        const chunks = new ChunkSpool()
+        const onResumed = (): void =>
+          this.#keeperOf(chatId)?.onTurn({ messageId, chunks, continues: false })
+        this.#turns.set(requestId, { chatId, messageId, chunks, onResumed })
+        return { requestId, id: chatId }
+      })
   }
 
   #tell(chatId: string, event: LiveEvent): void {
     for (const { listener } of this.#chats.get(chatId) ?? []) listener(event)
   }
+}
+
+interface UnaskedTurn {
+  readonly chatId: string
+  readonly messageId: string
+  readonly chunks: ChunkSpool
+  /** For one that was cut off: the server goes on with it. */
+  readonly onResumed?: () => void
 }
 
 interface Watcher {

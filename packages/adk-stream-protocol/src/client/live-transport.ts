@@ -210,6 +210,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   #up(): void {
     for (const { id, audio } of this.#events.watched())
       this.#link.send({ type: 'watch', id, audio })
+    for (const resumed of this.#events.resume((id) => this.#requests.ofChat(id) !== undefined))
+      this.#link.send({ type: 'resume', ...resumed })
     this.#requests.onUp()
     this.#acknowledgements.onUp()
     const unsent = this.#unsent
