@@ -102,7 +102,10 @@ export class LiveEvents {
       chunks.close()
       this.#turns.delete(frame.requestId)
       // It ended while there was no connection.
-      if (frame.type === 'no-active') void this.#keeperOf(chatId)?.reload().catch(() => undefined)
+      if (frame.type === 'no-active')
+        void this.#keeperOf(chatId)
+          ?.reload()
+          .catch(() => undefined)
     }
     return true
   }
