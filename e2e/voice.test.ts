@@ -31,8 +31,8 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
     expect(level).toBeGreaterThan(0.05)
     const seen = await look(page)
     expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
-    expect(seen.playback.played).toBeGreaterThan(24_000)
-    expect(seen.playback.dropped).toBe(0)
+    expect(world.spoken()).toBeGreaterThan(24_000)
+    expect(seen.playback).toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
     expect(seen.loudest.output).toBeGreaterThan(0.02)
     expect(seen.loudest.input).toBeGreaterThan(0.05)
     await page.click('#stop')
@@ -118,6 +118,26 @@ describe('a voice', () => {
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
     expect((await look(page)).playback.played).toBeGreaterThan(played + 12_000)
+  })
+
+  test('[VO7] a microphone that is pulled out is told of', async () => {
+    const page = await world.visit({ tones: [SILENCE] })
+    await page.evaluate(() => {
+      const devices = navigator.mediaDevices
+      const ask = devices.getUserMedia.bind(devices)
+      devices.getUserMedia = async (constraints) => {
+        const stream = await ask(constraints)
+        const unplug = (): void => {
+          for (const track of stream.getTracks()) track.dispatchEvent(new Event('ended'))
+        }
+        Object.assign(window, { unplug })
+        return stream
+      }
+    })
+    await page.click('#start')
+    await untilState(page, 'listening')
+    await page.evaluate('window.unplug()')
+    await untilProblem(page, 'lost')
   })
 
   test('[VO7] a person who refuses is told of it', async () => {

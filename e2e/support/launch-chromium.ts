@@ -13,6 +13,6 @@ export function microphoneFlags(wav: string, person: 'allows' | 'refuses' = 'all
   return [
     '--use-fake-device-for-media-stream',
     `--use-file-for-fake-audio-capture=${wav}`,
-    person === 'allows' ? '--use-fake-ui-for-media-stream' : '--deny-permission-prompts',
+    `--use-fake-ui-for-media-stream${person === 'allows' ? '' : '=deny'}`,
   ]
 }

@@ -24,6 +24,8 @@ export interface VoiceWorld extends AsyncDisposable {
   readonly url: string
   /** All that the model heard, as 16 bit PCM at 16 kHz. */
   heard(): Buffer
+  /** Samples that the model has spoken. */
+  spoken(): number
   /** Opens the page with a microphone that hears these tones, over and over; without any, there is none. */
   visit(visit: Visit): Promise<Page>
   /** Closes the browsers; throws if anything went wrong in a page. */
@@ -55,6 +57,10 @@ export async function openVoiceWorld(library: 'source' | 'package'): Promise<Voi
   return {
     emulator,
     url: server.url,
+    spoken: () =>
+      emulator.live.sessions
+        .flatMap(({ sent }) => sent.map(readSpeech))
+        .reduce((sum, { length }) => sum + length / 2, 0),
     heard: () =>
       Buffer.concat(emulator.live.sessions.flatMap(({ received }) => received.map(readSound))),
     visit: async ({ tones, person, url = server.url }) => {
@@ -65,7 +71,9 @@ export async function openVoiceWorld(library: 'source' | 'package'): Promise<Voi
       const page = await browser.newPage()
       page.setDefaultTimeout(10_000)
       page.on('pageerror', ({ message }) => faults.push(message))
-      page.on('console', (line) => line.type() === 'error' && faults.push(line.text()))
+      page.on('console', (line) => {
+        if (line.text().includes('Content Security Policy')) faults.push(line.text())
+      })
       await page.goto(url)
       return page
     },
@@ -128,4 +136,13 @@ async function serve(emulator: Emulator, dataDir: string) {
 function readSound({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {
   const { audio } = (realtimeInput ?? {}) as { audio?: { data?: string } }
   return Buffer.from(audio?.data ?? '', 'base64')
+}
+
+function readSpeech({ serverContent }: Readonly<Record<string, unknown>>): Buffer {
+  const { modelTurn } = (serverContent ?? {}) as {
+    modelTurn?: { parts?: { inlineData?: { data?: string } }[] }
+  }
+  return Buffer.concat(
+    (modelTurn?.parts ?? []).map(({ inlineData }) => Buffer.from(inlineData?.data ?? '', 'base64')),
+  )
 }

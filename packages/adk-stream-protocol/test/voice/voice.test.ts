@@ -53,6 +53,18 @@ test('[VO6] a voice starts, is heard and hears, and stops', async () => {
   ])
 })
 
+test('[VO6] who stops while the model speaks sees no other state than off', async () => {
+  const { voice, transport, states } = await talk()
+  const speaking: boolean[] = []
+  transport.tell(sound())
+  voice.onSpeaking((now) => speaking.push(now))
+  voice.stop()
+  expect(states.slice(-2).map(({ state }) => state)).toEqual(['model-speaking', 'off'])
+  expect(speaking).toEqual([false])
+  transport.tell(sound())
+  expect(voice.state.state).toBe('off')
+})
+
 test('[VO6] the level is told apart from the state', async () => {
   const { voice, microphone, devices, states } = await talk()
   const levels: object[] = []

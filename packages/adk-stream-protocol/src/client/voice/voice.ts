@@ -95,8 +95,8 @@ export class Voice {
   }
 
   stop(): void {
-    this.#end()
     this.#tell({ type: 'stop' })
+    this.#end()
   }
 
   /** Falls silent at once, and lets the model know. */
@@ -146,8 +146,8 @@ export class Voice {
       isHeard: () => isHeard(this.#state),
       isMuted: () => this.#state.muted,
       tell: (event) => {
-        if (event.type === 'stop') this.#end()
         this.#tell(event)
+        if (event.type === 'stop') this.#end()
       },
       onInput: (input) => this.#showLevel({ ...this.#level, input }),
       onPlayback: (playback) => this.#played(playback),
