@@ -98,9 +98,8 @@ describe('a voice', () => {
     await expect.poll(async () => (await look(page)).loudest.input).toBeGreaterThan(0.05)
     await evaluate(page, ({ voice }) => voice.release())
     await untilState(page, 'model-speaking')
-    expect((await look(page)).state).toMatchObject({
-      transcript: { model: expect.stringContaining('I') },
-    })
+    const words = async (): Promise<object> => (await look(page)).state
+    await expect.poll(words).toMatchObject({ transcript: { model: 'I heard you.' } })
   })
 
   test('[VO11] a connection that is cut while the model speaks comes back', async () => {
@@ -137,25 +136,25 @@ describe('a voice', () => {
     await page.click('#start')
     await untilState(page, 'listening')
     await page.evaluate('window.unplug()')
-    await untilProblem(page, 'lost')
+    await expect.poll(() => problemOf(page)).toBe('lost')
   })
 
   test('[VO7] a person who refuses is told of it', async () => {
     const page = await world.visit({ tones: [SILENCE], person: 'refuses' })
     await page.click('#start')
-    await untilProblem(page, 'permission-denied')
+    await expect.poll(() => problemOf(page)).toBe('permission-denied')
   })
 
   test('[VO7] a computer without a microphone is told of', async () => {
     const page = await world.visit({})
     await page.click('#start')
-    await untilProblem(page, 'no-microphone')
+    await expect.poll(() => problemOf(page)).toBe('no-microphone')
   })
 
   test('[VO7] a page that browsers do not trust is told so', async () => {
     const page = await world.visit({ url: world.url.replace('127.0.0.1', 'voice.test') })
     await page.click('#start')
-    await untilProblem(page, 'insecure-page')
+    await expect.poll(() => problemOf(page)).toBe('insecure-page')
   })
 })
 
@@ -167,13 +166,11 @@ function say(page: Page, text: string): Promise<void> {
   return page.evaluate((said) => (window as unknown as { page: VoicePage }).page.say(said), text)
 }
 
-async function untilProblem(page: Page, code: string): Promise<void> {
-  const problem = (): Promise<string | undefined> =>
-    page.evaluate(() => {
-      const { state } = (window as unknown as { page: VoicePage }).page.voice
-      return state.state === 'off' ? state.problem?.code : undefined
-    })
-  await expect.poll(problem).toBe(code)
+function problemOf(page: Page): Promise<string | undefined> {
+  return page.evaluate(() => {
+    const { state } = (window as unknown as { page: VoicePage }).page.voice
+    return state.state === 'off' ? state.problem?.code : undefined
+  })
 }
 
 /** What the page shows now. */

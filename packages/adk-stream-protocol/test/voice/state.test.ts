@@ -6,6 +6,10 @@ import { nextVoice, startModel, toVoiceState } from '../../src/client/voice/voic
 import type { VoiceMode } from '../../src/client/voice/index.ts'
 import { detectSpeech, SILENCE } from '../../src/client/voice/speech-detector.ts'
 
+/** Levels of frames; the last one goes on. */
+const NOISE = Array.from({ length: 1_000 }, () => 0.03)
+const SENTENCE = [0.1, 0.1, 0.1, 0.1, 0.001]
+
 const DENIED = { code: 'permission-denied' } as const
 
 function run(events: readonly VoiceEvent[], mode: VoiceMode = 'hands-free') {
@@ -129,14 +133,14 @@ test.each([
 })
 
 test.each([
-  ['a quiet room', [0.001], 100, false],
-  ['a voice', [0.1], 3, true],
-  ['a click', [0.3, 0.001], 2, false],
-  ['a noisy room that goes on', [0.03], 1_000, false],
-  ['a voice in a noisy room', [...Array.from({ length: 1_000 }, () => 0.03), 0.3], 1_005, true],
-  ['a pause within a sentence', [0.1, 0.1, 0.1, 0.1, 0.001], 20, true],
-  ['the end of a sentence', [0.1, 0.1, 0.1, 0.1, 0.001], 60, false],
-])('[VO6] %s is seen for what it is', (_what, levels, frames, speaking) => {
+  { what: 'a quiet room', levels: [0.001], frames: 100, speaking: false },
+  { what: 'a voice', levels: [0.1], frames: 3, speaking: true },
+  { what: 'a click', levels: [0.3, 0.001], frames: 2, speaking: false },
+  { what: 'a noisy room that goes on', levels: [0.03], frames: 1_000, speaking: false },
+  { what: 'a voice in a noisy room', levels: [...NOISE, 0.3], frames: 1_005, speaking: true },
+  { what: 'a pause within a sentence', levels: SENTENCE, frames: 20, speaking: true },
+  { what: 'the end of a sentence', levels: SENTENCE, frames: 60, speaking: false },
+])('[VO6] $what is seen for what it is', ({ levels, frames, speaking }) => {
   const all = Array.from({ length: frames }, (_none, at) => levels[at] ?? levels.at(-1) ?? 0)
   expect(all.reduce(detectSpeech, SILENCE).speaking).toBe(speaking)
 })

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
 import { openProcessor, QUANTUM, SpeakerProbe } from './support/worklet.ts'
