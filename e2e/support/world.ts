@@ -2,6 +2,7 @@ import {
   demoMind,
   type Emulator,
   firstOf,
+  type LiveOptions,
   type Mind,
   type RecordedRequest,
   scriptMind,
@@ -36,15 +37,29 @@ interface Visit extends BrowserContextOptions {
   readonly url?: string
 }
 
+export interface WorldOptions {
+  /** Flags of the browser, for one with a microphone: `microphoneFlags()`. */
+  readonly flags?: readonly string[]
+  /** How the model talks live. */
+  readonly live?: LiveOptions
+}
+
 /** Variables for the server beside those that every world has. */
-export async function openWorld(variables: Record<string, string> = {}): Promise<World> {
+export async function openWorld(
+  variables: Record<string, string> = {},
+  { flags = [], live = {} }: WorldOptions = {},
+): Promise<World> {
   await buildPage()
   const minds = new Map<string, Mind>()
   const testMind: Mind = (prompt) => {
     const said = JSON.stringify(prompt.contents.at(-1))
     return [...minds].find(([words]) => said.includes(words))?.[1](prompt)
   }
-  const emulator = await startEmulator({ paceMs: 5, mind: firstOf(testMind, scriptMind, demoMind) })
+  const emulator = await startEmulator({
+    paceMs: 5,
+    mind: firstOf(testMind, scriptMind, demoMind),
+    live,
+  })
   const directory = await temporaryDirectory()
   const start = (port: string) =>
     startDemo({
@@ -55,7 +70,7 @@ export async function openWorld(variables: Record<string, string> = {}): Promise
       ...variables,
     })
   let demo = await start('0')
-  const browser = await launchChromium()
+  const browser = await launchChromium(flags)
   const faults: string[] = []
   return {
     emulator,

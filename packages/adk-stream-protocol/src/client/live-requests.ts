@@ -35,6 +35,10 @@ export class LiveRequests {
     return this.#all().findLast((request) => request.chatId === chatId && request.isRead)
   }
 
+  chatOf(requestId: string): string | undefined {
+    return this.#requests.get(requestId)?.chatId
+  }
+
   /** Asks for an answer; resolves when the server has taken the request. */
   ask(
     frame: RequestFrame,

@@ -18,7 +18,7 @@ import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
 import { LiveRequests } from './live-requests.ts'
 import { Pings } from './pings.ts'
-import type { IncomingFrame } from './server-frames.ts'
+import type { IncomingFrame, IncomingFrameOf } from './server-frames.ts'
 import { readServerFrame } from './server-frames.ts'
 import type { Backoff, SocketClass } from './socket-link.ts'
 import { SocketLink } from './socket-link.ts'
@@ -150,9 +150,16 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   ): () => void {
     const leave = this.#events.watch(chatId, audio, listener)
     this.#link.open()
-    // A socket that comes up later tells the server of all that is watched.
-    this.#link.send({ type: 'watch', id: chatId, audio })
-    return leave
+    const tell = (): void => {
+      // A socket that comes up later tells the server of all that is watched.
+      this.#link.send({ type: 'watch', id: chatId, audio: this.#events.audioOf(chatId) })
+    }
+    tell()
+    return () => {
+      leave()
+      // Sound that nobody listens to need not come.
+      if (audio !== this.#events.audioOf(chatId)) tell()
+    }
   }
 
   /** Says something while an answer is being given. */
@@ -203,6 +210,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   #up(): void {
     for (const { id, audio } of this.#events.watched())
       this.#link.send({ type: 'watch', id, audio })
+    for (const resumed of this.#events.resume((id) => this.#requests.ofChat(id) !== undefined))
+      this.#link.send({ type: 'resume', ...resumed })
     this.#requests.onUp()
     this.#acknowledgements.onUp()
     const unsent = this.#unsent
@@ -225,6 +234,11 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
     this.#pings.failAll(error)
   }
 
+  #tellWatchers({ requestId, chunk }: IncomingFrameOf<'chunk'>): void {
+    const chatId = this.#requests.chatOf(requestId)
+    if (chatId !== undefined) this.#events.onChunk(chatId, chunk)
+  }
+
   #read(text: string): void {
     const frame = readServerFrame(text)
     if (frame) {
@@ -240,8 +254,9 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'end':
       case 'error':
       case 'no-active':
-        if (!this.#events.onTurnFrame(frame)) this.#requests.onFrame(frame)
-        return
+        if (this.#events.onTurnFrame(frame)) return
+        if (frame.type === 'chunk') this.#tellWatchers(frame)
+        return this.#requests.onFrame(frame)
       case 'decided':
       case 'tool-output-taken':
         return this.#acknowledgements.onFrame(frame)

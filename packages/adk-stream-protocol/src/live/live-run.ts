@@ -5,6 +5,7 @@ import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
+import { AUDIO_END } from '../adk/live/audio-end.ts'
 import { executeCall } from '../adk/live/execute-call.ts'
 import { toLiveAgent } from '../adk/live/live-agent.ts'
 import type { LiveHooks } from '../adk/live/live-hooks.ts'
@@ -142,9 +143,9 @@ export class LiveRun {
     else this.#queue.sendActivityEnd()
   }
 
-  /** The microphone went mute. */
+  /** The microphone went mute: what was said so far is all. */
   endAudio(): void {
-    this.#model?.endAudioStream()
+    this.#queue.sendRealtime(AUDIO_END)
   }
 
   /** The person wants to hear no more of what is being said. */

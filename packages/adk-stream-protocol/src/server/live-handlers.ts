@@ -70,7 +70,10 @@ export function openLiveHandlers(
       }
       return show(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
     },
-    'audio-end': ({ id }) => runs.find(chatOf(id))?.endAudio(),
+    'audio-end': async ({ id }) => {
+      // By the way that the sound went, and so after it. Where nobody was heard, there is nothing to end.
+      if (runs.isTalking(chatOf(id))) (await openForSound(id)).endAudio()
+    },
     activity: async ({ id, state }) => (await openForSound(id)).mark(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => presence.watch(id, 'base64'),

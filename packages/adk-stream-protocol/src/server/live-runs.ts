@@ -90,6 +90,12 @@ export class LiveRuns {
     return this.#chats.get(keyOf(chat))?.run
   }
 
+  /** Whether a chat has a conversation, or is about to. */
+  isTalking(chat: ChatKey): boolean {
+    const { run, opening } = this.#chats.get(keyOf(chat)) ?? {}
+    return run !== undefined || opening !== undefined
+  }
+
   /** Notes that a turn of a chat is being opened: who looks for it meanwhile waits. */
   opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
     const key = keyOf(chat)

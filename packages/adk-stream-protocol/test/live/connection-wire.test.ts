@@ -2,6 +2,7 @@ import { Modality, type Content } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
+import { AUDIO_END } from '../../src/adk/live/audio-end.ts'
 import { describeHistory } from '../../src/adk/live/describe-history.ts'
 import { takesNonBlockingCalls } from '../../src/adk/live/live-model-traits.ts'
 import {
@@ -179,10 +180,9 @@ test('[LC19] a picture with words reaches a model that takes no content', async 
 test('[LC19] a microphone that goes mute ends the utterance', async () => {
   await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
   await using run = await runLasting(emulator)
+  // At once: the end does not overtake the sound.
   run.queue.sendRealtime(VOICE)
-  const session = await emulator.live.nextSession()
-  await session.waitFor((frame) => 'realtimeInput' in frame)
-  run.lasting.endAudioStream()
+  run.queue.sendRealtime(AUDIO_END)
   expect(textOf(await run.until(isTurnComplete))).toBe('I heard.')
 })
 

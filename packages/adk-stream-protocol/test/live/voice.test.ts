@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 
 import { textParts } from './support/conversation.ts'
-import { speak, speakInJson, beginToSpeak } from './support/voice.ts'
+import { beginToSpeak, speak, speakInJson, speakUpTo } from './support/voice.ts'
 import {
   finishOf,
   framesOf,
@@ -160,4 +160,25 @@ test('[LV8] nothing of a turn is left for the next: usage, sound, sources and wo
   expect(client.chunks('r2').some(({ type }) => type === 'source-url')).toBe(false)
   expect(first?.['usage']).toBeDefined()
   expect(second?.['usage']).toBeDefined()
+})
+
+test('[LV40] the end of sound comes after the sound, and what was said is answered at once', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  for (const [index, words] of ['One.', 'Two.', 'Three.'].entries()) {
+    office.emulator.live.hear(`[[say ${words}]]`)
+    speakUpTo(client)
+    // oxlint-disable-next-line no-await-in-loop -- each is said when the one before was answered
+    expect(await whole(client, await nextUnasked(client, index))).toBe(words)
+  }
+})
+
+test('[LV40] the end of sound begins no conversation', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using client = await joinLive(office)
+  client.send({ type: 'audio-end', id: 'chat-1' })
+  client.send({ type: 'ping', nonce: 'n' })
+  await client.nextOf('pong')
+  expect(office.emulator.live.sessions).toEqual([])
 })

@@ -1,6 +1,7 @@
 import type { BaseLlmConnection, LlmResponse } from '@google/adk'
 import type { Blob, Content } from '@google/genai'
 
+import { AUDIO_END } from './audio-end.ts'
 import type { LastingSession } from './lasting-session.ts'
 
 /** ADK's own connection on a session that lasts. */
@@ -30,8 +31,9 @@ export class LastingConnection implements BaseLlmConnection {
     return this.#adk.sendContent(content)
   }
 
-  sendRealtime(blob: Blob): Promise<void> {
-    return this.#adk.sendRealtime(blob)
+  async sendRealtime(blob: Blob): Promise<void> {
+    if (blob === AUDIO_END) this.#session.sendRealtimeInput({ audioStreamEnd: true })
+    else await this.#adk.sendRealtime(blob)
   }
 
   async sendActivityStart(): Promise<void> {
@@ -40,11 +42,6 @@ export class LastingConnection implements BaseLlmConnection {
 
   async sendActivityEnd(): Promise<void> {
     this.#session.sendRealtimeInput({ activityEnd: {} })
-  }
-
-  /** The microphone went mute: what was said so far is all. */
-  sendAudioStreamEnd(): void {
-    this.#session.sendRealtimeInput({ audioStreamEnd: true })
   }
 
   /** Breaks off what the model says, and says nothing in its place. */

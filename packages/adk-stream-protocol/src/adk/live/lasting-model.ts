@@ -61,11 +61,6 @@ export class LastingModel extends BaseLlm {
     return this.#connection
   }
 
-  /** Tells the model that the microphone went mute, for which ADK's `LiveRequestQueue` has no word. */
-  endAudioStream(): void {
-    this.#connection?.sendAudioStreamEnd()
-  }
-
   /** Asks the model to break off what it is saying. */
   hush(): void {
     this.#connection?.hush()

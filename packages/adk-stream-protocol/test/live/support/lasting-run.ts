@@ -86,7 +86,6 @@ export async function runLasting(
   const ended = options.unread ? Promise.resolve() : pump(events, inbox)
   const arriving = inbox[Symbol.asyncIterator]()
   return {
-    lasting,
     queue,
     events,
     told,

@@ -31,6 +31,12 @@ export function beginToSpeak(client: SocketClient): void {
   for (const piece of BEGINNING) client.socket.send(piece)
 }
 
+/** Says something of which the end is told, and not heard. */
+export function speakUpTo(client: SocketClient, id = 'chat-1'): void {
+  beginToSpeak(client)
+  client.send({ type: 'audio-end', id })
+}
+
 /** Speaks in JSON frames. */
 export function speakInJson(client: SocketClient, id = 'chat-1'): void {
   const mimeType = `audio/pcm;rate=${RATE}`

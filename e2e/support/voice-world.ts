@@ -1,0 +1,148 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { LlmAgent } from '@google/adk'
+import { createBridge, signedCookie } from 'adk-stream-protocol/server'
+import { openSqliteStore } from 'adk-stream-protocol/store'
+import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+import { type Emulator, startEmulator } from 'gemini-emulator'
+import { type Browser, type Page } from 'playwright-core'
+import { build, type InlineConfig } from 'vite'
+
+import { openHttpServer } from '../../apps/demo/src/server/http-server.ts'
+import { openModel } from '../../apps/demo/src/server/model.ts'
+import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
+import { readSettings } from '../../apps/demo/src/server/settings.ts'
+import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { launchChromium, microphoneFlags } from './launch-chromium.ts'
+import { type Tone, writeWav } from './make-wav.ts'
+
+/** A small page with a voice in it, under the demo's policy, in front of a model that hears and speaks. */
+export interface VoiceWorld extends AsyncDisposable {
+  readonly emulator: Emulator
+  readonly url: string
+  /** All that the model heard, as 16 bit PCM at 16 kHz. */
+  heard(): Buffer
+  /** Samples that the model has spoken. */
+  spoken(): number
+  /** Opens the page with a microphone that hears these tones, over and over; without any, there is none. */
+  visit(visit: Visit): Promise<Page>
+  /** Closes the browsers; throws if anything went wrong in a page. */
+  leave(): Promise<void>
+}
+
+interface Visit {
+  readonly tones?: readonly Tone[]
+  readonly person?: 'allows' | 'refuses'
+  readonly url?: string
+}
+
+/** `source`: the library's source, built as the demo's page is. `package`: what is published, built by Vite as it comes. */
+export async function openVoiceWorld(library: 'source' | 'package'): Promise<VoiceWorld> {
+  const directory = await temporaryDirectory()
+  await buildVoicePage(library, join(directory.path, 'page'))
+  const emulator = await startEmulator({
+    paceMs: 5,
+    live: { recordAudio: true, keepFrames: 10_000, playback: 'real-time' },
+  })
+  const server = await serve(emulator, directory.path)
+  const browsers: Browser[] = []
+  const faults: string[] = []
+  const leave = async (): Promise<void> => {
+    await Promise.all(browsers.splice(0).map((browser) => browser.close()))
+    const found = faults.splice(0)
+    if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
+  }
+  return {
+    emulator,
+    url: server.url,
+    spoken: () =>
+      emulator.live.sessions
+        .flatMap(({ sent }) => sent.map(readSpeech))
+        .reduce((sum, { length }) => sum + length / 2, 0),
+    heard: () =>
+      Buffer.concat(emulator.live.sessions.flatMap(({ received }) => received.map(readSound))),
+    visit: async ({ tones, person, url = server.url }) => {
+      const wav = join(await mkdtemp(join(directory.path, 'wav-')), 'microphone.wav')
+      if (tones) await writeWav(wav, tones)
+      const browser = await launchChromium(tones ? microphoneFlags(wav, person) : NOBODY)
+      browsers.push(browser)
+      const page = await browser.newPage()
+      page.setDefaultTimeout(10_000)
+      page.on('pageerror', ({ message }) => faults.push(message))
+      page.on('console', (line) => {
+        if (line.text().includes('Content Security Policy')) faults.push(line.text())
+      })
+      await page.goto(url)
+      return page
+    },
+    leave,
+    async [Symbol.asyncDispose]() {
+      await leave()
+      await server[Symbol.asyncDispose]()
+      await emulator.close()
+      await directory[Symbol.asyncDispose]()
+    },
+  }
+}
+
+// A name that is not the computer's own is a page that browsers do not trust.
+const NOBODY = ['--host-resolver-rules=MAP voice.test 127.0.0.1']
+
+async function buildVoicePage(library: 'source' | 'package', outDir: string): Promise<void> {
+  const configFile = fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url))
+  const config: InlineConfig = {
+    root: fileURLToPath(new URL('../voice-page', import.meta.url)),
+    configFile: library === 'source' && configFile,
+    logLevel: 'error',
+    build: { outDir },
+  }
+  await build(config)
+}
+
+async function serve(emulator: Emulator, dataDir: string) {
+  const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
+  const model = await openModel(readSettings(environment))
+  const store = await openSqliteStore({ path: join(dataDir, 'chats.db') })
+  const bridge = createBridge({
+    agent: new LlmAgent({ name: 'assistant', model: model.llm }),
+    store,
+    appName: 'voice',
+    authenticate: signedCookie({ secret: () => store.secret('cookie') }),
+    live: { model: model.live },
+  })
+  const page = createPage(join(dataDir, 'page'))
+  const server = await openHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    drainMs: 500,
+    upgrade: toUpgradeListener(bridge),
+    listener: (request, response) => {
+      for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+      page(request, response, () => void bridge.node(request, response))
+    },
+  })
+  return {
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      await bridge.close()
+      await server[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function readSound({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {
+  const { audio } = (realtimeInput ?? {}) as { audio?: { data?: string } }
+  return Buffer.from(audio?.data ?? '', 'base64')
+}
+
+function readSpeech({ serverContent }: Readonly<Record<string, unknown>>): Buffer {
+  const { modelTurn } = (serverContent ?? {}) as {
+    modelTurn?: { parts?: { inlineData?: { data?: string } }[] }
+  }
+  return Buffer.concat(
+    (modelTurn?.parts ?? []).map(({ inlineData }) => Buffer.from(inlineData?.data ?? '', 'base64')),
+  )
+}

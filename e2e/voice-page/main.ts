@@ -1,0 +1,54 @@
+import { type LiveEvent, liveTransport } from 'adk-stream-protocol/client'
+import { Voice, type VoiceMode } from 'adk-stream-protocol/voice'
+
+/** What a test sees of the page. */
+export interface VoicePage {
+  readonly voice: Voice
+  /** The loudest that each side was. */
+  readonly loudest: { input: number; output: number }
+  /** Ms from the newest interruption to silence. */
+  readonly silencedAfter: number | undefined
+  say(text: string): void
+}
+
+const transport = liveTransport({ url: '/live' })
+const mode: VoiceMode = location.search === '?push-to-talk' ? 'push-to-talk' : 'hands-free'
+const voice = new Voice({ transport, chatId: 'voice-chat', mode })
+const loudest = { input: 0, output: 0 }
+voice.onLevel(({ input, output }) => {
+  loudest.input = Math.max(loudest.input, input)
+  loudest.output = Math.max(loudest.output, output)
+})
+
+let interruptedAt: number | undefined
+let silencedAfter: number | undefined
+const interrupted = (): void => {
+  if (voice.playback.playing) interruptedAt ??= performance.now()
+}
+voice.onLevel(() => {
+  if (interruptedAt === undefined || voice.playback.playing) return
+  silencedAfter = performance.now() - interruptedAt
+  interruptedAt = undefined
+})
+transport.watch('voice-chat', ({ type }: LiveEvent) => {
+  if (type === 'interrupted') interrupted()
+})
+
+const onClick = (id: string, act: () => void): void =>
+  document.getElementById(id)?.addEventListener('click', act)
+onClick('start', () => void voice.start())
+onClick('stop', () => voice.stop())
+onClick('interrupt', () => {
+  interrupted()
+  voice.interrupt()
+})
+
+const page: VoicePage = {
+  voice,
+  loudest,
+  get silencedAfter() {
+    return silencedAfter
+  },
+  say: (text) => transport.sendText('voice-chat', text),
+}
+Object.assign(window, { page })

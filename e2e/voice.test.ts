@@ -1,0 +1,190 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { openLine } from './support/line.ts'
+import { measurePcm, syllables } from './support/make-wav.ts'
+import { openVoiceWorld, type VoiceWorld } from './support/voice-world.ts'
+import type { VoicePage } from './voice-page/main.ts'
+
+const SILENCE = { hertz: 0, ms: 1_000 }
+/** Somebody says something of a second, and then is silent for four. */
+const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms: 4_000 }]
+const LONG = `[[say ${'This is a long answer that takes its time. '.repeat(8)}]]`
+
+describe.each(['source', 'package'] as const)('the %s', (library) => {
+  let world: VoiceWorld
+  beforeAll(async () => {
+    world = await openVoiceWorld(library)
+  })
+  afterEach(() => world.leave())
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test('[VO1] [VO2] [VO3] [VO12] what is said is heard as it is, and the answer is played', async () => {
+    world.emulator.live.hear('[[say Good morning, Hanako.]]')
+    const page = await world.visit({ tones: SPEECH })
+    await page.click('#start')
+    await untilState(page, 'person-speaking')
+    await untilState(page, 'model-speaking')
+    await untilState(page, 'listening')
+    const { hertz, level } = measurePcm(world.heard())
+    expect(Math.abs(hertz - 440)).toBeLessThanOrEqual(10)
+    expect(level).toBeGreaterThan(0.05)
+    const seen = await look(page)
+    expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
+    expect(world.spoken()).toBeGreaterThan(24_000)
+    expect(seen.playback).toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
+    expect(seen.loudest.output).toBeGreaterThan(0.02)
+    expect(seen.loudest.input).toBeGreaterThan(0.05)
+    await page.click('#stop')
+    expect((await look(page)).state.state).toBe('off')
+  })
+})
+
+describe('a voice', () => {
+  let world: VoiceWorld
+  beforeAll(async () => {
+    world = await openVoiceWorld('source')
+  })
+  afterEach(() => world.leave())
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test('[VO4] who speaks over the model hears it no more', async () => {
+    world.emulator.live.hear('[[say Yes?]]')
+    const tones = [{ hertz: 0, ms: 4_000 }, ...syllables(440, 1_000), { hertz: 0, ms: 5_000 }]
+    const page = await world.visit({ tones })
+    await page.click('#start')
+    await untilState(page, 'listening')
+    await say(page, LONG)
+    await untilState(page, 'model-speaking')
+    await expect
+      .poll(async () => (await look(page)).silencedAfter, { timeout: 15_000 })
+      .toBeDefined()
+    const { silencedAfter, playback } = await look(page)
+    expect(silencedAfter).toBeLessThan(200)
+    expect(playback.dropped).toBeGreaterThan(24_000)
+    await expect
+      .poll(async () => (await look(page)).state, { timeout: 15_000 })
+      .toMatchObject({ transcript: { model: 'Yes?' } })
+  })
+
+  test('[VO4] who has heard enough presses a button', async () => {
+    const page = await world.visit({ tones: [SILENCE] })
+    await page.click('#start')
+    await untilState(page, 'listening')
+    await say(page, LONG)
+    await untilState(page, 'model-speaking')
+    await page.click('#interrupt')
+    await untilState(page, 'listening')
+    expect((await look(page)).silencedAfter).toBeLessThan(200)
+    const { played } = (await look(page)).playback
+    await say(page, '[[say Another.]]')
+    await untilState(page, 'model-speaking')
+    await untilState(page, 'listening')
+    expect((await look(page)).playback.played).toBeGreaterThan(played)
+  })
+
+  test('[VO9] with push-to-talk, what is said while it is held is answered', async () => {
+    world.emulator.live.hear('[[say I heard you.]]')
+    const page = await world.visit({
+      tones: syllables(440, 2_000),
+      url: `${world.url}/?push-to-talk`,
+    })
+    await page.click('#start')
+    await untilState(page, 'listening')
+    await evaluate(page, ({ voice, loudest }) => {
+      loudest.input = 0
+      voice.press()
+    })
+    await expect.poll(async () => (await look(page)).loudest.input).toBeGreaterThan(0.05)
+    await evaluate(page, ({ voice }) => voice.release())
+    await untilState(page, 'model-speaking')
+    const words = async (): Promise<object> => (await look(page)).state
+    await expect.poll(words).toMatchObject({ transcript: { model: 'I heard you.' } })
+  })
+
+  test('[VO11] a connection that is cut while the model speaks comes back', async () => {
+    await using line = await openLine(world.url)
+    world.emulator.live.hear('[[say Before.]] [[wait gate]] [[say And after that.]]')
+    const page = await world.visit({ tones: SPEECH, url: line.url })
+    await page.click('#start')
+    await untilState(page, 'model-speaking')
+    await untilState(page, 'listening')
+    const { played } = (await look(page)).playback
+    line.cut()
+    await expect.poll(async () => (await look(page)).state).toMatchObject({ connected: false })
+    await expect.poll(async () => (await look(page)).state).toMatchObject({ connected: true })
+    world.emulator.release('gate')
+    await untilState(page, 'model-speaking')
+    await untilState(page, 'listening')
+    expect((await look(page)).playback.played).toBeGreaterThan(played + 12_000)
+  })
+
+  test('[VO7] a microphone that is pulled out is told of', async () => {
+    const page = await world.visit({ tones: [SILENCE] })
+    await page.evaluate(() => {
+      const devices = navigator.mediaDevices
+      const ask = devices.getUserMedia.bind(devices)
+      devices.getUserMedia = async (constraints) => {
+        const stream = await ask(constraints)
+        const unplug = (): void => {
+          for (const track of stream.getTracks()) track.dispatchEvent(new Event('ended'))
+        }
+        Object.assign(window, { unplug })
+        return stream
+      }
+    })
+    await page.click('#start')
+    await untilState(page, 'listening')
+    await page.evaluate('window.unplug()')
+    await expect.poll(() => problemOf(page)).toBe('lost')
+  })
+
+  test('[VO7] a person who refuses is told of it', async () => {
+    const page = await world.visit({ tones: [SILENCE], person: 'refuses' })
+    await page.click('#start')
+    await expect.poll(() => problemOf(page)).toBe('permission-denied')
+  })
+
+  test('[VO7] a computer without a microphone is told of', async () => {
+    const page = await world.visit({})
+    await page.click('#start')
+    await expect.poll(() => problemOf(page)).toBe('no-microphone')
+  })
+
+  test('[VO7] a page that browsers do not trust is told so', async () => {
+    const page = await world.visit({ url: world.url.replace('127.0.0.1', 'voice.test') })
+    await page.click('#start')
+    await expect.poll(() => problemOf(page)).toBe('insecure-page')
+  })
+})
+
+function evaluate(page: Page, act: (page: VoicePage) => void): Promise<void> {
+  return page.evaluate(`(${String(act)})(window.page)`)
+}
+
+function say(page: Page, text: string): Promise<void> {
+  return page.evaluate((said) => (window as unknown as { page: VoicePage }).page.say(said), text)
+}
+
+function problemOf(page: Page): Promise<string | undefined> {
+  return page.evaluate(() => {
+    const { state } = (window as unknown as { page: VoicePage }).page.voice
+    return state.state === 'off' ? state.problem?.code : undefined
+  })
+}
+
+/** What the page shows now. */
+function look(page: Page) {
+  return page.evaluate(() => {
+    const { voice, loudest, silencedAfter } = (window as unknown as { page: VoicePage }).page
+    const { state, playback } = voice
+    return { state, playback, loudest, silencedAfter }
+  })
+}
+
+async function untilState(page: Page, state: string): Promise<void> {
+  await page.waitForFunction(
+    (wanted) => (window as unknown as { page: VoicePage }).page.voice.state.state === wanted,
+    state,
+  )
+}

@@ -1,0 +1,198 @@
+import type { VoiceProblem } from './voice-problem.ts'
+
+/** `hands-free`: the microphone is heard all the time. `push-to-talk`: while the person holds it. */
+export type VoiceMode = 'hands-free' | 'push-to-talk'
+
+/** What a page shows of a voice. A snapshot: it stays the same object until something changes. */
+export type VoiceState =
+  | (VoiceSettings & { readonly state: 'off'; readonly problem?: VoiceProblem })
+  /** The browser asks the person for the microphone. */
+  | (VoiceSettings & { readonly state: 'asking' })
+  | ActiveVoice
+
+export interface ActiveVoice extends VoiceSettings {
+  /** Who speaks, if anybody does. */
+  readonly state: 'listening' | 'person-speaking' | 'model-speaking'
+  /** Whether the person holds the microphone, with push-to-talk. */
+  readonly held: boolean
+  /** False while there is no connection: the newest seconds of speech wait for it. */
+  readonly connected: boolean
+  /** What is being said, as it is understood. */
+  readonly transcript: VoiceTranscript
+  /** Something did not work, and the talk goes on: another microphone could not be opened. */
+  readonly problem?: VoiceProblem
+}
+
+export interface VoiceSettings {
+  readonly mode: VoiceMode
+  readonly muted: boolean
+}
+
+/** The newest words of both sides. */
+export interface VoiceTranscript {
+  readonly person: string
+  readonly model: string
+}
+
+export type VoiceEvent =
+  | { readonly type: 'start' }
+  | { readonly type: 'opened' }
+  | { readonly type: 'stop'; readonly problem?: VoiceProblem }
+  | { readonly type: 'trouble'; readonly problem: VoiceProblem | undefined }
+  | { readonly type: 'mode'; readonly mode: VoiceMode }
+  | { readonly type: 'muted'; readonly muted: boolean }
+  | { readonly type: 'held'; readonly held: boolean }
+  | { readonly type: 'connected'; readonly connected: boolean }
+  | { readonly type: 'speaking'; readonly who: 'person' | 'model'; readonly speaking: boolean }
+  | { readonly type: 'person-said'; readonly text: string; readonly final: boolean }
+  | { readonly type: 'model-said'; readonly text: string }
+  | { readonly type: 'answer-start' }
+
+type Phase =
+  | { readonly name: 'off'; readonly problem?: VoiceProblem }
+  | { readonly name: 'asking' }
+  | OnPhase
+
+interface OnPhase {
+  readonly name: 'on'
+  readonly held: boolean
+  readonly connected: boolean
+  readonly personSpeaks: boolean
+  readonly modelSpeaks: boolean
+  readonly transcript: VoiceTranscript
+  /** Whether the person's words are whole, so that the next ones begin anew. */
+  readonly whole: boolean
+  readonly problem?: VoiceProblem
+}
+
+/** All that is known of a voice; of it, `toVoiceState` shows what a page needs. */
+export interface VoiceModel extends VoiceSettings {
+  readonly phase: Phase
+}
+
+export const startModel = (settings: VoiceSettings): VoiceModel => ({
+  ...settings,
+  phase: { name: 'off' },
+})
+
+const FRESH: OnPhase = {
+  name: 'on',
+  held: false,
+  connected: true,
+  personSpeaks: false,
+  modelSpeaks: false,
+  transcript: { person: '', model: '' },
+  whole: false,
+}
+
+/** The step from one state to the next. What changes nothing gives back the same object. */
+export function nextVoice(model: VoiceModel, event: VoiceEvent): VoiceModel {
+  const settings = nextSettings(model, event)
+  const phase = nextPhase(model.phase, event)
+  const same = settings === model && phase === model.phase
+  return same ? model : { mode: settings.mode, muted: settings.muted, phase }
+}
+
+export function toVoiceState({ mode, muted, phase }: VoiceModel): VoiceState {
+  switch (phase.name) {
+    case 'off':
+      return { state: 'off', mode, muted, ...(phase.problem && { problem: phase.problem }) }
+    case 'asking':
+      return { state: 'asking', mode, muted }
+    case 'on': {
+      const { held, connected, transcript, problem } = phase
+      return {
+        state: whoSpeaks(phase, { mode, muted }),
+        mode,
+        muted,
+        held,
+        connected,
+        transcript,
+        ...(problem && { problem }),
+      }
+    }
+  }
+}
+
+/** While the model is heard, a noise is not taken for a person: the server says when it is interrupted. */
+function whoSpeaks(phase: OnPhase, { mode, muted }: VoiceSettings): ActiveVoice['state'] {
+  if (phase.held) return 'person-speaking'
+  if (phase.modelSpeaks) return 'model-speaking'
+  const isHeard = mode === 'hands-free' && !muted
+  return isHeard && phase.personSpeaks ? 'person-speaking' : 'listening'
+}
+
+function nextSettings(settings: VoiceSettings, event: VoiceEvent): VoiceSettings {
+  if (event.type === 'mode') return changed(settings, { mode: event.mode })
+  if (event.type === 'muted') return changed(settings, { muted: event.muted })
+  return settings
+}
+
+function nextPhase(phase: Phase, event: VoiceEvent): Phase {
+  switch (event.type) {
+    case 'start':
+      return phase.name === 'off' ? { name: 'asking' } : phase
+    case 'opened':
+      return phase.name === 'asking' ? FRESH : phase
+    case 'stop':
+      if (phase.name === 'off') return phase
+      return { name: 'off', ...(event.problem && { problem: event.problem }) }
+    case 'mode':
+    case 'muted':
+      return phase.name === 'on' ? changed(phase, { held: false }) : phase
+    case 'trouble':
+    case 'held':
+    case 'connected':
+    case 'speaking':
+    case 'person-said':
+    case 'model-said':
+    case 'answer-start':
+      return phase.name === 'on' ? nextTalk(phase, event) : phase
+  }
+}
+
+type TalkEvent = Exclude<VoiceEvent, { type: 'start' | 'opened' | 'stop' | 'mode' | 'muted' }>
+
+function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
+  switch (event.type) {
+    case 'trouble': {
+      const { problem: _solved, ...rest } = phase
+      if (!event.problem) return phase.problem ? rest : phase
+      return { ...phase, problem: event.problem }
+    }
+    case 'held':
+      return changed(phase, { held: event.held })
+    case 'connected':
+      return changed(phase, { connected: event.connected })
+    case 'speaking':
+      return changed(
+        phase,
+        event.who === 'person' ? { personSpeaks: event.speaking } : { modelSpeaks: event.speaking },
+      )
+    case 'person-said':
+      return hear(phase, event)
+    case 'model-said':
+      return say(phase, phase.transcript.model + event.text)
+    case 'answer-start':
+      return say(phase, '')
+  }
+}
+
+/** Words come piece by piece; the last piece repeats all of them. */
+function hear(phase: OnPhase, { text, final }: { text: string; final: boolean }): OnPhase {
+  const { person, model } = phase.transcript
+  if (final && text === '') return changed(phase, { whole: true })
+  const said = final || phase.whole ? text : person + text
+  return { ...phase, transcript: { person: said, model }, whole: final }
+}
+
+function say(phase: OnPhase, model: string): OnPhase {
+  if (model === phase.transcript.model) return phase
+  return { ...phase, transcript: { ...phase.transcript, model } }
+}
+
+/** The same object where nothing changes. */
+function changed<Value extends object>(value: Value, change: Partial<Value>): Value {
+  const isSame = Object.entries(change).every(([key, next]) => value[key as keyof Value] === next)
+  return isSame ? value : { ...value, ...change }
+}

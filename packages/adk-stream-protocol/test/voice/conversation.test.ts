@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+
+import { Voice } from '../../src/client/voice/index.ts'
+import type { VoiceOptions } from '../../src/client/voice/index.ts'
+import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { ClientPage, versions } from '../client/support/client-page.ts'
+import { lastSession, openLiveOffice } from '../live/support/live-office.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { FakeDevices } from './support/fake-devices.ts'
+
+const [version] = versions
+
+async function meet(office: Office, options: Partial<VoiceOptions> = {}) {
+  if (!version) throw new Error('There is no AI SDK.')
+  const page = new ClientPage({ url: office.url, version })
+  const chat = await page.open()
+  const devices = new FakeDevices()
+  const voice = new Voice({ transport: page.transport, chatId: 'chat-1', devices, ...options })
+  const started = voice.start()
+  const microphone = await devices.allow()
+  await started
+  await page.transport.ping()
+  return {
+    page,
+    chat,
+    devices,
+    voice,
+    microphone,
+    [Symbol.asyncDispose]: () => page[Symbol.asyncDispose](),
+  }
+}
+
+test('[VO12] who speaks into a chat in which nothing was typed is answered in sound, and both are its messages', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using world = await meet(office)
+  const { chat, voice, microphone, devices } = world
+  office.emulator.live.hear('[[say Good morning.]]')
+  microphone.speak(600)
+  expect(voice.state.state).toBe('person-speaking')
+  microphone.speak(700, 0)
+  await chat.until(() => textOf(chat.messages[1]).includes('morning.'))
+  expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(devices.speaker.bytes).toBeGreaterThan(10_000)
+  const person = '[[say Good morning.]]'
+  expect(voice.state).toMatchObject({ transcript: { person, model: 'Good morning.' } })
+})
+
+test('[VO9] with push-to-talk, what is said is answered when it is let go, without a silence', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using world = await meet(office, { mode: 'push-to-talk' })
+  const { chat, voice, microphone } = world
+  for (const words of ['One.', 'Two.']) {
+    office.emulator.live.hear(`[[say ${words}]]`)
+    voice.press()
+    microphone.speak(400)
+    voice.release()
+    microphone.speak(80)
+    // oxlint-disable-next-line no-await-in-loop -- the second is said when the first was answered
+    await chat.until(() => textOf(chat.lastMessage) === words)
+  }
+  expect(chat.messages).toHaveLength(4)
+})
+
+test('[VO4] who speaks over the model makes it fall silent', async () => {
+  await using office = await openLiveOffice({
+    spoken: true,
+    liveModel: FREE_MODEL,
+    emulator: { live: { playback: 'real-time' } },
+  })
+  await using world = await meet(office)
+  const { chat, microphone, devices, page } = world
+  page.transport.sendText('chat-1', '[[say One.]][[wait never]][[say Two.]]')
+  await chat.until(() => devices.speaker.bytes > 0)
+  expect(devices.speaker.drops).toBe(0)
+  microphone.speak(200)
+  await chat.until(() => devices.speaker.drops > 0)
+})
+
+test('[VO11] a connection that is lost while the model speaks comes back, and the rest is heard', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using world = await meet(office)
+  const { chat, microphone, devices, page } = world
+  office.emulator.live.hear('[[say One.]][[wait gate]][[say Two.]]')
+  microphone.speak(600)
+  microphone.speak(700, 0)
+  await chat.until(() => textOf(chat.lastMessage) === 'One.')
+  const { bytes } = devices.speaker
+  page.cut()
+  await chat.until(() => page.sockets.length > 1)
+  await page.transport.ping()
+  office.emulator.release('gate')
+  await chat.until(() => textOf(chat.lastMessage) === 'One.Two.')
+  await chat.until(() => devices.speaker.bytes > bytes)
+  expect(chat.messages).toHaveLength(2)
+})
+
+test('[VO11] a connection that is lost while the person speaks comes back, and the model heard all of it', async () => {
+  await using office = await openLiveOffice({
+    spoken: true,
+    emulator: { live: { recordAudio: true } },
+  })
+  await using world = await meet(office)
+  const { chat, microphone, page, voice } = world
+  office.emulator.live.hear('[[say Heard.]]')
+  microphone.speak(300)
+  await page.transport.ping()
+  page.cut()
+  microphone.speak(400)
+  expect(voice.state).toMatchObject({ connected: false })
+  await page.transport.ping()
+  microphone.speak(300)
+  microphone.speak(700, 0)
+  await chat.until(() => textOf(chat.lastMessage) === 'Heard.')
+  const heard = lastSession(office)
+    .received.flatMap(({ realtimeInput }) => {
+      const { audio } = (realtimeInput ?? {}) as { audio?: { data?: string } }
+      return Buffer.from(audio?.data ?? '', 'base64').length
+    })
+    .reduce((sum, length) => sum + length, 0)
+  expect(heard / 32).toBe(1_700)
+})
+
+test('[VO12] a page that only watches does not take the sound away, and who stops gets none', async () => {
+  await using office = await openLiveOffice({ spoken: true })
+  await using world = await meet(office)
+  const { chat, devices, page, voice } = world
+  const leave = page.transport.watch('chat-1')
+  await chat.send('[[say One.]]')
+  const { bytes } = devices.speaker
+  expect(bytes).toBeGreaterThan(0)
+  leave()
+  await chat.send('[[say Two.]]')
+  expect(devices.speaker.bytes).toBeGreaterThan(bytes)
+  expect(JSON.stringify(chat.messages)).not.toContain('data-pcm')
+  voice.stop()
+  expect(page.sent.at(-1)).toEqual({ type: 'watch', id: 'chat-1', audio: 'none' })
+})

@@ -1,0 +1,91 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+
+import { PcmFrames } from '../../src/client/voice/pcm-frames.ts'
+import { HEARD_RATE, Resampler } from '../../src/client/voice/resampler.ts'
+
+const RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000]
+
+function tone(hertz: number, rate: number, seconds = 0.25): Float32Array {
+  const length = Math.round(rate * seconds)
+  return Float32Array.from({ length }, (_zero, at) => Math.sin((2 * Math.PI * hertz * at) / rate))
+}
+
+/** How loud the middle of it is, as a sine has it: 1 is as loud as it was. */
+function amplitude(samples: Float32Array): number {
+  const middle = samples.slice(samples.length / 4, (3 * samples.length) / 4)
+  const power = middle.reduce((sum, sample) => sum + sample * sample, 0) / middle.length
+  return Math.sqrt(2 * power)
+}
+
+/** The share of a tone in it. */
+function share(samples: Float32Array, hertz: number, rate: number): number {
+  const middle = samples.slice(samples.length / 4, (3 * samples.length) / 4)
+  let [real, imaginary] = [0, 0]
+  for (const [at, sample] of middle.entries()) {
+    real += sample * Math.cos((2 * Math.PI * hertz * at) / rate)
+    imaginary += sample * Math.sin((2 * Math.PI * hertz * at) / rate)
+  }
+  return (2 * Math.hypot(real, imaginary)) / middle.length
+}
+
+const decibels = (ratio: number): number => 20 * Math.log10(ratio)
+
+test.each(RATES)('[VO2] from %i Hz, what can be heard is as loud and as high as it was', (rate) => {
+  const highest = Math.min(rate, HEARD_RATE) * 0.44
+  fc.assert(
+    fc.property(fc.double({ min: 100, max: highest, noNaN: true }), (hertz) => {
+      const heard = new Resampler(rate, HEARD_RATE).push(tone(hertz, rate))
+      expect(Math.abs(decibels(amplitude(heard)))).toBeLessThan(0.5)
+      expect(share(heard, hertz, HEARD_RATE)).toBeGreaterThan(0.9)
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test.each(RATES.filter((rate) => rate > 20_000))(
+  '[VO2] from %i Hz, what is too high does not come back as another tone',
+  (rate) => {
+    fc.assert(
+      fc.property(fc.double({ min: 8_900, max: rate / 2, noNaN: true }), (hertz) => {
+        const heard = new Resampler(rate, HEARD_RATE).push(tone(hertz, rate))
+        expect(decibels(amplitude(heard) + 1e-9)).toBeLessThan(-55)
+      }),
+      { numRuns: 20 },
+    )
+  },
+)
+
+test('[VO2] how the sound is cut into pieces changes nothing', () => {
+  const cuts = fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 20 })
+  fc.assert(
+    fc.property(fc.constantFrom(...RATES), cuts, (rate, lengths) => {
+      const samples = tone(1_000, rate, 0.05)
+      const whole = new Resampler(rate, HEARD_RATE).push(samples)
+      const resampler = new Resampler(rate, HEARD_RATE)
+      let at = 0
+      const pieces = [...lengths, Infinity].map((length) => {
+        const piece = samples.subarray(at, at + length)
+        at += piece.length
+        return resampler.push(piece)
+      })
+      expect(pieces.flatMap((piece) => [...piece])).toEqual([...whole])
+      expect(Math.abs(whole.length - HEARD_RATE * 0.05)).toBeLessThan(2)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('[VO2] frames are 20 ms of 16 bit, little end first, and clip in place of turning over', () => {
+  const frames: { bytes: Uint8Array; level: number }[] = []
+  const framer = new PcmFrames((bytes, level) => frames.push({ bytes, level }))
+  framer.push(new Float32Array(300).fill(0.5))
+  expect(frames).toEqual([])
+  framer.push(new Float32Array(400).fill(0.5))
+  framer.push(Float32Array.from({ length: 300 }, (_zero, at) => (at % 2 === 0 ? 1.5 : -1.5)))
+  expect(frames.map(({ bytes }) => bytes.length)).toEqual([640, 640, 640])
+  expect(frames[0]?.bytes.slice(0, 2)).toEqual(Uint8Array.of(0x00, 0x40))
+  expect(frames[0]?.level).toBeCloseTo(0.5)
+  const last = new DataView(frames[2]?.bytes.buffer as ArrayBuffer)
+  expect([last.getInt16(636, true), last.getInt16(638, true)]).toEqual([32_767, -32_768])
+})

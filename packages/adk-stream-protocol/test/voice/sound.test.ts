@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest'
+
+import { settle } from './support/fake-devices.ts'
+import { setUp, sound, talk } from './support/set-up.ts'
+
+test('[VO9] with push-to-talk, the model hears what is said while it is held, and its end', async () => {
+  const { voice, microphone, transport } = await talk({ mode: 'push-to-talk' })
+  microphone.speak(500)
+  expect(transport.soundMs).toBe(0)
+  voice.press()
+  expect(voice.state).toMatchObject({ state: 'person-speaking', held: true })
+  microphone.speak(400)
+  voice.release()
+  expect(voice.state).toMatchObject({ held: false })
+  expect(transport.said).not.toContain('audio-end chat-1')
+  // The end of the last word is still on its way through the device.
+  microphone.speak(500)
+  expect(transport.soundMs).toBe(480)
+  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
+})
+
+test('[VO9] who presses again at once goes on with what they say', async () => {
+  const { voice, microphone, transport } = await talk({ mode: 'push-to-talk' })
+  voice.press()
+  microphone.speak(100)
+  voice.release()
+  microphone.speak(20)
+  voice.press()
+  microphone.speak(500)
+  expect(transport.soundMs).toBe(620)
+  expect(transport.said).toEqual(['watch chat-1 binary'])
+})
+
+test('[VO9] who presses while the model speaks interrupts it', async () => {
+  const { voice, transport, devices } = await talk({ mode: 'push-to-talk' })
+  transport.tell(sound())
+  voice.press()
+  expect(devices.speaker.drops).toBe(1)
+  expect(transport.said).toContain('interrupt chat-1')
+})
+
+test('[VO9] pressing counts only where it is meant: not when off, muted or hands-free', async () => {
+  const { voice, transport, microphone } = await talk()
+  voice.press()
+  expect(voice.state).toMatchObject({ held: false })
+  voice.setMode('push-to-talk')
+  voice.setMuted(true)
+  voice.press()
+  microphone.speak(1_000)
+  expect(transport.soundMs).toBe(80)
+  voice.stop()
+  voice.press()
+  voice.release()
+  expect(voice.state.state).toBe('off')
+})
+
+test('[VO9] who is muted is not heard, and the model need not wait for more', async () => {
+  const { voice, microphone, transport } = await talk()
+  microphone.speak(100)
+  voice.setMuted(true)
+  expect(microphone.muted).toBe(true)
+  microphone.speak(1_000)
+  expect(transport.soundMs).toBe(100)
+  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1'])
+  voice.setMuted(false)
+  microphone.speak(100)
+  expect(transport.soundMs).toBe(200)
+})
+
+test('[VO9] a voice that was muted before its start begins muted', async () => {
+  const { voice, devices, transport } = setUp()
+  voice.setMuted(true)
+  const started = voice.start()
+  const microphone = await devices.allow()
+  await started
+  microphone.speak(100)
+  expect([microphone.muted, transport.soundMs]).toEqual([true, 0])
+})
+
+test('[VO10] another microphone takes the place of the first when it is there', async () => {
+  const { voice, microphone, devices, transport } = await talk()
+  const chosen = voice.setDevice('headset')
+  microphone.speak(100)
+  expect(transport.soundMs).toBe(100)
+  expect(devices.prompts[1]?.options.deviceId).toBe('headset')
+  const other = await devices.allow()
+  await chosen
+  expect([microphone.closed, other.closed]).toEqual([true, false])
+  microphone.speak(100)
+  other.speak(100)
+  expect(transport.soundMs).toBe(200)
+})
+
+test('[VO10] one that cannot be opened leaves the first in use, and is told', async () => {
+  const { voice, microphone, devices, transport } = await talk()
+  const chosen = voice.setDevice('headset')
+  await devices.prompts[1]?.refuse('NotReadableError')
+  await chosen
+  expect(voice.state).toMatchObject({ state: 'listening', problem: { code: 'in-use' } })
+  microphone.speak(100)
+  expect(transport.soundMs).toBe(100)
+  microphone.unplug()
+  expect(voice.state.state).toBe('off')
+})
+
+test('[VO10] of several that are chosen in a row the last one is used, whichever comes first', async () => {
+  const { voice, devices } = await talk()
+  const both = [voice.setDevice('first'), voice.setDevice('second')]
+  const second = await devices.prompts[2]?.allow()
+  const first = await devices.prompts[1]?.allow()
+  await Promise.all(both)
+  expect([first?.closed, second?.closed]).toEqual([true, false])
+  voice.stop()
+  expect(second?.closed).toBe(true)
+})
+
+test('[VO4] an interruption drops the sound, and what it overtook on its way', async () => {
+  const { voice, transport, devices } = await talk()
+  transport.tell(sound(), { type: 'interrupted' })
+  expect(devices.speaker.drops).toBe(1)
+  expect(voice.state.state).toBe('listening')
+  transport.tell(sound())
+  expect(devices.speaker.played).toHaveLength(1)
+  // An answer that is begun anew has the same message.
+  devices.clock += 300
+  transport.tell(sound())
+  expect(devices.speaker.played).toHaveLength(2)
+})
+
+test('[VO4] the next answer is heard however soon it comes', async () => {
+  const { transport, devices } = await talk()
+  transport.tell(sound(), { type: 'interrupted' }, { type: 'answer', phase: 'end' }, sound())
+  expect(devices.speaker.played).toHaveLength(2)
+})
+
+test('[VO4] who interrupts hears no more of the answer, also from a model that goes on', async () => {
+  const { voice, transport, devices } = await talk()
+  transport.tell({ type: 'answer', phase: 'start' }, sound())
+  voice.interrupt()
+  expect(devices.speaker.drops).toBe(1)
+  expect(transport.said).toContain('interrupt chat-1')
+  devices.clock += 10_000
+  transport.tell(sound(), { type: 'interrupted' }, sound())
+  devices.clock += 10_000
+  transport.tell(sound())
+  expect(devices.speaker.played).toHaveLength(1)
+  transport.tell({ type: 'answer', phase: 'start' }, sound())
+  expect(devices.speaker.played).toHaveLength(2)
+})
+
+test('[VO11] speech without a connection waits for it, its newest two seconds', async () => {
+  const { voice, microphone, transport } = await talk()
+  transport.open = false
+  microphone.speak(5_000)
+  expect(voice.state).toMatchObject({ connected: false })
+  transport.open = true
+  microphone.speak(20)
+  expect(transport.sounds.map(({ length }) => length)).toEqual([64_000, 640])
+  expect(voice.state).toMatchObject({ connected: true })
+})
+
+test('[VO11] a connection that does not come back is a problem', async () => {
+  const { voice, microphone, transport } = await talk({ giveUpAfterMs: 1_000 })
+  transport.open = false
+  microphone.speak(980)
+  expect(voice.state).toMatchObject({ connected: false })
+  microphone.speak(20)
+  expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'lost', what: 'connection' } })
+  await settle()
+  expect(microphone.closed).toBe(true)
+})

@@ -1,0 +1,137 @@
+import type {
+  AudioDevices,
+  Microphone,
+  MicrophoneOptions,
+  Playback,
+  Speaker,
+  SpeakerOptions,
+} from '../../../src/client/voice/index.ts'
+
+/** A microphone that is being asked for: the person has not answered the browser yet. */
+interface Prompt {
+  readonly options: MicrophoneOptions
+  allow(): Promise<FakeMicrophone>
+  refuse(name: string): Promise<void>
+}
+
+class FakeMicrophone implements Microphone {
+  readonly deviceId: string | undefined
+  readonly #options: MicrophoneOptions
+  muted = false
+  closed = false
+
+  constructor(options: MicrophoneOptions) {
+    this.#options = options
+    this.deviceId = options.deviceId
+  }
+
+  /** A tone of so many ms, in frames of 20. */
+  speak(ms: number, amplitude = 8_000): void {
+    for (let passed = 0; passed < ms; passed += 20) {
+      const samples = Int16Array.from({ length: 320 }, (_zero, at) =>
+        Math.round(amplitude * Math.sin(at / 5)),
+      )
+      this.#options.onSound(new Uint8Array(samples.buffer), (0.7 * amplitude) / 32_768)
+    }
+  }
+
+  unplug(): void {
+    this.#options.onLost()
+  }
+
+  setMuted(muted: boolean): void {
+    this.muted = muted
+  }
+
+  close(): void {
+    this.closed = true
+  }
+}
+
+class FakeSpeaker implements Speaker {
+  readonly played: ArrayBuffer[] = []
+  readonly #options: SpeakerOptions
+  drops = 0
+  closed = false
+
+  constructor(options: SpeakerOptions) {
+    this.#options = options
+  }
+
+  play(bytes: ArrayBuffer): void {
+    this.played.push(bytes)
+    this.tell({ playing: true })
+  }
+
+  drop(): void {
+    this.drops += 1
+    this.tell({ playing: false })
+  }
+
+  close(): void {
+    this.closed = true
+  }
+
+  tell(playback: Partial<Playback>): void {
+    const nothing = { level: 0, played: 0, buffered: 0, dropped: 0, underruns: 0 }
+    this.#options.onPlayback({ playing: false, ...nothing, ...playback })
+  }
+
+  /** Bytes that were handed to it. */
+  get bytes(): number {
+    return this.played.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  }
+}
+
+/** Devices whose person answers when the test says so. */
+export class FakeDevices implements AudioDevices {
+  readonly prompts: Prompt[] = []
+  readonly speakers: FakeSpeaker[] = []
+  clock = 0
+
+  now(): number {
+    return this.clock
+  }
+
+  openMicrophone(options: MicrophoneOptions): Promise<Microphone> {
+    return new Promise((resolve, reject) => {
+      this.prompts.push({
+        options,
+        allow: async () => {
+          const microphone = new FakeMicrophone(options)
+          resolve(microphone)
+          await settle()
+          return microphone
+        },
+        refuse: async (name) => {
+          reject(new DOMException('no', name))
+          await settle()
+        },
+      })
+    })
+  }
+
+  async openSpeaker(options: SpeakerOptions): Promise<Speaker> {
+    const speaker = new FakeSpeaker(options)
+    this.speakers.push(speaker)
+    return speaker
+  }
+
+  /** The person allows the microphone that was asked for last. */
+  allow(): Promise<FakeMicrophone> {
+    const prompt = this.prompts.at(-1)
+    if (!prompt) throw new Error('Nobody asked for a microphone.')
+    return prompt.allow()
+  }
+
+  get speaker(): FakeSpeaker {
+    const speaker = this.speakers.at(-1)
+    if (!speaker) throw new Error('Nobody opened a speaker.')
+    return speaker
+  }
+}
+
+/** Lets all promises that can go on do so. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,41 @@
+import type { LiveEvent, LiveListener } from '../../../src/client/index.ts'
+import type { VoiceTransport } from '../../../src/client/voice/index.ts'
+
+/** A transport that writes down what it is asked for. */
+export class FakeTransport implements VoiceTransport {
+  readonly said: string[] = []
+  readonly sounds: Uint8Array[] = []
+  readonly #listeners = new Set<LiveListener>()
+  open = true
+
+  watch(chatId: string, listener?: LiveListener, options?: { audio?: string }): () => void {
+    this.said.push(`watch ${chatId} ${options?.audio}`)
+    if (listener) this.#listeners.add(listener)
+    return () => {
+      this.said.push(`leave ${chatId}`)
+      if (listener) this.#listeners.delete(listener)
+    }
+  }
+
+  sendAudio(bytes: Uint8Array<ArrayBuffer>): boolean {
+    if (this.open) this.sounds.push(bytes)
+    return this.open
+  }
+
+  endAudio(chatId: string): void {
+    this.said.push(`audio-end ${chatId}`)
+  }
+
+  interrupt(chatId: string): void {
+    this.said.push(`interrupt ${chatId}`)
+  }
+
+  tell(...events: LiveEvent[]): void {
+    for (const event of events) for (const listener of this.#listeners) listener(event)
+  }
+
+  /** Ms of sound that were sent. */
+  get soundMs(): number {
+    return this.sounds.reduce((sum, { length }) => sum + length, 0) / 32
+  }
+}

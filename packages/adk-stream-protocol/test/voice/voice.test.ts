@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest'
+
+import { Voice } from '../../src/client/voice/index.ts'
+import { FakeTransport } from './support/fake-transport.ts'
+import { setUp, sound, talk } from './support/set-up.ts'
+
+test('[VO6] a voice starts, is heard and hears, and stops', async () => {
+  const { voice, devices, transport, states } = setUp()
+  expect(voice.state).toEqual({ state: 'off', mode: 'hands-free', muted: false })
+  const started = voice.start()
+  expect(voice.state.state).toBe('asking')
+  expect(transport.said).toEqual([])
+  const microphone = await devices.allow()
+  await started
+  expect(transport.said).toEqual(['watch chat-1 binary'])
+  microphone.speak(200)
+  expect(transport.soundMs).toBe(200)
+  transport.tell(sound())
+  expect(voice.state.state).toBe('model-speaking')
+  devices.speaker.tell({ playing: false, played: 2_400 })
+  expect(voice.playback.played).toBe(2_400)
+  voice.stop()
+  expect(microphone.closed && devices.speaker.closed).toBe(true)
+  expect(transport.said).toEqual(['watch chat-1 binary', 'audio-end chat-1', 'leave chat-1'])
+  const seen = states.map(({ state }) => state)
+  expect(seen).toEqual([
+    'asking',
+    'listening',
+    'person-speaking',
+    'model-speaking',
+    'person-speaking',
+    'off',
+  ])
+})
+
+test('[VO6] who stops while the model speaks sees no other state than off', async () => {
+  const { voice, transport, states } = await talk()
+  const speaking: boolean[] = []
+  transport.tell(sound())
+  voice.onSpeaking((now) => speaking.push(now))
+  voice.stop()
+  expect(states.slice(-2).map(({ state }) => state)).toEqual(['model-speaking', 'off'])
+  expect(speaking).toEqual([false])
+  transport.tell(sound())
+  expect(voice.state.state).toBe('off')
+})
+
+test('[VO6] the level is told apart from the state', async () => {
+  const { voice, microphone, devices, states } = await talk()
+  const levels: object[] = []
+  voice.onLevel((level) => levels.push(level))
+  microphone.speak(1_000, 100)
+  const { length } = states
+  microphone.speak(1_000, 100)
+  devices.speaker.tell({ level: 0.5 })
+  expect(levels).toHaveLength(101)
+  expect(levels.at(-1)).toMatchObject({ output: 0.5 })
+  expect(states).toHaveLength(length)
+})
+
+test('[VO6] other sounds are told to make room while somebody speaks', async () => {
+  const { voice, microphone, transport, devices } = await talk()
+  const told: boolean[] = []
+  voice.onSpeaking((speaking) => told.push(speaking))
+  microphone.speak(100)
+  microphone.speak(1_000, 0)
+  transport.tell(sound(), sound())
+  devices.speaker.tell({ playing: false })
+  expect(told).toEqual([true, false, true, false])
+})
+
+test('[VO6] words of both sides are shown as they come', async () => {
+  const { voice, transport } = await talk()
+  transport.tell(
+    { type: 'transcript', author: 'user', text: 'Good ', final: false },
+    { type: 'transcript', author: 'user', text: 'morning', final: false },
+    { type: 'answer', phase: 'start' },
+    { type: 'user-message', message: { id: 'm', role: 'user', parts: [] } },
+    { type: 'transcript', author: 'model', text: 'Hello', final: false },
+    { type: 'transcript', author: 'model', text: '', final: true },
+  )
+  expect(voice.state).toMatchObject({ transcript: { person: 'Good morning', model: 'Hello' } })
+})
+
+test('[VO8] two starts ask once', async () => {
+  const { voice, devices, transport } = setUp()
+  const first = voice.start()
+  const second = voice.start()
+  expect(devices.prompts).toHaveLength(1)
+  await devices.allow()
+  await Promise.all([first, second])
+  await voice.start()
+  expect(devices.prompts).toHaveLength(1)
+  expect(transport.said).toEqual(['watch chat-1 binary'])
+})
+
+test('[VO8] who stops while the browser asks has no microphone afterwards', async () => {
+  const { voice, devices, transport } = setUp()
+  const started = voice.start()
+  voice.stop()
+  expect(voice.state.state).toBe('off')
+  const microphone = await devices.allow()
+  await started
+  expect(microphone.closed && devices.speaker.closed).toBe(true)
+  expect(voice.state.state).toBe('off')
+  expect(transport.said).toEqual([])
+})
+
+test('[VO8] who stops and starts again while the browser asks gets the second one', async () => {
+  const { voice, devices, transport } = setUp()
+  void voice.start()
+  voice.stop()
+  const started = voice.start()
+  const first = devices.prompts[0]
+  const second = await devices.allow()
+  await started
+  expect(voice.state.state).toBe('listening')
+  const late = await first?.allow()
+  expect(late?.closed).toBe(true)
+  late?.speak(100)
+  expect(transport.soundMs).toBe(0)
+  expect(second.closed).toBe(false)
+  second.speak(100)
+  expect(transport.soundMs).toBe(100)
+})
+
+test('[VO8] a refusal that comes after the stop is nobody’s problem', async () => {
+  const { voice, devices } = setUp()
+  void voice.start()
+  voice.stop()
+  await devices.prompts[0]?.refuse('NotAllowedError')
+  expect(voice.state).toEqual({ state: 'off', mode: 'hands-free', muted: false })
+})
+
+test.each([
+  ['NotAllowedError', 'permission-denied'],
+  ['NotFoundError', 'no-microphone'],
+  ['NotReadableError', 'in-use'],
+])('[VO7] %s at the start is the problem %s, and all is closed', async (name, code) => {
+  const { voice, devices, transport } = setUp()
+  const started = voice.start()
+  await devices.prompts[0]?.refuse(name)
+  await started
+  expect(voice.state).toMatchObject({ state: 'off', problem: { code } })
+  expect(devices.speaker.closed).toBe(true)
+  expect(transport.said).toEqual([])
+  void voice.start()
+  expect(voice.state).toEqual({ state: 'asking', mode: 'hands-free', muted: false })
+})
+
+test('[VO7] a page that is not secure is told so', async () => {
+  const transport = new FakeTransport()
+  const voice = new Voice({ transport, chatId: 'chat-1' })
+  await voice.start()
+  expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'insecure-page' } })
+})
+
+test('[VO7] a microphone that is pulled out is a problem, not silence', async () => {
+  const { voice, microphone, devices, transport } = await talk()
+  microphone.unplug()
+  expect(voice.state).toMatchObject({ state: 'off', problem: { code: 'lost', what: 'microphone' } })
+  expect(devices.speaker.closed).toBe(true)
+  expect(transport.said).toContain('leave chat-1')
+})
