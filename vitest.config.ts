@@ -1,16 +1,25 @@
 import { defineConfig } from 'vitest/config'
 
 const conditions = ['@adk-stream-protocol/source', 'node']
+const COMPONENTS = 'packages/*/test/react/**/*.test.tsx'
+
+/** Components and hooks run with each version of the AI SDK in the place of the one that they import. */
+const components = (version: '6' | '7', alias: Record<string, string>) => ({
+  extends: true as const,
+  resolve: { alias },
+  test: {
+    name: `react ai ${version}`,
+    env: { AI_SDK: version },
+    include: [COMPONENTS],
+    // Not an environment of vitest, which puts a browser's `fetch` in the way of the server that runs beside the page.
+    setupFiles: ['packages/adk-stream-protocol/test/react/support/dom.ts'],
+  },
+})
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: [
-      'test/**/*.test.ts',
-      'packages/*/{src,test}/**/*.test.ts',
-      'apps/*/test/**/*.test.ts',
-    ],
     environment: 'node',
     testTimeout: 20_000,
     // Of two cores, vitest would leave one idle.
@@ -18,5 +27,20 @@ export default defineConfig({
     // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.
     isolate: false,
     coverage: { provider: 'v8', include: ['packages/*/src/**'] },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'node',
+          include: [
+            'test/**/*.test.ts',
+            'packages/*/{src,test}/**/*.test.ts',
+            'apps/*/test/**/*.test.ts',
+          ],
+        },
+      },
+      components('6', {}),
+      components('7', { '@ai-sdk/react': '@ai-sdk/react-7', ai: 'ai-7' }),
+    ],
   },
 })

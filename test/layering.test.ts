@@ -10,6 +10,7 @@ const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 const LAYERS = [
   'protocol',
   'client',
+  'react',
   'approvals',
   'adk',
   'turns',
@@ -25,6 +26,8 @@ const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
   protocol: ['zod'],
   // Types of the AI SDK; its code is that of whoever uses the transports.
   client: ['ai'],
+  // Optional peers: who imports this has them.
+  react: ['react', '@ai-sdk/react', 'ai'],
 }
 
 function sources(folder: string): string[] {
@@ -70,15 +73,23 @@ test.each(sources(SRC).filter((file) => layerOf(path.join(SRC, file)) in ANYWHER
       (target) => !target.startsWith('.') && !known.includes(target),
     )
     expect(foreign).toEqual([])
-    expect(runtimeImports(path.join(SRC, file))).not.toContain('ai')
   },
 )
 
-test('[AR2] only the client is told apart from the server: nothing else imports it', () => {
+test('[AR2] the code of the AI SDK is that of whoever uses the client', () => {
   const users = sources(SRC).filter(
     (file) =>
-      layerOf(path.join(SRC, file)) !== 'client' &&
-      imports(path.join(SRC, file)).some((target) => target.includes('/client/')),
+      layerOf(path.join(SRC, file)) !== 'react' &&
+      runtimeImports(path.join(SRC, file)).includes('ai'),
+  )
+  expect(users).toEqual([])
+})
+
+test('[AR2] what is for pages is told apart from the server: nothing else imports it', () => {
+  const users = sources(SRC).filter(
+    (file) =>
+      !['client', 'react'].includes(layerOf(path.join(SRC, file))) &&
+      imports(path.join(SRC, file)).some((target) => /\/(?:client|react)\//.test(target)),
   )
   expect(users).toEqual([])
 })

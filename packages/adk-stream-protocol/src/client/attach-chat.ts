@@ -13,6 +13,8 @@ export interface AttachOptions {
   readonly loadMessages?: () => Promise<readonly Message[]>
   /** What no request of the chat failed with: a decision that was refused while the answer went on. */
   readonly onError?: (error: unknown) => void
+  /** Which answers were not taken, and why: approvals and calls by their id. */
+  readonly onRefused?: (ids: readonly string[], error: unknown) => void
 }
 
 /** Refusals after which an approval is no longer open. */
@@ -224,6 +226,7 @@ export class AttachedChat {
   #refuse(ids: readonly string[], error: unknown): void {
     const { chat, channel } = this
     channel.answers.mark(ids, 'refused')
+    this.#options.onRefused?.(ids, error)
     if (error instanceof AdkError && OVER.has(error.code)) {
       this.#report(this.#reload())
       return

@@ -1,0 +1,108 @@
+import { useLayoutEffect, useRef, useState } from 'react'
+
+import { useAdkTexts, useDeed } from '../provider.tsx'
+import type { Approval, Decision } from '../reading/approval.ts'
+import { isPending } from '../reading/approval.ts'
+import { argumentsOf, type Call, nameCall } from '../reading/call.ts'
+import type { ToldError } from '../reading/problem.ts'
+import { ApprovalDecision } from './approval-decision.tsx'
+import { describeStatus, nameState } from './approval-words.ts'
+import { ArgumentsTable } from './arguments-table.tsx'
+import { CallDetails } from './call-details.tsx'
+import { Countdown } from './countdown.tsx'
+import { SeverityMark } from './severity-mark.tsx'
+import { useApprovalKeys } from './use-approval-keys.ts'
+
+export interface ApprovalCardProps {
+  readonly call: Call
+  readonly approval: Approval
+  readonly onDecide: (decision: Decision) => void
+  /** Why the last decision was not accepted. */
+  readonly refusal?: ToldError | undefined
+  /** How many of the people who must approve have done so. */
+  readonly given?: number
+}
+
+/** A call that a person decides: what it would do, the decision, and what came of it. */
+export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: ApprovalCardProps) {
+  const texts = useAdkTexts()
+  const [over, setOver] = useState(false)
+  const cardRef = useApprovalKeys<HTMLDivElement>()
+  const pending = isPending(call, approval)
+  const open = pending && !over
+  const statusRef = useFocusAfter(open && given === 0)
+  const args = argumentsOf(call)
+  const name = nameCall(call)
+  const deed = useDeed(name, approval.editedArgs ?? args)
+  return (
+    <div
+      ref={cardRef}
+      className="adk-tool adk-approval"
+      role="group"
+      data-state={call.state}
+      data-ending={approval.state}
+      data-approval={approval.approvalId}
+      aria-label={`${name}: ${deed}`}
+      // Not a stop of its own, but a place where a page can put the focus.
+      tabIndex={-1}
+    >
+      <CardHeader call={call} approval={approval} onOver={() => setOver(true)} />
+      <p className="adk-deed">{deed}</p>
+      {pending && approval.hint && <p className="adk-hint">{approval.hint}</p>}
+      {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
+      <ApprovalDecision
+        {...{ approval, args, given, refusal, onDecide }}
+        state={open ? 'open' : 'closed'}
+      />
+      {/* To those who see, the buttons say that it waits. */}
+      <p className={open ? 'adk-hidden' : 'adk-status'} role="status" tabIndex={-1} ref={statusRef}>
+        {describeStatus(call, approval, { texts, over })}
+      </p>
+      {!pending && <Outcome call={call} approval={approval} />}
+    </div>
+  )
+}
+
+function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'>) {
+  const hasFailed = call.state === 'output-error' && approval.state === 'approved'
+  return (
+    <>
+      {hasFailed && <p className="adk-failure">{call.errorText}</p>}
+      <CallDetails call={call} />
+    </>
+  )
+}
+
+/** The buttons go away, with the focus if they have it: who used them goes on where it is said what follows. */
+function useFocusAfter(canChoose: boolean) {
+  const statusRef = useRef<HTMLParagraphElement>(null)
+  useLayoutEffect(() => {
+    const status = statusRef.current
+    if (!canChoose && status?.parentElement?.contains(document.activeElement)) status.focus()
+  }, [canChoose])
+  return statusRef
+}
+
+interface CardHeaderProps {
+  readonly call: Call
+  readonly approval: Approval
+  readonly onOver: () => void
+}
+
+function CardHeader({ call, approval, onOver }: CardHeaderProps) {
+  const texts = useAdkTexts()
+  const { title = nameCall(call), severity, deadline } = approval
+  const pending = isPending(call, approval)
+  return (
+    <header className="adk-tool-header">
+      <span className="adk-dot" aria-hidden="true" />
+      <span className="adk-title">{title}</span>
+      {pending && <SeverityMark severity={severity} />}
+      {pending && deadline !== undefined ? (
+        <Countdown deadline={deadline} onOver={onOver} />
+      ) : (
+        <span className="adk-tool-state">{nameState(call, approval, texts)}</span>
+      )}
+    </header>
+  )
+}

@@ -1,0 +1,40 @@
+import { useAdkTexts } from '../provider.tsx'
+import type { Approval, Decision } from '../reading/approval.ts'
+import type { Arguments } from '../reading/call.ts'
+import type { ToldError } from '../reading/problem.ts'
+import { ApprovalForm } from './approval-form.tsx'
+import { Refused } from './refused.tsx'
+
+interface ApprovalDecisionProps {
+  readonly approval: Approval
+  readonly args: Arguments
+  readonly state: 'open' | 'closed'
+  /** How many of the people who must approve have done so. */
+  readonly given: number
+  readonly refusal: ToldError | undefined
+  readonly onDecide: (decision: Decision) => void
+}
+
+/** Lets the reader decide, and says why a decision was not accepted. */
+export function ApprovalDecision(props: ApprovalDecisionProps) {
+  const { approval, args, state, given, refusal, onDecide } = props
+  const texts = useAdkTexts()
+  const { approvers = 1, editable } = approval
+  const isOpen = state === 'open'
+  if (approval.state !== 'requested') return null
+  return (
+    <>
+      {isOpen && approvers > 1 && (
+        <p className="adk-votes">{texts.approval.votes(given, approvers)}</p>
+      )}
+      <ApprovalForm
+        args={args}
+        // Kept while the decision travels: what was typed is still there if it is refused.
+        hidden={!isOpen || given > 0}
+        editable={editable && Object.keys(args).length > 0}
+        onDecide={onDecide}
+      />
+      {isOpen && <Refused refusal={refusal} />}
+    </>
+  )
+}

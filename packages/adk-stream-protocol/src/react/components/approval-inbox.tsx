@@ -1,0 +1,91 @@
+import { type ReactNode, useRef, useState } from 'react'
+
+import type { PendingApproval } from '../../protocol/server-views.ts'
+import { useAdkTexts, useDeed } from '../provider.tsx'
+import type { Decision } from '../reading/approval.ts'
+import type { ToldError } from '../reading/problem.ts'
+import { ApprovalForm } from './approval-form.tsx'
+import { Countdown } from './countdown.tsx'
+import { Refused } from './refused.tsx'
+import { SeverityMark } from './severity-mark.tsx'
+import { useApprovalKeys } from './use-approval-keys.ts'
+
+export interface ApprovalInboxProps {
+  readonly approvals: readonly PendingApproval[]
+  readonly onDecide: (approvalId: string, decision: Decision) => void
+  /** Why decisions were not accepted, by approval. */
+  readonly refusals?: ReadonlyMap<string, ToldError> | undefined
+  /** Why the list could not be read; it may be out of date. */
+  readonly problem?: ToldError | undefined
+  /** A link to the chat that the call was made in; only the owner of a chat is told which it is. */
+  readonly renderChatLink?: ((chatId: string) => ReactNode) | undefined
+}
+
+/** What waits for a decision in all chats. */
+export function ApprovalInbox(props: ApprovalInboxProps) {
+  const { approvals, onDecide, refusals, problem, renderChatLink } = props
+  const { inbox } = useAdkTexts()
+  const listRef = useRef<HTMLElement>(null)
+  const decide = (approvalId: string, decision: Decision): void => {
+    // The buttons go away with what was decided; the list stays.
+    listRef.current?.focus()
+    onDecide(approvalId, decision)
+  }
+  return (
+    <section className="adk-inbox" aria-label={inbox.title} tabIndex={-1} ref={listRef}>
+      <p className="adk-hidden" role="status">
+        {inbox.label(approvals.length)}
+      </p>
+      {problem && <p className="adk-failure">{inbox.unread}</p>}
+      {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
+      <ul>
+        {approvals.map((approval) => (
+          <InboxItem
+            key={approval.id}
+            approval={approval}
+            refusal={refusals?.get(approval.id)}
+            onDecide={(decision) => decide(approval.id, decision)}
+            link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
+          />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface InboxItemProps {
+  readonly approval: PendingApproval
+  readonly refusal: ToldError | undefined
+  readonly onDecide: (decision: Decision) => void
+  readonly link: ReactNode
+}
+
+function InboxItem({ approval, refusal, onDecide, link }: InboxItemProps) {
+  const texts = useAdkTexts()
+  const [over, setOver] = useState(false)
+  const itemRef = useApprovalKeys<HTMLLIElement>()
+  const { toolName, args, title, hint, severity, deadline, approvals } = approval
+  const deed = useDeed(toolName, args)
+  return (
+    <li ref={itemRef} className="adk-inbox-item" aria-label={deed}>
+      <div className="adk-tool-header">
+        <span className="adk-title">{title ?? toolName}</span>
+        <SeverityMark severity={severity} />
+        <Countdown deadline={deadline} onOver={() => setOver(true)} />
+      </div>
+      <p className="adk-deed">{deed}</p>
+      {hint && <p className="adk-hint">{hint}</p>}
+      {approvals.needed > 1 && (
+        <p className="adk-votes">{texts.approval.votes(approvals.given, approvals.needed)}</p>
+      )}
+      <ApprovalForm
+        args={args}
+        hidden={over}
+        editable={approvals.needed === 1 && Object.keys(args).length > 0}
+        onDecide={onDecide}
+      />
+      {over ? <p className="adk-status">{texts.approval.over}</p> : <Refused refusal={refusal} />}
+      {link}
+    </li>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Approval } from '../reading/approval.ts'
+import type { Call } from '../reading/call.ts'
+import type { AdkTexts } from '../texts/texts.ts'
+import { describeState } from './call-words.ts'
+
+/** How far a call that somebody decides got, in one word. */
+export function nameState(call: Call, { state }: Approval, texts: AdkTexts): string {
+  const hasEnded = state !== 'requested' && state !== 'approved'
+  return hasEnded ? texts.approval.states[state] : describeState(call.state, texts)
+}
+
+interface Words {
+  readonly texts: AdkTexts
+  /** Whether the time to decide is over. */
+  readonly over: boolean
+}
+
+/** How far it got, in a sentence that is read out when it changes. */
+export function describeStatus(
+  call: Call,
+  { state, reason }: Approval,
+  { texts: { approval }, over }: Words,
+): string {
+  switch (state) {
+    case 'requested':
+      if (call.state === 'approval-requested') return over ? approval.over : approval.waiting
+      return call.state === 'approval-responded' && !call.approval.approved
+        ? approval.denying
+        : approval.running
+    case 'approved':
+    case 'expired':
+    case 'unknown':
+      return approval.endings[state]
+    case 'denied':
+    case 'cancelled':
+      return reason ? approval.because(approval.endings[state], reason) : approval.endings[state]
+  }
+}

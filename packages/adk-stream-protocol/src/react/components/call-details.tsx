@@ -1,0 +1,28 @@
+import { useAdkTexts } from '../provider.tsx'
+import type { Call } from '../reading/call.ts'
+
+/** What went into a call and came out of it, folded away. */
+export function CallDetails({ call }: { readonly call: Call }) {
+  const { tool } = useAdkTexts()
+  return (
+    <details className="adk-details">
+      <summary>{tool.details}</summary>
+      <Json label={tool.arguments} value={call.input} />
+      {call.state === 'output-available' && <Json label={tool.result} value={call.output} />}
+    </details>
+  )
+}
+
+interface JsonProps {
+  readonly label: string
+  readonly value: unknown
+}
+
+function Json({ label, value }: JsonProps) {
+  return (
+    <figure className="adk-code">
+      <figcaption>{label}</figcaption>
+      <pre>{JSON.stringify(value ?? null, null, 2)}</pre>
+    </figure>
+  )
+}

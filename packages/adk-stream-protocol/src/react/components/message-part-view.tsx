@@ -1,0 +1,77 @@
+import type { UIMessage } from 'ai'
+import { memo } from 'react'
+
+import { useRenderers } from '../provider.tsx'
+import type { Approval } from '../reading/approval.ts'
+import { type Call, isCall, nameCall } from '../reading/call.ts'
+import { ApprovalCard } from './approval-card.tsx'
+import { useApprovalDesk } from './approval-desk.ts'
+import { FileView } from './file-view.tsx'
+import { Reasoning } from './reasoning.tsx'
+import { RunView } from './run-view.tsx'
+import { TextView } from './text-view.tsx'
+import { ToolCard } from './tool-card.tsx'
+
+type Part = UIMessage['parts'][number]
+
+export interface MessagePartViewProps {
+  readonly part: Part
+  readonly role: UIMessage['role']
+  /** Whether its message is being written. */
+  readonly streaming: boolean
+  /** That of the call, where somebody decides it. */
+  readonly approval?: Approval | undefined
+}
+
+/** Shows one part of a message; kinds it does not know are left out. */
+export const MessagePartView = memo(function MessagePartView(props: MessagePartViewProps) {
+  const { part, role, streaming, approval } = props
+  const { renderData } = useRenderers()
+  if (isCall(part)) return <CallView call={part} approval={approval} />
+  if (part.type === 'text' && role === 'user') return <p className="adk-said">{part.text}</p>
+  if (part.type === 'text')
+    return <TextView text={part.text} streaming={streaming && part.state === 'streaming'} />
+  if (part.type === 'reasoning')
+    return <Reasoning text={part.text} streaming={streaming && part.state === 'streaming'} />
+  if (part.type === 'file')
+    return <FileView url={part.url} mediaType={part.mediaType} filename={part.filename} />
+  if (part.type.startsWith('data-')) return renderData?.(part) ?? <RunView part={part} />
+  return null
+}, isSame)
+
+interface CallViewProps {
+  readonly call: Call
+  readonly approval: Approval | undefined
+}
+
+function CallView({ call, approval }: CallViewProps) {
+  const { renderCall } = useRenderers()
+  const { onDecide, refusals, given } = useApprovalDesk()
+  if (!approval) return renderCall?.(nameCall(call), call) ?? <ToolCard call={call} />
+  const { approvalId } = approval
+  return (
+    <ApprovalCard
+      call={call}
+      approval={approval}
+      onDecide={(decision) => onDecide(approvalId, decision)}
+      refusal={refusals.get(approvalId)}
+      given={given.get(approvalId) ?? 0}
+    />
+  )
+}
+
+/** The AI SDK copies every part of a message that grows: what is in them tells which one did. */
+function isSame(before: MessagePartViewProps, after: MessagePartViewProps): boolean {
+  return (
+    before.role === after.role &&
+    before.streaming === after.streaming &&
+    isShallowlySame(before.part, after.part) &&
+    isShallowlySame(before.approval ?? {}, after.approval ?? {})
+  )
+}
+
+function isShallowlySame(before: object, after: object): boolean {
+  const known = Object.entries(before)
+  const next = new Map(Object.entries(after))
+  return known.length === next.size && known.every(([name, value]) => next.get(name) === value)
+}

@@ -1,0 +1,20 @@
+import { useCallback, useSyncExternalStore } from 'react'
+
+import type { Connected, ConnectionState } from '../../client/connection-state.ts'
+
+const IDLE: ConnectionState = { state: 'idle' }
+
+/** How the connection of a transport is; that of a foreign transport is not known, and idle. */
+export function useConnection(transport: object): ConnectionState {
+  const connected = isConnected(transport) ? transport : undefined
+  const subscribe = useCallback(
+    (listener: () => void) => connected?.onConnection(listener) ?? (() => undefined),
+    [connected],
+  )
+  const read = (): ConnectionState => connected?.connection ?? IDLE
+  return useSyncExternalStore(subscribe, read, read)
+}
+
+function isConnected(transport: object): transport is Connected {
+  return 'onConnection' in transport && typeof transport.onConnection === 'function'
+}

@@ -1,0 +1,94 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+
+import type { AdkApi } from '../../client/adk-api.ts'
+import type { AttachedChat } from '../../client/attach-chat.ts'
+import type { PendingApproval } from '../../protocol/server-views.ts'
+import type { Decision } from '../reading/approval.ts'
+import { type ToldError, toTold } from '../reading/problem.ts'
+import type { Refusals } from './use-attached-chat.ts'
+
+export interface UseInboxOptions {
+  /** How often it is looked up while the page is seen. Default 15,000. */
+  readonly pollMs?: number
+  /** A chat whose calls move on is a reason to look. */
+  readonly attached?: AttachedChat | undefined
+}
+
+export interface Inbox {
+  /** What waits for this person in all chats, and in those of others. */
+  readonly approvals: readonly PendingApproval[]
+  /** Why the list could not be read last; it may be out of date. */
+  readonly problem: ToldError | undefined
+  readonly refusals: Refusals
+  readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  readonly refresh: () => void
+}
+
+const NOTHING: readonly PendingApproval[] = []
+
+/** What waits for a decision: looked up at intervals while the page is seen, when it is seen again, when something moved. */
+export function useInbox(
+  api: Pick<AdkApi, 'listApprovals' | 'decide'>,
+  { pollMs = 15_000, attached }: UseInboxOptions = {},
+): Inbox {
+  const [approvals, setApprovals] = useState(NOTHING)
+  const [problem, setProblem] = useState<ToldError>()
+  const [refusals, setRefusals] = useState<Refusals>(new Map())
+  const newest = useRef(0)
+  const refresh = useCallback(() => {
+    const look = async (): Promise<void> => {
+      const turn = (newest.current += 1)
+      const list = await api.listApprovals().catch(toFailure)
+      // An answer that was overtaken by a later one is out of date.
+      if (turn !== newest.current) return
+      setProblem('failure' in list ? list.failure : undefined)
+      if (!('failure' in list)) setApprovals((known) => (isSame(known, list) ? known : list))
+    }
+    void look()
+  }, [api])
+  useRefreshing(refresh, { pollMs, attached, newest })
+  const decide = useCallback(
+    async (approvalId: string, decision: Decision): Promise<void> => {
+      setRefusals((known) => new Map([...known].filter(([id]) => id !== approvalId)))
+      try {
+        await api.decide(approvalId, decision)
+      } catch (error) {
+        setRefusals((known) => new Map([...known, [approvalId, toTold(error)]]))
+      }
+      refresh()
+    },
+    [api, refresh],
+  )
+  return { approvals, problem, refusals, decide, refresh }
+}
+
+interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {
+  readonly attached: AttachedChat | undefined
+  readonly newest: { current: number }
+}
+
+function useRefreshing(refresh: () => void, { pollMs, attached, newest }: Refreshing): void {
+  useEffect(() => {
+    const look = (): void => {
+      if (document.visibilityState === 'visible') refresh()
+    }
+    look()
+    const timer = setInterval(look, pollMs)
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', look)
+      // What is under way was asked for somebody who has left.
+      newest.current += 1
+    }
+  }, [refresh, pollMs, newest])
+  useEffect(() => attached?.onProgress(refresh), [attached, refresh])
+}
+
+function isSame(known: readonly PendingApproval[], list: readonly PendingApproval[]): boolean {
+  return JSON.stringify(known) === JSON.stringify(list)
+}
+
+function toFailure(error: unknown): { readonly failure: ToldError } {
+  return { failure: toTold(error) }
+}

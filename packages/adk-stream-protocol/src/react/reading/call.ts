@@ -1,0 +1,36 @@
+import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai'
+
+/** One call of a tool within a message. */
+export type Call = ToolUIPart | DynamicToolUIPart
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+type Part = UIMessage['parts'][number]
+
+export function isCall(part: Part): part is Call {
+  return part.type === 'dynamic-tool' || part.type.startsWith('tool-')
+}
+
+export function nameCall(call: Call): string {
+  return call.type === 'dynamic-tool' ? call.toolName : call.type.slice('tool-'.length)
+}
+
+/** The arguments of a call by name; none while they are being written, or where they are not an object. */
+export function argumentsOf({ input }: Pick<Call, 'input'>): Arguments {
+  return isRecord(input) ? input : {}
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a call of this message still waits for a person, for the page or for the server. */
+export function isWaiting({ parts }: Pick<UIMessage, 'parts'>): boolean {
+  return parts.some((part) => isCall(part) && WAITING.has(part.state))
+}
+
+const WAITING: ReadonlySet<Call['state']> = new Set([
+  'input-available',
+  'approval-requested',
+  'approval-responded',
+])

@@ -1,0 +1,82 @@
+import type { UIMessage } from 'ai'
+
+import { AdkError } from '../../client/adk-error.ts'
+import { isRecord } from './call.ts'
+
+/** Why there is no answer, told by what the reader can do about it. */
+export type Problem =
+  /** `retryAt`: in ms since 1970. */
+  | { readonly kind: 'rate-limited'; readonly retryAt: number | undefined }
+  | { readonly kind: 'disconnected' }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'blocked' }
+  | { readonly kind: 'signed-out' }
+  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'unavailable' }
+
+/** An error as the server tells it. */
+export interface ToldError {
+  readonly code: string
+  readonly message: string
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** Reads what went wrong from a chat's error and its last message, whichever says more. */
+export function readProblem(error: Error, last: UIMessage | undefined, now: number): Problem {
+  const told = error instanceof AdkError ? error : readBody(error.message)
+  if (told) return classify(told, now)
+  const { metadata } = last?.role === 'assistant' ? last : {}
+  const failed = isRecord(metadata) ? asTold(metadata['error']) : undefined
+  if (failed) return classify(failed, now)
+  // What `fetch` and our sockets fail with when the network does, before or in mid-answer.
+  return { kind: error instanceof TypeError ? 'disconnected' : 'unavailable' }
+}
+
+/** What is known of anything that was thrown. */
+export function toTold(thrown: unknown): ToldError {
+  if (thrown instanceof AdkError) return thrown
+  // The network failed: nobody knows whether it arrived, and it can be tried again.
+  return { code: 'unavailable', message: thrown instanceof Error ? thrown.message : String(thrown) }
+}
+
+/** A refused request: the transports of the AI SDK throw the body of the response as the message. */
+function readBody(text: string): ToldError | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    const body: unknown = JSON.parse(text)
+    return isRecord(body) ? asTold(body['error']) : undefined
+  } catch {
+    // Not JSON after all: some other sentence that starts with a brace.
+    return undefined
+  }
+}
+
+function asTold(value: unknown): ToldError | undefined {
+  if (!isRecord(value)) return undefined
+  const { code, message, retryAfterSeconds } = value
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined
+  return { code, message, ...(typeof retryAfterSeconds === 'number' && { retryAfterSeconds }) }
+}
+
+function classify({ code, message, retryAfterSeconds }: ToldError, now: number): Problem {
+  switch (code) {
+    case 'model-rate-limited':
+    case 'too-many-turns':
+      return {
+        kind: 'rate-limited',
+        retryAt: retryAfterSeconds === undefined ? undefined : now + retryAfterSeconds * 1000,
+      }
+    case 'turn-running':
+      return { kind: 'busy' }
+    case 'model-blocked':
+      return { kind: 'blocked' }
+    case 'unauthenticated':
+      return { kind: 'signed-out' }
+    case 'bad-request':
+    case 'too-large':
+    case 'too-many-live-chats':
+      return { kind: 'refused', message }
+    default:
+      return { kind: 'unavailable' }
+  }
+}

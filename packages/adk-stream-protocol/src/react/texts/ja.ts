@@ -1,0 +1,147 @@
+import type { AdkTexts } from './texts.ts'
+
+export const ja: AdkTexts = {
+  locale: 'ja',
+  message: {
+    conversation: '会話',
+    you: 'あなた',
+    assistant: 'アシスタント',
+    thinking: '考えています…',
+    thoughts: '思考の過程',
+    sources: '出典',
+    image: 'アシスタントが作成した画像',
+    file: 'ファイル',
+    stopped: '停止しました',
+    code: 'コード',
+    codeResult: 'コードの実行結果',
+    usage: (inputTokens, outputTokens) =>
+      `入力 ${inputTokens} トークン、出力 ${outputTokens} トークン`,
+    retry: 'もう一度試す',
+  },
+  tool: {
+    arguments: '引数',
+    result: '結果',
+    details: '詳細',
+    preparing: '準備中',
+    running: '実行中',
+    waiting: '承認待ち',
+    done: '完了',
+    failed: '失敗',
+    denied: '拒否',
+    deed: (toolName) => `${toolName} を実行します`,
+    names: {},
+  },
+  approval: {
+    severity: { low: 'リスク低', medium: 'リスク中', high: 'リスク高' },
+    waiting: '承認を待っています。',
+    running: '承認しました。実行しています…',
+    denying: '拒否しました。アシスタントに伝えています…',
+    over: '回答の期限が過ぎました。',
+    timeLeft: '回答までの残り時間',
+    secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
+    approve: '承認',
+    approveEdited: '変更して承認',
+    deny: '拒否…',
+    denyNow: '拒否する',
+    edit: '編集…',
+    back: '戻る',
+    reason: '理由(任意)',
+    badNumber: '数値を入力してください。',
+    badJson: 'JSON として正しくありません。',
+    argument: '項目',
+    value: '値',
+    asked: '依頼',
+    ran: '承認',
+    votes: (given, needed) =>
+      given === 0
+        ? `${needed}人の承認が必要です。まずあなたが承認してください。`
+        : `${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`,
+    states: { denied: '拒否', expired: '期限切れ', cancelled: '取り消し', unknown: '不明' },
+    endings: {
+      approved: '承認しました。',
+      denied: '拒否しました。実行されていません。',
+      expired: '期限切れ:時間内に回答がありませんでした。実行されていません。',
+      cancelled: '取り消されました。実行されていません。',
+      unknown: '不明:実行されたかどうか分かりません。繰り返す前に確認してください。',
+    },
+    because: (ending, reason) => `${ending}理由:${reason}`,
+    refusals: {
+      unavailable: 'サーバーに接続できません。少し待ってからもう一度お試しください。',
+      'unknown-approval': 'この承認依頼は見つかりません。',
+      'not-allowed': 'この承認はほかの人が行います。',
+      'approval-decided': 'この承認依頼には、すでに回答があります。',
+      'approval-voted': 'すでに承認しています。ほかの人の承認を待っています。',
+      'approval-expired': '期限が過ぎたため、実行されませんでした。',
+      'approval-cancelled': '取り消されたため、実行されませんでした。',
+      'not-editable': '複数の人が承認するため、内容は変更できません。',
+    },
+  },
+  inbox: {
+    label: (count) => `承認待ち:${count}件`,
+    title: '承認待ち',
+    empty: '承認待ちはありません。',
+    open: 'チャットを開く',
+    unread: '一覧を更新できませんでした。最新ではない可能性があります。',
+  },
+  problem: {
+    rateLimited: 'モデルが混み合っています',
+    rateLimitedText: (seconds) =>
+      seconds === undefined
+        ? 'リクエストが多すぎます。少し待ってからもう一度お試しください。'
+        : `リクエストが多すぎます。${seconds}秒後にもう一度お試しください。`,
+    disconnected: {
+      title: '接続が切れました',
+      text: 'ネットワークを確認してください。再接続すると回答の続きが表示されます。',
+    },
+    busy: {
+      title: '回答を作成中です',
+      text: '完了するまで待ってから、もう一度お試しください。',
+    },
+    blocked: {
+      title: 'モデルが回答を控えました',
+      text: '質問の表現を変えて、もう一度送信してください。',
+    },
+    unavailable: {
+      title: '問題が発生しました',
+      text: '回答を完了できませんでした。少し待ってからもう一度お試しください。',
+    },
+    signedOut: {
+      title: 'サインインが切れました',
+      text: 'ページを再読み込みして、もう一度送信してください。',
+    },
+    refused: 'メッセージを受け付けられませんでした',
+    retry: 'もう一度試す',
+    reconnect: '再接続',
+    reload: 'ページを再読み込み',
+  },
+  connection: {
+    idle: '未接続',
+    connecting: '接続しています…',
+    open: '接続済み',
+    lost: '接続が切れました。再接続しています…',
+    closed: '切断されました',
+  },
+  voice: {
+    hold: '押しながら話す',
+    handsFree: 'ハンズフリーで話す',
+    end: '会話を終了',
+    states: {
+      off: '音声はオフです。',
+      asking: 'ブラウザでマイクの使用を許可してください…',
+      listening: '聞いています…',
+      'person-speaking': 'お話を聞いています…',
+      'model-speaking': 'アシスタントが話しています…',
+    },
+    level: '音量',
+    problems: {
+      'permission-denied':
+        'マイクがブロックされています。ブラウザの設定でこのページのマイクを許可してから、もう一度お試しください。',
+      'no-microphone': 'マイクが見つかりません。接続してから、もう一度お試しください。',
+      'in-use': 'ほかのプログラムがマイクを使用しています。終了してから、もう一度お試しください。',
+      'insecure-page': '音声には安全なページが必要です。https で開いてください。',
+      unsupported: 'このブラウザは録音に対応していません。最新のブラウザをお試しください。',
+      'lost-microphone': 'マイクが外れました。接続し直してから、もう一度開始してください。',
+      'lost-connection': '接続が切れました。もう一度開始してください。',
+    },
+  },
+}

@@ -1,0 +1,242 @@
+import { act, render, screen, within } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+import type { AdkUIMessage } from '../../src/client/index.ts'
+import {
+  AdkProvider,
+  type AdkProviderProps,
+  type Decision,
+  MessageList,
+  type MessageListProps,
+} from '../../src/react/index.ts'
+import { answer, payment, told } from './support/messages.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+/** A page with one message, and what was decided on it. */
+function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
+  const decided: [approvalId: string, decision: Decision][] = []
+  const page = (shown: AdkUIMessage, other = more) => (
+    <AdkProvider texts={other.texts ?? 'en'} describeCall={other.describeCall}>
+      <MessageList
+        messages={[shown]}
+        onDecide={(id, decision) => decided.push([id, decision])}
+        {...(other.refusals && { refusals: other.refusals })}
+        {...(other.given && { given: other.given })}
+      />
+    </AdkProvider>
+  )
+  const view = render(page(message))
+  return {
+    decided,
+    update: (shown: AdkUIMessage, other = more) => view.rerender(page(shown, other)),
+  }
+}
+
+const user = userEvent.setup()
+const button = (name: string): HTMLElement => screen.getByRole('button', { name })
+const card = (): HTMLElement => screen.getByRole('group', { name: /process_payment/ })
+/** The sentences that are read out when they change. */
+const announced = (): string[] =>
+  screen.getAllByRole('status').map(({ textContent }) => textContent)
+
+describe('what is asked', () => {
+  test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
+    show(answer(payment(), told()), {
+      describeCall: (name, args) =>
+        name === 'process_payment' ? `Pay ${args['amount']}` : undefined,
+    })
+    expect(card().getAttribute('aria-label')).toBe('process_payment: Pay 50')
+    expect(card().textContent).toContain('Money leaves the account.')
+    expect(card().textContent).toContain('High risk')
+    expect(screen.getByRole('timer').textContent).toMatch(/^1:(?:30|29)$/)
+    const rows = within(screen.getByRole('table')).getAllByRole('row')
+    expect(rows.map(({ textContent }) => textContent)).toContain('recipient花子')
+    expect(announced()).toContain('Waiting for your decision.')
+  })
+
+  test('[RE13] approving gives the intent once, however fast the clicks come', async () => {
+    const { decided, update } = show(answer(payment(), told()))
+    await user.dblClick(button('Approve'))
+    expect(decided).toEqual([['approval-1', { approved: true }]])
+    update(
+      answer(
+        payment({ state: 'approval-responded', approval: { id: 'approval-1', approved: true } }),
+        told(),
+      ),
+    )
+    expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+    expect(announced()).toContain('Approved. It is running…')
+    expect(document.activeElement?.textContent).toBe('Approved. It is running…')
+  })
+
+  test('[RE13] denying takes a reason, and none is no reason', async () => {
+    const { decided } = show(answer(payment(), told()))
+    await user.click(button('Deny…'))
+    expect(document.activeElement).toBe(screen.getByLabelText('Reason (optional)'))
+    await user.click(button('Deny'))
+    await user.type(screen.getByLabelText('Reason (optional)'), '  too much {Enter}')
+    expect(decided.map(([, decision]) => decision)).toEqual([
+      { approved: false },
+      { approved: false, reason: 'too much' },
+    ])
+  })
+
+  test('[RE13] changed arguments keep their kinds: numbers, truth values, structures', async () => {
+    const { decided } = show(answer(payment(), told()))
+    await user.click(button('Edit…'))
+    const amount = screen.getByLabelText('amount')
+    expect(document.activeElement).toBe(amount)
+    await user.clear(amount)
+    await user.type(amount, '30.5')
+    await user.click(screen.getByLabelText('urgent'))
+    await user.clear(screen.getByLabelText('lines'))
+    await user.type(screen.getByLabelText('lines'), '[[{{"sku":"B2"}]')
+    await user.click(button('Approve with these changes'))
+    expect(decided).toEqual([
+      [
+        'approval-1',
+        {
+          approved: true,
+          args: { amount: 30.5, recipient: '花子', urgent: true, lines: [{ sku: 'B2' }] },
+        },
+      ],
+    ])
+  })
+
+  test.each([
+    { field: 'amount', typed: 'many', problem: 'Enter a number.' },
+    { field: 'amount', typed: ' ', problem: 'Enter a number.' },
+    { field: 'lines', typed: 'x', problem: 'This is not valid JSON.' },
+  ])('[RE13] $field "$typed" is not sent, and the field says why', async (given) => {
+    const { decided } = show(answer(payment(), told()))
+    await user.click(button('Edit…'))
+    const field = screen.getByLabelText(given.field)
+    await user.clear(field)
+    await user.type(field, given.typed)
+    await user.click(button('Approve with these changes'))
+    expect(decided).toEqual([])
+    expect(screen.getByRole('alert').textContent).toBe(given.problem)
+    expect(field.getAttribute('aria-invalid')).toBe('true')
+  })
+})
+
+describe('what became of it', () => {
+  test('[RE13] what ran stands beside what was asked', () => {
+    const editedArgs = { amount: 30, recipient: '花子', urgent: false }
+    show(
+      answer(
+        payment({
+          state: 'output-available',
+          output: { success: true },
+          approval: { id: 'approval-1', approved: true },
+        }),
+        told({ state: 'approved', editedArgs }),
+      ),
+    )
+    const changed = [...card().querySelectorAll('tr[data-changed="true"]')]
+    expect(changed.map(({ textContent }) => textContent)).toEqual([
+      'amount5030',
+      expect.any(String),
+    ])
+    expect(announced()).toEqual(['Approved.'])
+    expect(card().textContent).toContain('"success": true')
+  })
+
+  test.each([
+    { state: 'expired', says: 'Expired: nobody decided in time. It did not run.' },
+    { state: 'cancelled', says: 'Cancelled. It did not run. Reason: The chat was deleted.' },
+    {
+      state: 'unknown',
+      says: 'Unknown: it may or may not have happened. Check before you repeat it.',
+    },
+    { state: 'denied', says: 'Denied. It did not run. Reason: The chat was deleted.' },
+  ] as const)('[RE13] $state is said so, and can no longer be decided', ({ state, says }) => {
+    show(
+      answer(
+        payment({ state: 'output-error', errorText: 'x' }),
+        told({ state, reason: 'The chat was deleted.' }),
+      ),
+    )
+    expect(announced()).toEqual([says])
+    expect(screen.queryAllByRole('button')).toEqual([])
+  })
+
+  test('[RE6] a refusal is told at its card in the reader’s language, and what was typed is still there', async () => {
+    const page = show(answer(payment(), told()))
+    await user.click(button('Edit…'))
+    await user.type(screen.getByLabelText('amount'), '0')
+    const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
+    page.update(answer(payment(), told()), { refusals, texts: 'ja' })
+    expect(screen.getByRole('alert').textContent).toContain('複数の人')
+    expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
+  })
+
+  test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
+    const page = show(answer(payment(), told({ approvers: 2 })))
+    expect(card().textContent).toContain('2 people have to approve this, you first.')
+    expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
+    page.update(answer(payment(), told({ approvers: 2 })), { given: new Map([['approval-1', 1]]) })
+    expect(card().textContent).toContain('1 of 2 approvals are given.')
+    expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+  })
+})
+
+describe('an approval of the AI SDK alone', () => {
+  test('[RE8] is decided by the same card, without what cannot travel', async () => {
+    const { decided, update } = show(answer(payment()))
+    expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
+    await user.click(button('Approve'))
+    expect(decided).toEqual([['approval-1', { approved: true }]])
+    const approval = { id: 'approval-1', approved: false as const, reason: 'No.' }
+    update(answer(payment({ state: 'output-denied', approval })))
+    expect(announced()).toEqual(['Denied. It did not run. Reason: No.'])
+  })
+})
+
+describe('keys', () => {
+  test('[RE14] only while the focus is in the card, and none of them decides by itself', async () => {
+    const { decided } = show(answer(payment(), told()))
+    await user.keyboard('ade')
+    expect(screen.queryByLabelText('Reason (optional)')).toBeNull()
+    act(() => card().focus())
+    await user.keyboard('a')
+    expect(document.activeElement).toBe(button('Approve'))
+    await user.keyboard('aA')
+    expect(decided).toEqual([])
+    await user.keyboard('{Enter}')
+    expect(decided).toEqual([['approval-1', { approved: true }]])
+  })
+
+  test('[RE14] a form takes letters as letters, Escape leaves it, the focus goes back', async () => {
+    const { decided } = show(answer(payment(), told()))
+    act(() => card().focus())
+    await user.keyboard('d')
+    await user.keyboard('a bad idea')
+    expect(screen.getByLabelText('Reason (optional)')).toHaveProperty('value', 'a bad idea')
+    await user.keyboard('{Escape}')
+    expect(document.activeElement).toBe(button('Deny…'))
+    await user.keyboard('e')
+    expect(document.activeElement).toBe(screen.getByLabelText('amount'))
+    await user.keyboard('{Escape}')
+    expect(document.activeElement).toBe(button('Edit…'))
+    expect(decided).toEqual([])
+  })
+})
+
+describe('time', () => {
+  test('[RE15] it counts down, is spoken at one minute and at ten seconds, and ends the choice', () => {
+    vi.useFakeTimers()
+    show(answer(payment(), told({ deadline: Date.now() + 62_000 })))
+    expect(screen.getByRole('timer').textContent).toBe('1:02')
+    act(() => void vi.advanceTimersByTime(2_000))
+    expect(announced()).toContain('One minute left to decide.')
+    act(() => void vi.advanceTimersByTime(50_000))
+    expect(announced()).toContain('10 seconds left to decide.')
+    expect(button('Approve')).toBeDefined()
+    act(() => void vi.advanceTimersByTime(10_000))
+    expect(announced()).toContain('The time to decide is over.')
+    expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+  })
+})

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+
+import { Office } from '../approvals/support/office.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { TestBrowser, type Way } from './support/chat-page.tsx'
+
+const ways: readonly Way[] = ['live', 'sse']
+
+describe.each(ways)('over %s', (way) => {
+  test('[RE9] a tool runs once, though effects run twice and its function is another at every rendering', async () => {
+    await using office = await Office.open({ tools: () => [locationTool()] })
+    await using browser = new TestBrowser(office, way)
+    const ran: string[] = []
+    const page = browser.show({ tools: { get_location: () => ran.push('old') } })
+    page.rerender({
+      tools: {
+        get_location: () => {
+          ran.push('new')
+          return TOKYO
+        },
+      },
+    })
+    page.say(ASK)
+    await page.until('There you are.')
+    await page.untilReady()
+    expect(ran).toEqual(['new'])
+    expect(office.told).toContain('139.7')
+  })
+
+  test('[RE9] a gated one runs after it is approved', async () => {
+    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
+    await using browser = new TestBrowser(office, way)
+    let runs = 0
+    const run = () => {
+      runs += 1
+      return TOKYO
+    }
+    const page = browser.show({ tools: { get_location: { run, afterApproval: true } } })
+    page.say(ASK)
+    await page.until('Waiting for your decision.')
+    expect(runs).toBe(0)
+    await page.click('Approve')
+    await page.until('There you are.')
+    await page.untilReady()
+    expect(runs).toBe(1)
+    expect(office.told).toContain('139.7')
+  })
+
+  test('[RE9] one that is denied never runs', async () => {
+    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
+    await using browser = new TestBrowser(office, way)
+    let runs = 0
+    const run = () => (runs += 1)
+    const page = browser.show({ tools: { get_location: { run, afterApproval: true } } })
+    page.say(ASK)
+    await page.click('Deny…')
+    await page.click('Deny')
+    await page.until('There you are.')
+    await page.untilReady()
+    expect(runs).toBe(0)
+  })
+})

@@ -1,0 +1,195 @@
+import { screen, waitFor } from '@testing-library/react'
+import { describe, expect, test } from 'vitest'
+
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { TestBrowser, type Way } from './support/chat-page.tsx'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+const ways: readonly Way[] = ['live', 'sse']
+
+describe.each(ways)('over %s', (way) => {
+  test('[RE1][RE2] in StrictMode a message is sent once and its answer shown', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say('[[say Hello there.]]')
+    await page.until('Hello there.')
+    await page.untilReady()
+    expect(office.asked).toBe(1)
+    expect(page.chat.messages).toHaveLength(2)
+    expect(page.errors).toEqual([])
+  })
+
+  test('[RE1] a chat that is resumed is asked for once, however often its effects run', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show({ resume: true })
+    await waitFor(() => expect(browser.sent.length).toBeGreaterThan(0))
+    page.say('[[say Hello.]]')
+    await page.until('Hello.')
+    await page.untilReady()
+    expect(browser.sent.filter((sent) => /^resume$|^GET \/stream\/chat-1/.test(sent))).toHaveLength(
+      1,
+    )
+  })
+
+  test('[RE5] a click approves: the call runs once, and the answer goes on', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say(PAY)
+    await page.click('Approve')
+    await page.until('Paid.')
+    await page.untilReady()
+    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(page.text).toContain('Approved.')
+    expect(page.chat.messages).toHaveLength(2)
+    expect(page.errors).toEqual([])
+  })
+
+  test('[RE5] a denial tells the model why, and nothing runs', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say(PAY)
+    await page.click('Deny…')
+    await page.user.keyboard('Too much.{Enter}')
+    await page.until('Reason: Too much.')
+    await page.untilReady()
+    expect(office.wallet.payments).toEqual([])
+    expect(office.told).toContain('Too much.')
+  })
+
+  test('[RE5] what a person changed is what runs, and stands beside what was asked', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say(PAY)
+    await page.click('Edit…')
+    const amount = await screen.findByLabelText('amount')
+    await page.user.clear(amount)
+    await page.user.type(amount, '30')
+    await page.click('Approve with these changes')
+    await page.until('Paid.')
+    await page.untilReady()
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '花子' }])
+    expect(document.querySelector('tr[data-changed="true"]')?.textContent).toBe('amount5030')
+  })
+
+  test('[RE5] of two calls each ends as it was decided', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say All done.]]`)
+    await waitFor(() => expect(screen.getAllByRole('button', { name: 'Approve' })).toHaveLength(2))
+    const [first = '', second = ''] =
+      page.chat.messages
+        .at(-1)
+        ?.parts.flatMap((part) =>
+          'approval' in part && part.approval ? [part.approval.id] : [],
+        ) ?? []
+    await page.chat.deny(second, 'Not Bob.')
+    await page.chat.approve(first)
+    await page.until('All done.')
+    await page.untilReady()
+    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(page.text).toContain('Reason: Not Bob.')
+  })
+
+  test('[RE6] a refused decision is told at its card, which can be decided again; it is no problem of the chat', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say(PAY)
+    await page.click('Edit…')
+    const amount = await screen.findByLabelText('amount')
+    await page.user.clear(amount)
+    await page.user.type(amount, '-1')
+    await page.click('Approve with these changes')
+    const [refusal] = await screen.findAllByRole('alert')
+    expect(refusal?.closest('[data-approval]')).not.toBeNull()
+    expect(page.chat.problem).toBeUndefined()
+    expect([...page.chat.refusals.values()]).toMatchObject([{ code: 'bad-request' }])
+    await page.user.clear(screen.getByLabelText('amount'))
+    await page.user.type(screen.getByLabelText('amount'), '20')
+    await page.click('Approve with these changes')
+    await page.until('Paid.')
+    await page.untilReady()
+    expect(office.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
+    expect(page.chat.refusals.size).toBe(0)
+  })
+
+  test('[RE7] what nobody decides in time shows as expired', async () => {
+    await using office = await Office.open({ approvalDeadlineMs: 300 })
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show({ api: browser.api })
+    page.say(PAY)
+    await page.until('Expired: nobody decided in time. It did not run.')
+    expect(office.wallet.payments).toEqual([])
+  })
+
+  test('[RE3] another id is another chat; what is left goes on behind it', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say('[[say One.]][[wait gate]][[say Two.]]')
+    await page.until('One.')
+    page.rerender({ id: 'chat-2' })
+    expect(page.chat.messages).toEqual([])
+    page.say('[[say Elsewhere.]]')
+    await page.until('Elsewhere.')
+    await page.untilReady()
+    office.emulator.release('gate')
+    await waitFor(async () => {
+      const { messages, running } = await browser.api.loadChat('chat-1')
+      expect(running).toBe(false)
+      expect(JSON.stringify(messages)).toContain('Two.')
+    })
+    expect(page.text).not.toContain('One.')
+    expect(page.chat.attached?.chat.id).toBe('chat-2')
+  })
+
+  test('[RE4] leaving in mid-answer stops nothing, and who comes back reads on', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const before = browser.show()
+    before.say('[[say One.]][[wait gate]][[say Two.]]')
+    await before.until('One.')
+    before.leave()
+    const { messages } = await browser.api.loadChat('chat-1')
+    const after = browser.show({ messages, resume: true })
+    await after.until('One.')
+    office.emulator.release('gate')
+    await after.until('One.Two.')
+    await after.untilReady()
+    expect(office.asked).toBe(1)
+  })
+
+  test('[RE4] a question that was left is decided by who comes back', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const before = browser.show()
+    before.say(PAY)
+    await screen.findByRole('button', { name: 'Approve' })
+    before.leave()
+    const { messages } = await browser.api.loadChat('chat-1')
+    const after = browser.show({ messages, resume: true })
+    await after.click('Approve')
+    await after.until('Paid.')
+    await after.untilReady()
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+})
+
+test('[RE10] a failed answer is a problem with a way on', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say('[[fail 429 retry=0]]')
+  await screen.findByText('The model is busy')
+  expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
+  const asked = office.asked
+  await page.click('Try again')
+  await waitFor(() => expect(office.asked).toBeGreaterThan(asked))
+})

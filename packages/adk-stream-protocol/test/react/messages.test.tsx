@@ -1,0 +1,243 @@
+import { act, render, screen } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+
+import type { AdkUIMessage } from '../../src/client/index.ts'
+import {
+  AdkProvider,
+  type AdkTexts,
+  ConnectionBadge,
+  en,
+  ja,
+  MessageList,
+  ProblemCard,
+} from '../../src/react/index.ts'
+import { answer, payment, told } from './support/messages.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+const user = userEvent.setup()
+const says = (id: string, text: string): AdkUIMessage => ({
+  id,
+  role: 'assistant',
+  parts: [{ type: 'text', text }],
+})
+
+const grown = (text: string): AdkUIMessage =>
+  answer({ type: 'text', text: 'first part' }, payment(), told(), {
+    type: 'text',
+    text,
+    state: 'streaming',
+  })
+
+describe('the conversation', () => {
+  test('[RE12] a chunk renders the message that it belongs to and the part that grew, and no other', () => {
+    const rendered: string[] = []
+    const renderText = (text: string) => {
+      rendered.push(text)
+      return <p>{text}</p>
+    }
+    const earlier = Array.from({ length: 50 }, (_, index) => says(`m${index}`, `earlier ${index}`))
+    const page = (last: AdkUIMessage) => (
+      <AdkProvider renderText={renderText}>
+        <MessageList messages={[...earlier, last]} status="streaming" />
+      </AdkProvider>
+    )
+    const view = render(page(grown('He')))
+    rendered.length = 0
+    view.rerender(page(grown('Hello')))
+    // Twice, because StrictMode renders all that it renders twice.
+    expect(rendered).toEqual(['Hello', 'Hello'])
+  })
+
+  test('[RE12] a refusal renders its card, and no message', () => {
+    const rendered: string[] = []
+    const renderText = (text: string) => {
+      rendered.push(text)
+      return <p>{text}</p>
+    }
+    const messages = [says('m1', 'earlier'), answer(payment(), told({ deadline: 0 }))]
+    const page = (refusals: ReadonlyMap<string, { code: string; message: string }>) => (
+      <AdkProvider renderText={renderText}>
+        <MessageList messages={messages} refusals={refusals} />
+      </AdkProvider>
+    )
+    const view = render(page(new Map()))
+    rendered.length = 0
+    view.rerender(page(new Map([['approval-1', { code: 'not-allowed', message: 'No.' }]])))
+    expect(rendered).toEqual([])
+  })
+
+  test('[RE16] it is a log of articles, each with who speaks; what is not for the eye is left out', () => {
+    render(
+      <MessageList
+        status="submitted"
+        messages={[
+          { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] },
+          answer(
+            { type: 'step-start' },
+            { type: 'reasoning', text: 'Hm.', state: 'done' },
+            { type: 'data-executable-code', data: { language: 'PYTHON', code: 'print(6*7)' } },
+            { type: 'data-code-execution-result', data: { outcome: 'OK', output: '42' } },
+            { type: 'data-agent', data: { name: 'cook' } },
+            { type: 'text', text: 'It is 42.' },
+          ),
+          { id: 'u2', role: 'user', parts: [{ type: 'text', text: 'More' }] },
+        ]}
+      />,
+    )
+    const log = screen.getByRole('log', { name: 'Conversation' })
+    expect(log.getAttribute('aria-busy')).toBe('true')
+    expect(screen.getAllByRole('heading').map(({ textContent }) => textContent)).toEqual([
+      'You',
+      'Assistant',
+      'You',
+    ])
+    expect(screen.getByText('Thoughts').closest('details')).toHaveProperty('open', false)
+    expect(log.textContent).toContain('print(6*7)')
+    expect(log.textContent).toContain('42')
+    expect(log.textContent).not.toContain('cook')
+    expect(log.textContent).toContain('Thinking…')
+  })
+
+  test('[RE17] addresses from the model that would run something never get into the page', () => {
+    render(
+      <MessageList
+        messages={[
+          answer(
+            { type: 'text', text: '<b onclick="x()">bold</b>' },
+            { type: 'source-url', sourceId: 's1', url: 'javascript:alert(1)', title: 'evil' },
+            { type: 'source-url', sourceId: 's2', url: 'https://example.com/', title: 'good' },
+            { type: 'file', url: 'javascript:alert(1)', mediaType: 'text/html' },
+            { type: 'file', url: 'javascript:alert(1)', mediaType: 'image/png' },
+            { type: 'file', url: 'data:image/png;base64,AAAA', mediaType: 'image/png' },
+            { type: 'file', url: 'https://example.com/a.pdf', mediaType: 'application/pdf' },
+          ),
+        ]}
+      />,
+    )
+    const links = screen.getAllByRole('link').map((link) => link.getAttribute('href'))
+    expect(links.toSorted()).toEqual(['https://example.com/', 'https://example.com/a.pdf'])
+    expect(screen.getAllByRole('img')).toHaveLength(1)
+    expect(document.querySelector('b')).toBeNull()
+  })
+
+  test('[RE16] the last answer can be made again, with what it cost; not while a call waits', async () => {
+    const onRegenerate = vi.fn()
+    const whole: AdkUIMessage = {
+      ...says('m1', 'Done.'),
+      metadata: {
+        usage: { inputTokens: 1234, outputTokens: 5, totalTokens: 1239 },
+        modelVersion: 'gemini-x',
+        stopped: true,
+      },
+    }
+    const view = render(<MessageList messages={[whole]} onRegenerate={onRegenerate} />)
+    expect(screen.getByText('1,234 tokens in, 5 out')).toBeDefined()
+    expect(screen.getByText('Stopped')).toBeDefined()
+    await user.click(screen.getByRole('button', { name: 'Try again' }))
+    expect(onRegenerate).toHaveBeenCalledOnce()
+    view.rerender(
+      <MessageList messages={[whole, answer(payment(), told())]} onRegenerate={onRegenerate} />,
+    )
+    expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
+  })
+})
+
+describe('words', () => {
+  test('[RE16] English and Japanese say the same things', () => {
+    expect(shapeOf(ja)).toEqual(
+      shapeOf({ ...en, approval: { ...en.approval, refusals: ja.approval.refusals } }),
+    )
+    const japanese = sentencesOf(ja)
+    expect(japanese.filter((sentence) => !/[ぁ-んァ-ヶ一-龠]/.test(sentence))).toEqual(['ja'])
+  })
+
+  test('[RE16] a page in Japanese, and one in words of its own', () => {
+    const message = answer(payment(), told())
+    const view = render(
+      <AdkProvider texts="ja">
+        <MessageList messages={[message]} />
+      </AdkProvider>,
+    )
+    expect(screen.getByRole('button', { name: '承認' })).toBeDefined()
+    expect(screen.getByRole('group').textContent).toContain('リスク高')
+    const own: AdkTexts = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
+    view.rerender(
+      <AdkProvider texts={own}>
+        <MessageList messages={[message]} />
+      </AdkProvider>,
+    )
+    expect(screen.getByRole('button', { name: 'Go ahead' })).toBeDefined()
+  })
+})
+
+describe('what is wrong', () => {
+  test('[RE10] a rate limit counts down, and only then can be tried again', async () => {
+    vi.useFakeTimers()
+    const onRecover = vi.fn()
+    render(
+      <ProblemCard
+        problem={{ kind: 'rate-limited', retryAt: Date.now() + 2_000 }}
+        onRecover={onRecover}
+      />,
+    )
+    const retry = screen.getByRole('button', { name: 'Try again' })
+    expect(screen.getByText(/in 2 seconds/)).toBeDefined()
+    expect(retry).toHaveProperty('disabled', true)
+    act(() => void vi.advanceTimersByTime(1_000))
+    expect(screen.getByText(/in 1 second\./)).toBeDefined()
+    act(() => void vi.advanceTimersByTime(1_000))
+    expect(retry).toHaveProperty('disabled', false)
+    act(() => retry.click())
+    expect(onRecover).toHaveBeenCalledOnce()
+  })
+
+  test.each([
+    { kind: 'disconnected', title: 'The connection was lost', action: 'Reconnect' },
+    { kind: 'busy', title: 'An answer is still being written', action: 'Try again' },
+    { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
+    { kind: 'signed-out', title: 'You are not signed in any more', action: 'Reload the page' },
+    { kind: 'blocked', title: 'The model declined to answer', action: undefined },
+  ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {
+    const onRecover = vi.fn()
+    const onReload = vi.fn()
+    render(<ProblemCard problem={{ kind }} onRecover={onRecover} onReload={onReload} />)
+    expect(screen.getByRole('alert').textContent).toContain(title)
+    const button = screen.queryByRole('button')
+    expect(button?.textContent).toBe(action)
+    if (button) await user.click(button)
+    expect([onRecover.mock.calls.length, onReload.mock.calls.length]).toEqual([
+      action !== undefined && kind !== 'signed-out' ? 1 : 0,
+      kind === 'signed-out' ? 1 : 0,
+    ])
+  })
+
+  test('[RE18] a lost connection is announced, with the time until the next attempt', () => {
+    vi.useFakeTimers()
+    const view = render(<ConnectionBadge connection={{ state: 'open' }} />)
+    expect(screen.getByRole('status').textContent).toBe('Connected')
+    view.rerender(<ConnectionBadge connection={{ state: 'lost', retryAt: Date.now() + 3_000 }} />)
+    expect(screen.getByRole('status').textContent).toBe('Connection lost, reconnecting…')
+    expect(screen.getByText('3')).toBeDefined()
+    act(() => void vi.advanceTimersByTime(2_000))
+    expect(screen.getByText('1')).toBeDefined()
+  })
+})
+
+/** The names of all texts, without what they say. */
+function shapeOf(texts: object): unknown {
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, value]: [string, unknown]) => [
+      name,
+      typeof value === 'object' && value !== null ? shapeOf(value) : typeof value,
+    ]),
+  )
+}
+
+function sentencesOf(texts: object): string[] {
+  return Object.values(texts).flatMap((value: unknown) => {
+    if (typeof value === 'object' && value !== null) return sentencesOf(value)
+    return typeof value === 'string' ? [value] : []
+  })
+}

@@ -1,0 +1,181 @@
+import { render, screen, waitFor } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import type { ReactNode } from 'react'
+import { WebSocket } from 'ws'
+
+import { adkApi, liveTransport, sseTransport } from '../../../src/client/index.ts'
+import {
+  type AdkChat,
+  AdkProvider,
+  MessageList,
+  ProblemCard,
+  useAdkChat,
+  type UseAdkChatOptions,
+} from '../../../src/react/index.ts'
+import type { Office, Person } from '../../approvals/support/office.ts'
+import { toLiveUrl } from '../../sockets/support/socket-client.ts'
+
+export type Way = 'live' | 'sse'
+
+/** A person's browser with one transport in it, and all that it sent. */
+export class TestBrowser implements AsyncDisposable {
+  /** Frames, or the addresses of requests. */
+  readonly sent: string[] = []
+  readonly transport
+  readonly api
+  readonly #sockets: WebSocket[] = []
+  readonly #unmounts: (() => void)[] = []
+
+  constructor({ url }: Pick<Office, 'url'>, way: Way, person: Person = 'hanako') {
+    const headers = { 'x-api-key': person }
+    const { sent } = this
+    const sockets = this.#sockets
+    const fetch: typeof globalThis.fetch = (address, init) => {
+      const { pathname } = new URL(String(address))
+      if (!pathname.endsWith('/events')) sent.push(`${init?.method ?? 'GET'} ${pathname}`)
+      return globalThis.fetch(address, init)
+    }
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols?: string | string[]) {
+        super(address, protocols, { headers })
+        sockets.push(this)
+      }
+    }
+    this.api = adkApi({ url, headers, fetch })
+    this.transport =
+      way === 'sse'
+        ? sseTransport({ url, headers, fetch })
+        : liveTransport({
+            url: toLiveUrl(url),
+            webSocket: PageSocket,
+            backoff: { firstMs: 1, maxMs: 20, attempts: 50 },
+            onFrame: (direction, frame) => {
+              if (direction === 'out' && 'type' in frame) sent.push(String(frame.type))
+            },
+          })
+  }
+
+  /** Shows a chat as a page does. */
+  show(options: Partial<UseAdkChatOptions> = {}): TestPage {
+    const page = new TestPage(this, options)
+    this.#unmounts.push(() => page.leave())
+    return page
+  }
+
+  /** The network goes away, and is back for the next socket. */
+  cut(): void {
+    this.#sockets.at(-1)?.terminate()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const unmount of this.#unmounts) unmount()
+    if ('close' in this.transport) this.transport.close()
+    await Promise.all(
+      this.#sockets.map(
+        (socket) =>
+          new Promise<void>((resolve) => {
+            if (socket.readyState === WebSocket.CLOSED) resolve()
+            else socket.on('close', () => resolve())
+            socket.terminate()
+          }),
+      ),
+    )
+  }
+}
+
+/** What is on the screen, and who sits in front of it. */
+export class TestPage {
+  readonly user = userEvent.setup()
+  readonly errors: unknown[] = []
+  readonly #browser: TestBrowser
+  readonly #view
+  #options: Partial<UseAdkChatOptions>
+  #chat: AdkChat | undefined
+
+  constructor(browser: TestBrowser, options: Partial<UseAdkChatOptions>) {
+    this.#browser = browser
+    this.#options = options
+    this.#view = render(this.#page())
+  }
+
+  get chat(): AdkChat {
+    if (!this.#chat) throw new Error('Nothing is shown.')
+    return this.#chat
+  }
+
+  /** All that can be read of the assistant. */
+  get text(): string {
+    const answers = document.querySelectorAll('[data-role="assistant"]')
+    return Array.from(answers, ({ textContent }) => textContent).join('\n')
+  }
+
+  rerender(options: Partial<UseAdkChatOptions>): void {
+    this.#options = { ...this.#options, ...options }
+    this.#view.rerender(this.#page())
+  }
+
+  leave(): void {
+    this.#view.unmount()
+  }
+
+  say(text: string): void {
+    void this.chat.sendMessage({ text })
+  }
+
+  async until(text: string): Promise<void> {
+    await waitFor(() => {
+      if (!this.text.includes(text)) throw new Error(`"${text}" is not in "${this.text}"`)
+    })
+  }
+
+  async untilReady(): Promise<void> {
+    await waitFor(() => {
+      if (this.chat.status !== 'ready') throw new Error(`The chat is ${this.chat.status}.`)
+    })
+  }
+
+  /** Clicks the first button of this name that there is, or comes. */
+  async click(name: string): Promise<void> {
+    const [button] = await screen.findAllByRole('button', { name })
+    if (button) await this.user.click(button)
+  }
+
+  #page(): ReactNode {
+    const { transport } = this.#browser
+    return (
+      <AdkProvider>
+        <ChatView
+          id="chat-1"
+          transport={transport}
+          throttleMs={0}
+          onError={(error) => this.errors.push(error)}
+          onShown={(chat) => {
+            this.#chat = chat
+          }}
+          {...this.#options}
+        />
+      </AdkProvider>
+    )
+  }
+}
+
+interface ChatViewProps extends UseAdkChatOptions {
+  readonly onShown: (chat: AdkChat) => void
+}
+
+function ChatView({ onShown, ...options }: ChatViewProps) {
+  const chat = useAdkChat(options)
+  onShown(chat)
+  const { messages, status, decide, refusals, problem, recover } = chat
+  return (
+    <>
+      <MessageList
+        messages={messages}
+        status={status}
+        onDecide={(id, decision) => void decide(id, decision)}
+        refusals={refusals}
+      />
+      {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import { FunctionTool } from '@google/adk'
+import { Chat } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import { expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+
+import type {
+  AdkUIMessage,
+  InferAdkTools,
+  LiveTransport,
+  SseTransport,
+} from '../../src/client/index.ts'
+import type {
+  AdkChat,
+  AnyChatTransport,
+  BrowserToolsOf,
+  MessageListProps,
+} from '../../src/react/index.ts'
+import { useBrowserTools } from '../../src/react/index.ts'
+import { browserTool } from '../../src/server/index.ts'
+
+const Payment = z.object({ amount: z.number(), recipient: z.string().default('花子') })
+const payment = {
+  name: 'process_payment',
+  description: 'Pays somebody.',
+  parameters: Payment,
+  execute: ({ amount }: z.infer<typeof Payment>) => Promise.resolve({ balance: 1_000 - amount }),
+} as const
+const location = {
+  name: 'get_location',
+  description: 'Where the person is.',
+  parameters: z.object({ precise: z.boolean().optional() }),
+  output: z.object({ latitude: z.number(), longitude: z.number() }),
+} as const
+
+test('[RE19] the tools of messages are those that the agent declares', () => {
+  const declared = [payment, location] as const
+  // The very declarations make the tools.
+  expect([new FunctionTool(payment).name, browserTool(location).name]).toEqual(
+    declared.map(({ name }) => name),
+  )
+  type Tools = InferAdkTools<typeof declared>
+  expectTypeOf<Tools['process_payment']['input']>().toEqualTypeOf<{
+    amount: number
+    recipient: string
+  }>()
+  expectTypeOf<Tools['process_payment']['output']>().toEqualTypeOf<{ balance: number }>()
+  expectTypeOf<Tools['get_location']['output']>().toEqualTypeOf<{
+    latitude: number
+    longitude: number
+  }>()
+  expectTypeOf<InferAdkTools<{ pay: typeof payment }>['pay']['output']>().toEqualTypeOf<{
+    balance: number
+  }>()
+  type Part = Extract<
+    AdkUIMessage<Tools>['parts'][number],
+    { type: 'tool-process_payment'; state: 'output-available' }
+  >
+  expectTypeOf<Part['output']>().toEqualTypeOf<{ balance: number }>()
+})
+
+test('[RE19] functions for the page get and give what the messages say', () => {
+  type Tools = InferAdkTools<readonly [typeof payment, typeof location]>
+  type Functions = BrowserToolsOf<Tools>
+  type Locate = Extract<Functions['get_location'], (...given: never[]) => unknown>
+  expectTypeOf<Parameters<Locate>[0]>().toEqualTypeOf<{ precise?: boolean | undefined }>()
+  expectTypeOf<{ latitude: number; longitude: number }>().toExtend<ReturnType<Locate>>()
+  const use = (chat: AdkChat<Tools>) => {
+    useBrowserTools(chat.attached, {
+      get_location: ({ precise }) => ({ latitude: precise ? 1.5 : 1, longitude: 2 }),
+    })
+    // @ts-expect-error: it gives a position.
+    useBrowserTools(chat.attached, { get_location: () => 'here' })
+    // @ts-expect-error: there is no such tool.
+    useBrowserTools(chat.attached, { get_weather: () => 'sunny' })
+  }
+  expect(use).toBeTypeOf('function')
+})
+
+test('[RE19] every transport fits, and what the hook gives fits the list', () => {
+  type Tools = InferAdkTools<readonly [typeof payment]>
+  expectTypeOf<LiveTransport>().toExtend<AnyChatTransport<Tools>>()
+  expectTypeOf<SseTransport>().toExtend<AnyChatTransport<Tools>>()
+  expectTypeOf<AdkChat<Tools>['messages']>().toExtend<MessageListProps['messages']>()
+  expectTypeOf<AdkChat<Tools>['refusals']>().toExtend<NonNullable<MessageListProps['refusals']>>()
+})
+
+test('[RE19] all of this runs with the version of the AI SDK that it is meant to', () => {
+  expect(Object.is(Chat, Chat7)).toBe(process.env['AI_SDK'] === '7')
+})

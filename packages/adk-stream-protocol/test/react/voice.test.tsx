@@ -1,0 +1,137 @@
+import { act, fireEvent, render, screen } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import { describe, expect, test } from 'vitest'
+
+import { VoiceButton, type VoiceControls, type VoiceView } from '../../src/react/index.ts'
+
+const user = userEvent.setup()
+
+/** A voice whose microphone the test gives: it begins when it is allowed to. */
+class TestVoice implements VoiceControls {
+  readonly did: string[] = []
+  readonly #listeners = new Set<() => void>()
+  readonly #levels = new Set<Parameters<VoiceControls['onLevel']>[0]>()
+  state: VoiceView = { state: 'off', mode: 'hands-free' }
+  allow: () => void = () => undefined
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  onLevel(listener: Parameters<VoiceControls['onLevel']>[0]): () => void {
+    this.#levels.add(listener)
+    return () => this.#levels.delete(listener)
+  }
+
+  start(): Promise<void> {
+    this.did.push('start')
+    this.become({ ...this.state, state: 'asking' })
+    return new Promise((resolve) => {
+      this.allow = () => {
+        this.become({ ...this.state, state: 'listening' })
+        resolve()
+      }
+    })
+  }
+
+  stop(): void {
+    this.did.push('stop')
+    this.become({ ...this.state, state: 'off' })
+  }
+
+  press(): void {
+    this.did.push('press')
+  }
+
+  release(): void {
+    this.did.push('release')
+  }
+
+  setMode(mode: VoiceView['mode']): void {
+    this.become({ ...this.state, mode })
+  }
+
+  become(state: VoiceView): void {
+    this.state = state
+    for (const listener of this.#listeners) listener()
+  }
+
+  sound(input: number): void {
+    for (const listener of this.#levels) listener({ input, output: 0 })
+  }
+}
+
+const hold = (): HTMLElement => screen.getByRole('button', { name: 'Hold to talk' })
+const handsFree = (): HTMLElement => screen.getByRole('button', { name: 'Talk hands-free' })
+const status = (): string => screen.getByRole('status').textContent
+
+describe('talking', () => {
+  test('[RE18] it is heard while the button is held by a pointer', async () => {
+    const voice = new TestVoice()
+    render(<VoiceButton voice={voice} />)
+    fireEvent.pointerDown(hold(), { button: 0 })
+    expect(status()).toBe('Allow the microphone in the browser…')
+    await act(async () => voice.allow())
+    expect(hold().getAttribute('aria-pressed')).toBe('true')
+    fireEvent.pointerUp(hold())
+    expect(voice.did).toEqual(['start', 'press', 'release'])
+    expect(voice.state.mode).toBe('push-to-talk')
+  })
+
+  test.each([' ', '{Enter}'])('[RE18] and by the key "%s", which repeats itself', async (key) => {
+    const voice = new TestVoice()
+    render(<VoiceButton voice={voice} />)
+    act(() => hold().focus())
+    await user.keyboard(key === ' ' ? '[Space>3]' : '{Enter>3}')
+    await act(async () => voice.allow())
+    await user.keyboard(key === ' ' ? '[/Space]' : '{/Enter}')
+    expect(voice.did).toEqual(['start', 'press', 'release'])
+  })
+
+  test('[RE18] a button that was left before the microphone was there is not heard', async () => {
+    const voice = new TestVoice()
+    render(<VoiceButton voice={voice} />)
+    fireEvent.pointerDown(hold(), { button: 0 })
+    fireEvent.blur(hold())
+    await act(async () => voice.allow())
+    expect(voice.did).toEqual(['start', 'release'])
+  })
+
+  test('[RE18] a page that goes away lets go', async () => {
+    const voice = new TestVoice()
+    const view = render(<VoiceButton voice={voice} />)
+    fireEvent.pointerDown(hold(), { button: 0 })
+    await act(async () => voice.allow())
+    view.unmount()
+    expect(voice.did).toEqual(['start', 'press', 'release'])
+  })
+
+  test('[RE18] hands-free goes on until it is ended, with a meter that renders nothing', async () => {
+    const voice = new TestVoice()
+    render(<VoiceButton voice={voice} />)
+    await user.click(handsFree())
+    await act(async () => voice.allow())
+    expect(handsFree().getAttribute('aria-pressed')).toBe('true')
+    expect(hold()).toHaveProperty('disabled', true)
+    voice.sound(0.5)
+    expect(screen.getByRole('meter')).toHaveProperty('value', 0.5)
+    act(() => voice.become({ state: 'model-speaking', mode: 'hands-free' }))
+    expect(status()).toBe('The assistant is speaking…')
+    await user.click(screen.getByRole('button', { name: 'End the conversation' }))
+    expect(voice.did).toEqual(['start', 'stop'])
+    expect(screen.queryByRole('meter')).toBeNull()
+  })
+
+  test.each([
+    { problem: { code: 'permission-denied' }, says: 'The microphone is blocked.' },
+    { problem: { code: 'insecure-page' }, says: 'https' },
+    { problem: { code: 'lost', what: 'microphone' }, says: 'The microphone is gone.' },
+    { problem: { code: 'lost', what: 'connection' }, says: 'The connection was lost.' },
+  ] as const)('[RE18] $problem.code is explained', ({ problem, says }) => {
+    const voice = new TestVoice()
+    render(<VoiceButton voice={voice} />)
+    act(() => voice.become({ state: 'off', mode: 'hands-free', problem }))
+    expect(status()).toContain(says)
+  })
+})
