@@ -1,0 +1,105 @@
+import { Check, CircleDashed, Clock, Play, ShieldQuestion, X } from 'lucide-react'
+import type { AdkApi, ApprovalRecord, PendingApproval } from 'adk-stream-protocol/client'
+import { useEffect, useState } from 'react'
+
+import { countVotes, readPath, type Stop } from './approval-path.ts'
+import { formatMs } from './format-ms.ts'
+import { useInspectorTexts } from './texts.ts'
+
+interface ApprovalsProps {
+  readonly api: AdkApi
+  /** The approvals of the conversation, with how far each has come as the page knows: a change has its record read again. */
+  readonly approvals: readonly SeenApproval[]
+}
+
+export interface SeenApproval {
+  readonly id: string
+  readonly state: string
+}
+
+/** The life of every approval in the conversation, from the server's own record. */
+export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
+  const texts = useInspectorTexts()
+  if (approvals.length === 0) return <p className="inspector-empty">{texts.noApprovals}</p>
+  return (
+    <ul className="lives">
+      {approvals.map(({ id, state }) => (
+        <li key={id}>
+          <ApprovalPicture api={api} id={id} state={state} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+interface Life {
+  readonly approval: PendingApproval
+  readonly history: readonly ApprovalRecord[]
+}
+
+function ApprovalPicture({ api, id, state }: SeenApproval & { readonly api: AdkApi }) {
+  const texts = useInspectorTexts()
+  const [life, setLife] = useState<Life | 'failed'>()
+  useEffect(() => {
+    let isLeft = false
+    api.readApproval(id).then(
+      (read) => !isLeft && setLife(read),
+      () => !isLeft && setLife('failed'),
+    )
+    return () => {
+      isLeft = true
+    }
+  }, [api, id, state])
+  if (!life) return <p role="status">{texts.reading}</p>
+  if (life === 'failed') return <p className="turn-error">{texts.unreadable}</p>
+  const { approval, history } = life
+  const { given, needed } = approval.approvals
+  return (
+    <article className="life">
+      <h3>
+        {approval.title ?? approval.toolName} <code>{JSON.stringify(approval.args)}</code>
+      </h3>
+      <ol className="life-stops">
+        {readPath(history).map((stop) => (
+          <StopView key={stop.station} stop={stop} />
+        ))}
+      </ol>
+      {needed > 1 && <p>{texts.votes(given, needed)}</p>}
+      {countVotes(history) > 0 && given < needed && <p>{texts.secondPerson}</p>}
+      <details>
+        <summary>{texts.record}</summary>
+        <pre tabIndex={0}>{history.map((line) => JSON.stringify(line)).join('\n')}</pre>
+      </details>
+    </article>
+  )
+}
+
+function StopView({ stop }: { readonly stop: Stop }) {
+  const texts = useInspectorTexts()
+  const { station, type, at, tookMs } = stop
+  const Icon = type === undefined ? CircleDashed : (ICONS[type] ?? Check)
+  return (
+    <li className="stop" data-station={station} data-type={type ?? 'ahead'}>
+      {tookMs !== undefined && <span className="stop-took">{formatMs(tookMs)}</span>}
+      <Icon aria-hidden="true" size={18} />
+      <span className="stop-name">
+        {type === undefined ? texts.ahead[station] : (texts.stops[type] ?? type)}
+      </span>
+      {at !== undefined && (
+        <time dateTime={new Date(at).toISOString()}>
+          {new Date(at).toLocaleTimeString(texts.locale)}
+        </time>
+      )}
+    </li>
+  )
+}
+
+const ICONS: Readonly<Record<string, typeof Check>> = {
+  requested: ShieldQuestion,
+  denied: X,
+  expired: Clock,
+  cancelled: X,
+  started: Play,
+  failed: X,
+  lost: ShieldQuestion,
+}

@@ -1,0 +1,70 @@
+import type { AdkApi, AdkUIMessage, ConnectionState, Recorder } from 'adk-stream-protocol/client'
+import { useSyncExternalStore } from 'react'
+
+import { ApprovalPictures, type SeenApproval } from './approval-picture.tsx'
+import { RecordingPanel } from './recording-panel.tsx'
+import { Tabs } from './tabs.tsx'
+import { useInspectorTexts } from './texts.ts'
+import { Timeline } from './timeline.tsx'
+import { WaitingNote } from './waiting-note.tsx'
+import { whyWaiting } from './why-waiting.ts'
+import { WireList } from './wire-list.tsx'
+import type { WireLog } from './wire-log.ts'
+
+export interface InspectorProps {
+  readonly log: WireLog
+  readonly recorder: Recorder
+  readonly api: AdkApi
+  readonly messages: readonly AdkUIMessage[]
+  readonly busy: boolean
+  readonly connection: ConnectionState
+  readonly onReplay: (recording: string) => void
+}
+
+/** Shows what goes on behind the conversation, and why it waits. */
+export function Inspector(props: InspectorProps) {
+  const { log, recorder, api, messages, onReplay } = props
+  const texts = useInspectorTexts()
+  const { turns, lines, sound } = useSyncExternalStore(log.subscribe, log.view)
+  return (
+    <div className="inspector">
+      <WaitingNote waiting={whyWaiting(props)} />
+      <Tabs
+        label={texts.title}
+        tabs={[
+          { name: 'timeline', label: texts.timeline, content: () => <Timeline turns={turns} /> },
+          {
+            name: 'approvals',
+            label: texts.approvals,
+            content: () => <ApprovalPictures api={api} approvals={findApprovals(messages)} />,
+          },
+          {
+            name: 'wire',
+            label: texts.wire,
+            content: () => <WireList lines={lines} sound={sound} />,
+          },
+          {
+            name: 'recording',
+            label: texts.recording,
+            content: () => <RecordingPanel recorder={recorder} onReplay={onReplay} />,
+          },
+        ]}
+      />
+    </div>
+  )
+}
+
+/** The approvals that were asked for in the conversation, newest first; their state changes with the call's. */
+function findApprovals(messages: readonly AdkUIMessage[]): SeenApproval[] {
+  return messages
+    .flatMap(({ parts }) =>
+      parts.flatMap((part) => {
+        if (part.type !== 'data-approval') return []
+        const { approvalId, toolCallId, state } = part.data
+        const call = parts.find((other) => 'toolCallId' in other && other.toolCallId === toolCallId)
+        const callState = call && 'state' in call ? String(call.state) : ''
+        return [{ id: approvalId, state: `${state} ${callState}` }]
+      }),
+    )
+    .toReversed()
+}

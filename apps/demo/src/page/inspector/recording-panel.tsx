@@ -1,0 +1,103 @@
+import { readRecording, type Recorder } from 'adk-stream-protocol/client'
+import { Circle, Download, FolderOpen, Play, Square } from 'lucide-react'
+import { type ChangeEvent, useId, useState } from 'react'
+
+import { formatBytes } from './format-ms.ts'
+import { useInspectorTexts } from './texts.ts'
+
+interface RecordingPanelProps {
+  readonly recorder: Recorder
+  readonly onReplay: (recording: string) => void
+}
+
+/** Records the conversation, saves it, and plays it or another one. */
+export function RecordingPanel({ recorder, onReplay }: RecordingPanelProps) {
+  const texts = useInspectorTexts()
+  const [isRecording, setRecording] = useState(recorder.isRecording)
+  const [recording, setRecorded] = useState(() => recorder.toJsonl())
+  const toggle = () => {
+    if (isRecording) recorder.stop()
+    else recorder.start()
+    setRecording(!isRecording)
+    setRecorded(recorder.toJsonl())
+  }
+  return (
+    <div className="recording">
+      <p>{texts.recordingIntro}</p>
+      <button type="button" aria-pressed={isRecording} onClick={toggle}>
+        {isRecording ? (
+          <Square size={16} aria-hidden="true" />
+        ) : (
+          <Circle size={16} aria-hidden="true" />
+        )}
+        {isRecording ? texts.stopRecording : texts.startRecording}
+      </button>
+      <p role="status">
+        {isRecording ? texts.recordingNow : recording && texts.recorded(sizeOf(recording))}
+      </p>
+      {!isRecording && recording !== '' && (
+        <div className="recording-actions">
+          <button type="button" onClick={() => save(recording)}>
+            <Download size={16} aria-hidden="true" />
+            {texts.download}
+          </button>
+          <button type="button" onClick={() => onReplay(recording)}>
+            <Play size={16} aria-hidden="true" />
+            {texts.play}
+          </button>
+        </div>
+      )}
+      <OpenFile onReplay={onReplay} />
+    </div>
+  )
+}
+
+function OpenFile({ onReplay }: Pick<RecordingPanelProps, 'onReplay'>) {
+  const texts = useInspectorTexts()
+  const [isBroken, setBroken] = useState(false)
+  const id = useId()
+  const open = async ({ target }: ChangeEvent<HTMLInputElement>) => {
+    const file = target.files?.[0]
+    // The same file may be chosen again.
+    target.value = ''
+    if (!file) return
+    try {
+      const text = await file.text()
+      readRecording(text)
+      setBroken(false)
+      onReplay(text)
+    } catch {
+      setBroken(true)
+    }
+  }
+  return (
+    <>
+      <label className="file-button" htmlFor={id}>
+        <FolderOpen size={16} aria-hidden="true" />
+        {texts.openFile}
+      </label>
+      <input
+        id={id}
+        type="file"
+        accept=".jsonl,application/jsonl"
+        className="visually-hidden"
+        onChange={(event) => void open(event)}
+      />
+      {isBroken && <p role="alert">{texts.brokenFile}</p>}
+    </>
+  )
+}
+
+function sizeOf(text: string): string {
+  return formatBytes(new Blob([text]).size)
+}
+
+function save(recording: string): void {
+  const address = URL.createObjectURL(new Blob([recording], { type: 'application/jsonl' }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = `conversation-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}.jsonl`
+  link.click()
+  // The browser has taken it over by then.
+  setTimeout(() => URL.revokeObjectURL(address), 1000)
+}

@@ -1,0 +1,57 @@
+import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+
+export interface Tab {
+  readonly name: string
+  readonly label: string
+  readonly content: () => ReactNode
+}
+
+/** Tabs as WAI-ARIA describes them: arrows move between them, only the chosen one is in the order of Tab. */
+export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+  const id = useId()
+  const [chosen, choose] = useState(tabs[0]?.name)
+  const listRef = useRef<HTMLDivElement>(null)
+  const current = tabs.find(({ name }) => name === chosen)
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = STEPS[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    const index = tabs.findIndex(({ name }) => name === chosen)
+    const next = tabs.at((index + step) % tabs.length)
+    if (!next) return
+    choose(next.name)
+    listRef.current?.querySelector<HTMLElement>(`[data-tab="${next.name}"]`)?.focus()
+  }
+  return (
+    <>
+      <div role="tablist" aria-label={label} className="tabs" ref={listRef} onKeyDown={onKeyDown}>
+        {tabs.map(({ name, label: text }) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            id={`${id}-${name}`}
+            data-tab={name}
+            aria-selected={name === chosen}
+            aria-controls={`${id}-panel`}
+            tabIndex={name === chosen ? 0 : -1}
+            onClick={() => choose(name)}
+          >
+            {text}
+          </button>
+        ))}
+      </div>
+      <div
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${chosen}`}
+        tabIndex={0}
+        className="tab-panel"
+      >
+        {current?.content()}
+      </div>
+    </>
+  )
+}
+
+const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 }

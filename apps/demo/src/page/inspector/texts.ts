@@ -1,0 +1,210 @@
+import { useTexts } from '../i18n/language.tsx'
+import type { Station } from './approval-path.ts'
+import type { Span } from './trace.ts'
+
+/** What the inspector says. */
+export interface InspectorTexts {
+  readonly locale: string
+  readonly title: string
+  readonly timeline: string
+  readonly approvals: string
+  readonly wire: string
+  readonly recording: string
+  readonly nothingYet: string
+  readonly noApprovals: string
+  readonly triggers: Readonly<Record<string, string>>
+  readonly firstChunk: string
+  readonly firstWord: string
+  readonly whole: string
+  readonly open: string
+  readonly chunks: (count: number) => string
+  readonly spans: Readonly<Record<Span['kind'], string>>
+  readonly reading: string
+  readonly unreadable: string
+  readonly record: string
+  readonly secondPerson: string
+  readonly votes: (given: number, needed: number) => string
+  /** Where an approval has been, by the words of its record. */
+  readonly stops: Readonly<Record<string, string>>
+  /** What would come next. */
+  readonly ahead: Readonly<Record<Station, string>>
+  readonly filter: string
+  readonly sent: string
+  readonly received: string
+  readonly sound: (sent: string, received: string) => string
+  readonly waitsFor: {
+    readonly you: string
+    readonly model: string
+    readonly tool: (name: string) => string
+    readonly decision: (name: string, left: string | undefined) => string
+    readonly connection: (left: string | undefined) => string
+  }
+  readonly recordingIntro: string
+  readonly startRecording: string
+  readonly stopRecording: string
+  readonly recordingNow: string
+  readonly recorded: (size: string) => string
+  readonly download: string
+  readonly play: string
+  readonly openFile: string
+  readonly brokenFile: string
+  readonly replay: string
+  readonly pace: string
+  readonly paces: Readonly<Record<'real-time' | 'fast' | 'step', string>>
+  readonly step: string
+  readonly playing: string
+  readonly over: string
+  readonly endReplay: string
+}
+
+export function useInspectorTexts(): InspectorTexts {
+  return useTexts().approval.locale.startsWith('ja') ? ja : en
+}
+
+const en: InspectorTexts = {
+  locale: 'en',
+  title: 'Inspector',
+  timeline: 'Timeline',
+  approvals: 'Approvals',
+  wire: 'Wire',
+  recording: 'Recording',
+  nothingYet: 'Nothing has passed yet. Say something.',
+  noApprovals: 'Nothing in this chat has needed an approval.',
+  triggers: {
+    'submit-message': 'Sent',
+    'regenerate-message': 'Made anew',
+    resume: 'Read again',
+    turn: 'By itself',
+  },
+  firstChunk: 'first chunk',
+  firstWord: 'first word',
+  whole: 'whole',
+  open: 'open',
+  chunks: (count) => (count === 1 ? '1 chunk' : `${count.toLocaleString('en')} chunks`),
+  spans: { thoughts: 'thoughts', words: 'words', call: 'call', wait: 'waits for approval' },
+  reading: 'Reading the record…',
+  unreadable: 'The record of this approval cannot be read.',
+  record: 'The record, as the server keeps it',
+  secondPerson: 'A second person has to approve.',
+  votes: (given, needed) => `${given} of ${needed} have approved.`,
+  stops: {
+    requested: 'asked',
+    approved: 'approved',
+    denied: 'denied',
+    expired: 'expired',
+    cancelled: 'cancelled',
+    started: 'started',
+    succeeded: 'done',
+    failed: 'failed',
+    lost: 'unknown: the server died meanwhile',
+  },
+  ahead: { requested: 'asked', decided: 'decision', started: 'start', ended: 'result' },
+  filter: 'Filter by type',
+  sent: 'sent',
+  received: 'received',
+  sound: (sent, received) => `Sound: ${sent} sent, ${received} received`,
+  waitsFor: {
+    you: 'Nothing waits. It is your turn.',
+    model: 'Waits for the model.',
+    tool: (name) => `Waits for the tool ${name}.`,
+    decision: (name, left) =>
+      left === undefined
+        ? `Waits for a decision on ${name}.`
+        : `Waits for a decision on ${name}, ${left} left.`,
+    connection: (left) =>
+      left === undefined
+        ? 'The connection is lost and being opened again.'
+        : `The connection is lost; next attempt in ${left}.`,
+  },
+  recordingIntro:
+    'A recording holds what passes between this page and the server, with all that is said. It stays in this page until you save it.',
+  startRecording: 'Record',
+  stopRecording: 'Stop recording',
+  recordingNow: 'Recording…',
+  recorded: (size) => `${size} recorded.`,
+  download: 'Download',
+  play: 'Play',
+  openFile: 'Play a file…',
+  brokenFile: 'This file is not a recording. Choose a .jsonl file that was saved here.',
+  replay: 'Replay',
+  pace: 'Pace',
+  paces: { 'real-time': 'as it was', fast: 'at once', step: 'step by step' },
+  step: 'Next step',
+  playing: 'Playing',
+  over: 'The end',
+  endReplay: 'Back to the chat',
+}
+
+const ja: InspectorTexts = {
+  locale: 'ja',
+  title: 'インスペクター',
+  timeline: 'タイムライン',
+  approvals: '承認',
+  wire: '通信',
+  recording: '記録',
+  nothingYet: 'まだ通信はありません。メッセージを送ってみてください。',
+  noApprovals: 'このチャットで承認が必要になったことはありません。',
+  triggers: {
+    'submit-message': '送信',
+    'regenerate-message': '再生成',
+    resume: '再開',
+    turn: '自発的な応答',
+  },
+  firstChunk: '最初のチャンク',
+  firstWord: '最初の言葉',
+  whole: '全体',
+  open: '受信中',
+  chunks: (count) => `${count.toLocaleString('ja')} チャンク`,
+  spans: { thoughts: '思考', words: '応答', call: '呼び出し', wait: '承認待ち' },
+  reading: '記録を読み込んでいます…',
+  unreadable: 'この承認の記録を読み込めません。',
+  record: 'サーバーに残る記録',
+  secondPerson: 'もう一人の承認が必要です。',
+  votes: (given, needed) => `${needed} 人中 ${given} 人が承認しました。`,
+  stops: {
+    requested: '依頼',
+    approved: '承認',
+    denied: '拒否',
+    expired: '期限切れ',
+    cancelled: '取り消し',
+    started: '実行開始',
+    succeeded: '完了',
+    failed: '失敗',
+    lost: '不明(実行中にサーバーが停止)',
+  },
+  ahead: { requested: '依頼', decided: '判断', started: '実行', ended: '結果' },
+  filter: '種類で絞り込む',
+  sent: '送信',
+  received: '受信',
+  sound: (sent, received) => `音声: 送信 ${sent}、受信 ${received}`,
+  waitsFor: {
+    you: '待っているものはありません。次はあなたの番です。',
+    model: 'モデルの応答を待っています。',
+    tool: (name) => `ツール ${name} の結果を待っています。`,
+    decision: (name, left) =>
+      left === undefined
+        ? `${name} の判断を待っています。`
+        : `${name} の判断を待っています。残り ${left}。`,
+    connection: (left) =>
+      left === undefined
+        ? '接続が切れました。再接続しています。'
+        : `接続が切れました。${left} 後に再接続します。`,
+  },
+  recordingIntro:
+    'このページとサーバーの間の通信を、会話の内容も含めて記録します。保存するまではこのページの中だけにあります。',
+  startRecording: '記録する',
+  stopRecording: '記録を止める',
+  recordingNow: '記録中…',
+  recorded: (size) => `${size} を記録しました。`,
+  download: 'ダウンロード',
+  play: '再生',
+  openFile: 'ファイルを再生…',
+  brokenFile: 'このファイルは記録ではありません。ここで保存した .jsonl ファイルを選んでください。',
+  replay: '再生',
+  pace: '速さ',
+  paces: { 'real-time': '実際の速さ', fast: '一度に', step: '一つずつ' },
+  step: '次へ',
+  playing: '再生中',
+  over: '終わり',
+  endReplay: 'チャットに戻る',
+}

@@ -1,0 +1,124 @@
+import { memo } from 'react'
+
+import { formatMs } from './format-ms.ts'
+import type { Entry, Span, TurnTrace } from './trace.ts'
+import { useInspectorTexts } from './texts.ts'
+
+/** The answers of the conversation, newest first: what each was made of, and when that came. */
+export function Timeline({ turns }: { readonly turns: readonly TurnTrace[] }) {
+  const texts = useInspectorTexts()
+  if (turns.length === 0) return <p className="inspector-empty">{texts.nothingYet}</p>
+  return (
+    <ol className="turns" reversed>
+      {turns.toReversed().map((turn, index) => (
+        <li key={turn.request}>
+          <details open={index === 0}>
+            <TurnHead turn={turn} />
+            <Lanes turn={turn} />
+            <ol className="entries">
+              {turn.entries.map((entry) => (
+                <EntryLine
+                  key={`${entry.at}-${entry.type}`}
+                  entry={entry}
+                  count={entry.count}
+                  offset={entry.at - turn.startedAt}
+                />
+              ))}
+            </ol>
+          </details>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+function TurnHead({ turn }: { readonly turn: TurnTrace }) {
+  const texts = useInspectorTexts()
+  const { trigger, startedAt, firstAt, firstWordAt, endedAt, chunks, error } = turn
+  const facts: [string, number | undefined][] = [
+    [texts.firstChunk, firstAt],
+    [texts.firstWord, firstWordAt],
+    [texts.whole, endedAt],
+  ]
+  return (
+    <summary>
+      <span className="turn-trigger">{texts.triggers[trigger] ?? trigger}</span>
+      <time dateTime={new Date(startedAt).toISOString()}>
+        {new Date(startedAt).toLocaleTimeString(texts.locale)}
+      </time>
+      <span className="turn-facts">
+        {facts.map(
+          ([label, at]) =>
+            at !== undefined && (
+              <span key={label}>
+                {label} <b>{formatMs(at - startedAt)}</b>
+              </span>
+            ),
+        )}
+        <span>{texts.chunks(chunks)}</span>
+        {endedAt === undefined && <span className="turn-open">{texts.open}</span>}
+        {error !== undefined && <span className="turn-error">{error}</span>}
+      </span>
+    </summary>
+  )
+}
+
+/** What took time, drawn to scale. It repeats what the list below says, so it is a picture with one sentence. */
+function Lanes({ turn }: { readonly turn: TurnTrace }) {
+  const texts = useInspectorTexts()
+  const { spans, startedAt } = turn
+  const last = turn.entries.at(-1)
+  const end = Math.max(turn.endedAt ?? last?.lastAt ?? startedAt, startedAt + 1)
+  const percent = (at: number): string => `${((at - startedAt) / (end - startedAt)) * 100}%`
+  if (spans.length === 0) return null
+  return (
+    <figure className="lanes" role="img" aria-label={describe(spans, texts.spans)}>
+      {spans.map((span) => (
+        <div className="lane" key={`${span.kind}-${span.id}`}>
+          <span className="lane-label">{span.label || texts.spans[span.kind]}</span>
+          <span className="lane-track">
+            <span
+              className="lane-bar"
+              data-kind={span.kind}
+              style={{
+                insetInlineStart: percent(span.from),
+                insetInlineEnd: `calc(100% - ${percent(span.to ?? end)})`,
+              }}
+            />
+          </span>
+          <span className="lane-time">{formatMs((span.to ?? end) - span.from)}</span>
+        </div>
+      ))}
+    </figure>
+  )
+}
+
+function describe(spans: readonly Span[], names: Readonly<Record<Span['kind'], string>>): string {
+  const said = spans.map(
+    ({ kind, label, from, to }) =>
+      `${names[kind]} ${label} ${to === undefined ? '…' : formatMs(to - from)}`,
+  )
+  return said.join(', ')
+}
+
+interface EntryLineProps {
+  readonly entry: Entry
+  /** The entry is written in place; this tells that it has grown. */
+  readonly count: number
+  readonly offset: number
+}
+
+const EntryLine = memo(function EntryLine({ entry, count, offset }: EntryLineProps) {
+  return (
+    <li className="entry">
+      <details>
+        <summary>
+          <span className="entry-time">+{formatMs(offset)}</span>
+          <code>{entry.type}</code>
+          {count > 1 && <span className="entry-count">×{count}</span>}
+        </summary>
+        <pre tabIndex={0}>{entry.detail}</pre>
+      </details>
+    </li>
+  )
+})

@@ -1,0 +1,64 @@
+import { ArrowDown, ArrowUp } from 'lucide-react'
+import { memo, useState } from 'react'
+
+import { formatBytes } from './format-ms.ts'
+import { useInspectorTexts } from './texts.ts'
+import type { SoundCount, WireLine } from './wire-log.ts'
+
+interface WireListProps {
+  readonly lines: readonly WireLine[]
+  readonly sound: SoundCount
+}
+
+/** What was shown of the newest lines: a page of thousands would be slow to draw, and nobody reads it. */
+const SHOWN = 200
+
+/** What went over the wire, newest first. */
+export function WireList({ lines, sound }: WireListProps) {
+  const texts = useInspectorTexts()
+  const [filter, setFilter] = useState('')
+  const found = lines.filter(({ type }) => type.includes(filter.trim()))
+  return (
+    <>
+      <div className="wire-head">
+        <label>
+          {texts.filter}
+          <input type="search" value={filter} onChange={({ target }) => setFilter(target.value)} />
+        </label>
+        {sound.in + sound.out > 0 && (
+          <span>{texts.sound(formatBytes(sound.out), formatBytes(sound.in))}</span>
+        )}
+      </div>
+      {found.length === 0 && <p className="inspector-empty">{texts.nothingYet}</p>}
+      <ol className="wire" reversed>
+        {found
+          .slice(-SHOWN)
+          .toReversed()
+          .map((line) => (
+            <WireLineView key={line.number} line={line} />
+          ))}
+      </ol>
+    </>
+  )
+}
+
+const WireLineView = memo(function WireLineView({ line }: { readonly line: WireLine }) {
+  const texts = useInspectorTexts()
+  const [isOpen, setOpen] = useState(false)
+  const { direction, type, at, content } = line
+  const Arrow = direction === 'in' ? ArrowDown : ArrowUp
+  return (
+    <li className="wire-line" data-direction={direction}>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>
+          <Arrow size={14} aria-label={direction === 'in' ? texts.received : texts.sent} />
+          <code>{type}</code>
+          <time dateTime={new Date(at).toISOString()}>
+            {new Date(at).toLocaleTimeString(texts.locale)}
+          </time>
+        </summary>
+        {isOpen && <pre tabIndex={0}>{JSON.stringify(content, undefined, 2).slice(0, 20_000)}</pre>}
+      </details>
+    </li>
+  )
+})
