@@ -1,0 +1,62 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+import { startEmulator } from 'gemini-emulator'
+import { afterAll, expect, test } from 'vitest'
+
+import { writeFiles } from './support/examples.ts'
+import type { Block } from './support/pages.ts'
+import { readPages } from './support/pages.ts'
+import { callsOf, payOnce } from './support/pay-once.ts'
+import { runServer } from './support/run-server.ts'
+
+const pages = readPages().filter(({ path: file }) => file.startsWith('docs/start/'))
+const emulator = startEmulator()
+
+afterAll(async () => {
+  await (await emulator).close()
+})
+
+function blocksOf(name: string): readonly Block[] {
+  return pages.find(({ path: file }) => file === `docs/start/${name}.md`)?.blocks ?? []
+}
+
+/** Next.js is not installed; this calls the route as it does, by method. */
+const NEXT = `
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import * as route from './app/api/agent/[...path]/route.ts'
+createServer(getRequestListener((request) => route[request.method](request))).listen()
+`
+
+test.concurrent.each([
+  ['node', '/adk'],
+  ['hono', '/adk'],
+  ['express', '/adk'],
+  ['next', '/api/agent'],
+])(
+  '[DO4] the quick start with %s answers, asks, and pays once approved',
+  { timeout: 60_000 },
+  async (name, mountedAt) => {
+    const folder = writeFiles(`start-${name}`, blocksOf(name))
+    if (name === 'next') writeFileSync(path.join(folder, 'server.ts'), NEXT)
+    {
+      await using server = await runServer(folder, (await emulator).baseUrl)
+      const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
+      expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
+      expect(callsOf(answered)).toEqual([
+        ['tool-process_payment', 'output-available', { sent: 30, to: 'Alice' }],
+      ])
+      expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
+    }
+    rmSync(folder, { recursive: true })
+  },
+)
+
+test('[DO4] the agent is the same in every quick start', () => {
+  const agents = ['node', 'hono', 'express', 'next'].map(
+    (name) => blocksOf(name).find(({ file }) => file === 'agent.ts')?.text,
+  )
+  expect(agents[0]).toContain('requireConfirmation: true')
+  expect(new Set(agents).size).toBe(1)
+})
