@@ -13,38 +13,42 @@ import { readBlocks, readEveryPage, readPages } from './support/pages.ts'
 const pages = readPages()
 const blocks = pages.flatMap((page) => page.blocks)
 
-test('[DO1] every TypeScript example compiles', { timeout: 60_000 }, async () => {
+test('[DO1] every TypeScript example compiles', { timeout: 120_000 }, async () => {
   expect(blocks.filter(({ language }) => /^tsx?$/.test(language)).length).toBeGreaterThan(10)
   expect(await compileBlocks('compile', blocks)).toEqual([])
 })
 
-test('[DO1] an example that does not compile is found, with its page and line', async () => {
-  const page = [
-    '# Page',
-    '```ts',
-    '// agent.ts',
-    "export const name: string = 'a'",
-    '```',
-    '<!-- given: const given = 1 -->',
-    '',
-    '```ts',
-    "import { createBridge } from 'adk-stream-protocol/server'",
-    "import { name } from './agent.ts'",
-    'createBridge({ name, given })',
-    'missing()',
-    '```',
-    '```tsx',
-    "import { nothing } from 'adk-stream-protocol/nowhere'",
-    'export const view = <p>{nothing}</p>',
-    '```',
-  ]
-  const faults = await compileBlocks('faults', readBlocks('docs/page.md', page.join('\n')))
-  expect(faults.map((fault) => fault.replace(/: error (TS\d+).*/, ' $1')).toSorted()).toEqual([
-    'docs/page.md:11 TS2353',
-    'docs/page.md:12 TS2304',
-    'docs/page.md:15 TS2307',
-  ])
-})
+test(
+  '[DO1] an example that does not compile is found, with its page and line',
+  { timeout: 120_000 },
+  async () => {
+    const page = [
+      '# Page',
+      '```ts',
+      '// agent.ts',
+      "export const name: string = 'a'",
+      '```',
+      '<!-- given: const given = 1 -->',
+      '',
+      '```ts',
+      "import { createBridge } from 'adk-stream-protocol/server'",
+      "import { name } from './agent.ts'",
+      'createBridge({ name, given })',
+      'missing()',
+      '```',
+      '```tsx',
+      "import { nothing } from 'adk-stream-protocol/nowhere'",
+      'export const view = <p>{nothing}</p>',
+      '```',
+    ]
+    const faults = await compileBlocks('faults', readBlocks('docs/page.md', page.join('\n')))
+    expect(faults.map((fault) => fault.replace(/: error (TS\d+).*/, ' $1')).toSorted()).toEqual([
+      'docs/page.md:11 TS2353',
+      'docs/page.md:12 TS2304',
+      'docs/page.md:15 TS2307',
+    ])
+  },
+)
 
 test('[DO2] every JSON example is JSON, every scenario one that the emulator takes', async () => {
   const json = blocks.filter(({ language }) => language === 'json')
