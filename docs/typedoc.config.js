@@ -1,27 +1,33 @@
 import { readFileSync } from 'node:fs'
 
-const SOURCE = '@adk-stream-protocol/source'
 const PACKAGES = ['adk-stream-protocol', 'gemini-emulator']
+
+/** @typedef {{ exports: Record<string, string | Record<string, string>> }} Manifest */
 
 /** What users import, with the source that it is. */
 const modules = PACKAGES.flatMap((name) => {
-  const manifest = new URL(`../packages/${name}/package.json`, import.meta.url)
-  return Object.entries(JSON.parse(readFileSync(manifest, 'utf8')).exports)
-    .filter(([, target]) => typeof target === 'object')
-    .map(([subpath, target]) => ({
-      name: `${name}${subpath.slice(1)}`,
-      source: `${name}/${target[SOURCE].slice(2)}`,
-    }))
+  const file = new URL(`../packages/${name}/package.json`, import.meta.url)
+  const manifest = /** @type {Manifest} */ (JSON.parse(readFileSync(file, 'utf8')))
+  return Object.entries(manifest.exports).flatMap(([subpath, target]) => {
+    const source = typeof target === 'object' && target['@adk-stream-protocol/source']
+    return source
+      ? [{ name: `${name}${subpath.slice(1)}`, source: `${name}/${source.slice(2)}` }]
+      : []
+  })
 })
 
-/** Calls modules what users call them; typedoc calls them by their files. */
+/**
+ * Calls modules what users call them; typedoc calls them by their files.
+ *
+ * @param {import('typedoc').Application} application
+ */
 function nameModules({ converter }) {
   const names = new Map(
     modules.map(({ name, source }) => [source.replace(/(?:\/index)?\.tsx?$/, ''), name]),
   )
   converter.on('createDeclaration', (_, reflection) => {
-    const name = reflection.parent?.isProject() === true && names.get(reflection.name)
-    if (name) reflection.name = name
+    if (reflection.parent?.isProject())
+      reflection.name = names.get(reflection.name) ?? reflection.name
   })
 }
 
@@ -43,6 +49,8 @@ export default {
   hideGenerator: true,
   hidePageHeader: true,
   hideBreadcrumbs: true,
+  // Names that differ in case alone would share GitHub's anchor.
+  useHTMLAnchors: true,
   sort: ['alphabetical'],
   parametersFormat: 'table',
   interfacePropertiesFormat: 'table',

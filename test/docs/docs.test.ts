@@ -52,12 +52,12 @@ test(
 
 test('[DO2] every JSON example is JSON, every scenario one that the emulator takes', async () => {
   const json = blocks.filter(({ language }) => language === 'json')
-  for (const { text } of json) JSON.parse(text)
+  for (const { text } of json) expect(() => JSON.parse(text) as unknown).not.toThrow()
   const folder = mkdtempSync(path.join(tmpdir(), 'docs-'))
   for (const { line, text } of blocks.filter(({ language }) => language === 'yaml')) {
     const file = path.join(folder, `${line}.yaml`)
     writeFileSync(file, text)
-    await loadScenario(file)
+    await expect(loadScenario(file)).resolves.toBeDefined()
   }
   rmSync(folder, { recursive: true })
 })

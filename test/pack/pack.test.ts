@@ -29,7 +29,7 @@ beforeAll(async () => {
   tarballs = await packAll(folder)
   for (const [version, aliases] of PROJECTS)
     manifests = await installProject(path.join(folder, version), tarballs, aliases)
-}, 60_000)
+}, 180_000)
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -43,7 +43,7 @@ test('[DO5] the tarballs hold what is needed, and no tests', async () => {
 
 test.each(PROJECTS)(
   '[DO5] a project with ai %s compiles under TypeScript 7 and 6, serves, chats and approves',
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async (version) => {
     const project = path.join(folder, version)
     expect(readManifest(path.join(project, 'node_modules/ai')).version).toMatch(`${version}.`)
@@ -53,7 +53,7 @@ test.each(PROJECTS)(
     expect(JSON.parse(printed.split('\n').at(-1) ?? '')).toEqual({
       asked: 'approval-requested',
       runsBefore: 0,
-      decided: expect.stringMatching(/approved|executing|succeeded/),
+      decided: expect.stringMatching(/approved|executing|succeeded/) as string,
       runs: 1,
       said: 'text-end',
       hosts: ['function', 'function', 'function'],
@@ -61,7 +61,7 @@ test.each(PROJECTS)(
   },
 )
 
-test('[DO5] every subpath can be imported', { timeout: 60_000 }, async () => {
+test('[DO5] every subpath can be imported', { timeout: 120_000 }, async () => {
   const names = manifests.flatMap(({ name, exports }) =>
     Object.keys(exports)
       .filter((subpath) => !/\.\w+$/.test(subpath))
@@ -75,14 +75,14 @@ test('[DO5] every subpath can be imported', { timeout: 60_000 }, async () => {
   expect(await runNode(project, '--input-type=module', '-e', script)).toBe('all\n')
 })
 
-test('[DO5] an import that is not declared is found', async () => {
+test('[DO5] an import that is not declared is found', { timeout: 60_000 }, async () => {
   const script = "await import('hono')"
   await expect(
     runNode(path.join(folder, '6'), '--input-type=module', '-e', script),
   ).rejects.toThrow('ERR_MODULE_NOT_FOUND')
 })
 
-test('[DO5] the command of the emulator runs', async () => {
+test('[DO5] the command of the emulator runs', { timeout: 60_000 }, async () => {
   const bin = 'node_modules/gemini-emulator/bin/gemini-emulator.js'
   const { version } = readManifest(path.join(folder, '6/node_modules/gemini-emulator'))
   expect(await runNode(path.join(folder, '6'), bin, '--version')).toBe(`${version}\n`)

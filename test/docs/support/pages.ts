@@ -24,10 +24,10 @@ export interface Page {
   readonly blocks: readonly Block[]
 }
 
-const WRITTEN_FOR_USERS = /^(?:README\.md|docs\/.*|(?:packages|apps)\/[^/]+\/README\.md)$/
+const WRITTEN_FOR_USERS = /^(?:README\.md|docs\/(?!api\/).*|(?:packages|apps)\/[^/]+\/README\.md)$/
 const NOT_OURS = new Set(['node_modules', 'dist', '.git', '.examples'])
 
-/** The pages whose examples must work. */
+/** The pages whose examples must work; those of the reference are shown where a name is explained. */
 export function readPages(): Page[] {
   return readEveryPage().filter(({ path: file }) => WRITTEN_FOR_USERS.test(file))
 }

@@ -1,9 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-
-import { ROOT } from './pages.ts'
 
 export interface RunningServer extends AsyncDisposable {
   readonly url: string
@@ -15,8 +12,8 @@ export async function runServer(folder: string, modelUrl: string): Promise<Runni
     cwd: folder,
     execArgv: [
       '--conditions=@adk-stream-protocol/source',
-      ...['--import', import.meta.resolve('tsx')],
-      ...['--import', pathToFileURL(path.join(ROOT, 'test/docs/support/any-port.mjs')).href],
+      `--import=${import.meta.resolve('tsx')}`,
+      `--import=${import.meta.resolve('./any-port.ts')}`,
     ],
     env: { ...process.env, GOOGLE_GEMINI_BASE_URL: modelUrl, GOOGLE_API_KEY: 'any' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

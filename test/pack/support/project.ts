@@ -59,7 +59,7 @@ export async function installProject(
   }
   link(modules, '@types/node', find('', '@types/node'))
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-  cpSync(path.join(import.meta.dirname, '../project/main.ts'), path.join(folder, 'main.ts'))
+  cpSync(new URL('../project/main.ts', import.meta.url), path.join(folder, 'main.ts'))
   writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }))
   return manifests
 }
