@@ -1,4 +1,4 @@
-/** What the docs show of packages that are not installed here, in the words of their own documentation. */
+/** What the docs show of packages that are not installed here, in the words of their own documentation; and what a bundler knows. */
 
 declare module '@assistant-ui/react' {
   import type { FC, PropsWithChildren } from 'react'
@@ -19,3 +19,5 @@ declare module '@assistant-ui/react-ai-sdk' {
     adapter?: { readonly cancelPendingToolCallsOnSend?: boolean },
   ): AssistantRuntime
 }
+
+declare module '*.css' {}
