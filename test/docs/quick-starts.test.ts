@@ -47,7 +47,11 @@ test.concurrent.each([
       const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
       expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
       expect(callsOf(answered)).toEqual([
-        ['tool-process_payment', 'output-available', { sent: 30, to: 'Alice' }],
+        [
+          'tool-process_payment',
+          'output-available',
+          { success: true, amount: 30, recipient: 'Alice' },
+        ],
       ])
       expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
     }
