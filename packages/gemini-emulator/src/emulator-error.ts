@@ -1,3 +1,4 @@
+/** Why the emulator refused. */
 export type EmulatorErrorCode =
   /** The script in the prompt cannot be read; the message shows the place and the right form. */
   | 'bad-script'

@@ -11,6 +11,7 @@ import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { answerRest } from './rest/answer-rest.ts'
 import { createWorld, type Transcribe } from './world.ts'
 
+/** Where the emulator listens, and what its model does. */
 export interface EmulatorOptions {
   /** Default 0: any free port. */
   readonly port?: number

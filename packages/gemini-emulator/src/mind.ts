@@ -13,6 +13,7 @@ export interface Prompt {
   readonly callMode?: CallMode
 }
 
+/** Whether the model may call functions, must, or must not. */
 export type CallMode = 'AUTO' | 'ANY' | 'NONE' | 'VALIDATED'
 
 /**

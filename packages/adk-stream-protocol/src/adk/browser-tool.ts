@@ -2,6 +2,7 @@ import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
 
+/** What the model is told of a browser tool, and what is asked of the page. */
 export interface BrowserToolOptions<Parameters extends z.ZodObject> {
   readonly name: string
   readonly description: string

@@ -8,6 +8,7 @@ import { isBusy, takeOver, whenIdle } from './attachable-chat.ts'
 import { dropQuestions, findApproval, mergeMessages, reopenQuestion } from './message-edits.ts'
 import { addMessage, showTurn } from './show-turn.ts'
 
+/** How a chat is looked after. */
 export interface AttachOptions {
   /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. */
   readonly loadMessages?: () => Promise<readonly Message[]>
@@ -37,6 +38,7 @@ export function attachChat(
   return new AttachedChat(chat, channel, options)
 }
 
+/** A chat whose answers travel when they are given; made by `attachChat`. */
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel

@@ -5,6 +5,7 @@ import type { MessageView, PartView } from './answers.ts'
 /** A tool that runs in the page: gets the arguments of the call, gives its result. */
 export type BrowserToolFunction = (input: never) => unknown
 
+/** A tool of the page that a person is asked about first. */
 export interface GatedBrowserTool {
   readonly run: BrowserToolFunction
   /** The agent has people asked before it runs: it waits for that, also while the question is not yet there. */

@@ -22,8 +22,10 @@ export type LiveEvent =
   /** Speech of the model, 16 bit PCM at 24 kHz. */
   | { readonly type: 'audio'; readonly bytes: ArrayBuffer }
 
+/** Hears what happens in a chat that is watched. */
 export type LiveListener = (event: LiveEvent) => void
 
+/** How sound comes: as binary frames, within the messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'interrupted' | 'status'>

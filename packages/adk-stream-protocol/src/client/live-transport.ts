@@ -23,6 +23,7 @@ import { readServerFrame } from './server-frames.ts'
 import type { Backoff, SocketClass } from './socket-link.ts'
 import { SocketLink } from './socket-link.ts'
 
+/** Where the socket is, and how it is kept. */
 export interface LiveTransportOptions {
   /** The address of the socket; a function is asked for each one, for addresses with a token. */
   readonly url: string | (() => string | Promise<string>)
@@ -42,6 +43,7 @@ export function liveTransport(options: LiveTransportOptions): LiveTransport {
   return new LiveTransport(options)
 }
 
+/** A transport over one WebSocket; made by `liveTransport`. */
 export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel, Beside {
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true

@@ -7,6 +7,7 @@ import { readRecording } from './recording.ts'
 /** How a recording is played: with its pauses, at once, or a chunk for each call of `step`. */
 export type Pace = 'real-time' | 'fast' | 'step'
 
+/** What is played, and how fast. */
 export interface PlayerOptions {
   readonly recording: string
   /** Default `fast`. */

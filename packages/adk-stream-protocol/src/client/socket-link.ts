@@ -15,6 +15,7 @@ export interface SocketLike {
   addEventListener(type: 'error', listener: () => void): void
 }
 
+/** The class of a browser's `WebSocket`, or that of `ws`. */
 export type SocketClass = new (url: string, protocols?: string | string[]) => SocketLike
 
 /** How a lost socket is opened again. */

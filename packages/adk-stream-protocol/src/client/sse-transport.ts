@@ -17,6 +17,7 @@ import { readSse } from './read-sse.ts'
 
 type Headers = Readonly<Record<string, string>>
 
+/** Where the bridge is, and how it is asked. */
 export interface SseTransportOptions {
   /** Where the bridge is mounted, such as `/adk`. */
   readonly url: string
@@ -33,6 +34,7 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
   return new SseTransport(options)
 }
 
+/** A transport over HTTP; made by `sseTransport`. */
 export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel {
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true

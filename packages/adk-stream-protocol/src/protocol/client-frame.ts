@@ -78,6 +78,7 @@ const FRAMES = [
   z.object({ type: z.literal('ping'), nonce: z.string().max(128).optional() }),
 ] as const
 
+/** A frame that a client sends. */
 export const ClientFrame = z.discriminatedUnion('type', FRAMES)
 export type ClientFrame = z.infer<typeof ClientFrame>
 

@@ -17,8 +17,10 @@ export const CLOSE_CODES = {
   'too-fast': { code: 4429, retry: 'later' },
 } as const satisfies Record<string, { code: number; retry: Retry }>
 
+/** Whether a client that was closed may come back, and when. */
 export type Retry = 'yes' | 'later' | 'changed' | 'no'
 
+/** The name of a code that a socket is closed with. */
 export type CloseReason = keyof typeof CLOSE_CODES
 
 /** What a client should do about a code. One that is not in the table, such as the 1006 of a lost connection, may be retried. */

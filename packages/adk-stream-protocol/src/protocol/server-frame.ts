@@ -10,7 +10,7 @@ export const SUBPROTOCOL = 'adk-stream.v1'
  */
 export const NO_REQUEST = ''
 
-/** The answers that the AI SDK's `WebSocketChatTransport` knows; a `chunk` is made by {@link chunkFrameHead}. */
+/** The answers that the AI SDK's `WebSocketChatTransport` knows; a `chunk` is made by `chunkFrameHead`. */
 export type AnswerFrame =
   | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
   | {
@@ -69,6 +69,7 @@ export interface SocketLimitsTold {
   readonly maxAudioBytesPerSecond: number
 }
 
+/** A frame that the server sends. */
 export type ServerFrame = AnswerFrame | ExtensionFrame
 
 export function serialiseFrame(frame: ServerFrame): string {

@@ -24,6 +24,7 @@ export interface UserMessage {
   readonly parts: readonly UserPart[]
 }
 
+/** A part of a person's message: text, or a file. */
 export type UserPart =
   | { readonly type: 'text'; readonly text: string }
   | {

@@ -9,6 +9,7 @@ import type { AgentServices } from './agent-host.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { LiveOptions } from './live-runs.ts'
 
+/** How an agent is put in front of people. */
 export interface BridgeOptions extends AgentServices {
   /** The agent to put in front of people: an ADK agent, or a workflow. */
   readonly agent: NonNullable<RunnerConfig['agent']>
@@ -52,12 +53,14 @@ export interface BridgeOptions extends AgentServices {
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
 }
 
+/** The turn that a chunk belongs to. */
 export interface TurnInfo {
   readonly chatId: string
   readonly principalId: string
   readonly messageId: string
 }
 
+/** What one request, one socket and one principal may take. */
 export interface BridgeLimits extends MessageLimits, SocketLimits {
   /** Bytes of a request body, and of a socket's frame. Default 8 MiB. */
   readonly maxBodyBytes: number

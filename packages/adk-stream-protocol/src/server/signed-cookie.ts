@@ -2,6 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 
+/** How the cookie is signed, and for how long it stands. */
 export interface SignedCookieOptions {
   /** What the cookie is signed with, at least 16 bytes. `() => store.secret('cookie')` gives one that outlives restarts. */
   readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)

@@ -1,3 +1,4 @@
+/** Why a store refused. */
 export type StoreErrorCode =
   | 'unavailable'
   | 'corrupt'

@@ -15,6 +15,7 @@ export interface Store extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** Which event of which session is taken back, with all after it. */
 export interface RewindRequest {
   readonly appName: string
   readonly userId: string

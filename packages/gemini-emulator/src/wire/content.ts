@@ -11,6 +11,7 @@ export const FunctionCall = z.looseObject({
 })
 export type FunctionCall = z.infer<typeof FunctionCall>
 
+/** What a function gave. */
 export const FunctionResponse = z.looseObject({
   id: z.string().optional(),
   name: z.string().optional(),
@@ -23,6 +24,7 @@ export type FunctionResponse = z.infer<typeof FunctionResponse>
 export const Blob = z.looseObject({ mimeType: z.string().optional(), data: z.string().optional() })
 export type Blob = z.infer<typeof Blob>
 
+/** A part of a message. */
 export const Part = z.looseObject({
   text: z.string().optional(),
   thought: z.boolean().optional(),
@@ -38,12 +40,14 @@ export const Part = z.looseObject({
 })
 export type Part = z.infer<typeof Part>
 
+/** A message of a prompt. */
 export const Content = z.looseObject({
   role: z.string().optional(),
   parts: z.array(Part).optional(),
 })
 export type Content = z.infer<typeof Content>
 
+/** A function that the model may call. */
 export const FunctionDeclaration = z.looseObject({
   name: ProtoString,
   description: z.string().optional(),

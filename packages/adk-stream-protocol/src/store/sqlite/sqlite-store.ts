@@ -10,6 +10,7 @@ import { SqliteChatStore } from './sqlite-chat-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { SqliteWaitStore } from './sqlite-wait-store.ts'
 
+/** Where a store is, and how much of it stays in memory. */
 export interface SqliteStoreOptions {
   /** The database file, created with its folder when missing; `:memory:` keeps everything in this process. */
   readonly path: string

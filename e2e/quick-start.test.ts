@@ -1,0 +1,42 @@
+import { rmSync } from 'node:fs'
+import path from 'node:path'
+
+import { startEmulator } from 'gemini-emulator'
+import { createServer } from 'vite'
+import { expect, test } from 'vitest'
+
+import { writeFiles } from '../test/docs/support/examples.ts'
+import { readPages } from '../test/docs/support/pages.ts'
+import { runServer } from '../test/docs/support/run-server.ts'
+import { launchChromium } from './support/launch-chromium.ts'
+
+test('[DO4] the page of the quick start chats, asks, and pays at a click', async () => {
+  const page = readPages().find(({ path: file }) => file === 'docs/start/node.md')
+  const folder = writeFiles('start-in-browser', page?.blocks ?? [])
+  await using emulator = await startEmulator()
+  await using server = await runServer(folder, emulator.baseUrl)
+  const vite = await createServer({
+    root: folder,
+    cacheDir: path.join(folder, '.vite'),
+    logLevel: 'error',
+    // The page's own settings, but for the ports.
+    server: { host: '127.0.0.1', port: 0, proxy: { '/adk': { target: server.url, ws: true } } },
+  })
+  await vite.listen()
+  const browser = await launchChromium()
+  try {
+    const tab = await browser.newPage()
+    await tab.goto(vite.resolvedUrls?.local[0] ?? '')
+    await tab.getByLabel('Message').fill('Send $30 to Alice')
+    await tab.keyboard.press('Enter')
+    await tab.getByRole('button', { name: 'Approve' }).click()
+    await tab.getByText('I sent $30 to Alice.').waitFor()
+    expect(await tab.locator('pre').allInnerTexts()).toEqual([
+      'tool-process_payment {"amount":30,"recipient":"Alice"} output-available',
+    ])
+  } finally {
+    await browser.close()
+    await vite.close()
+  }
+  rmSync(folder, { recursive: true })
+})

@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+import { startEmulator } from 'gemini-emulator'
+import { afterAll, expect, test } from 'vitest'
+
+import { writeFiles } from './support/examples.ts'
+import type { Block } from './support/pages.ts'
+import { readPages } from './support/pages.ts'
+import { callsOf, payOnce } from './support/pay-once.ts'
+import { runServer } from './support/run-server.ts'
+
+const pages = readPages()
+const emulator = startEmulator()
+
+afterAll(async () => {
+  await (await emulator).close()
+})
+
+function blocksOf(page: string): readonly Block[] {
+  return pages.find(({ path: file }) => file === `docs/${page}.md`)?.blocks ?? []
+}
+
+/** Next.js is not installed; this calls the route as it does, by method. */
+const NEXT = `
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import * as route from './app/api/agent/[...path]/route.ts'
+createServer(getRequestListener((request) => route[request.method](request))).listen()
+`
+
+test.concurrent.each([
+  ['node', '/adk'],
+  ['hono', '/adk'],
+  ['express', '/adk'],
+  ['next', '/api/agent'],
+])(
+  '[DO4] the quick start with %s answers, asks, and pays once approved',
+  { timeout: 120_000 },
+  async (name, mountedAt) => {
+    const folder = writeFiles(`start-${name}`, blocksOf(`start/${name}`))
+    if (name === 'next') writeFileSync(path.join(folder, 'server.ts'), NEXT)
+    {
+      await using server = await runServer(folder, (await emulator).baseUrl)
+      const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
+      expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
+      expect(callsOf(answered)).toEqual([
+        [
+          'tool-process_payment',
+          'output-available',
+          { success: true, amount: 30, recipient: 'Alice' },
+        ],
+      ])
+      expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
+    }
+    rmSync(folder, { recursive: true })
+  },
+)
+
+test('[DO4] the test that a recipe shows passes', { timeout: 120_000 }, async () => {
+  const folder = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
+  const flags = ['--conditions=@adk-stream-protocol/source', '--import', 'tsx', '--test']
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, 'agent.test.ts'], {
+    cwd: folder,
+    // Told that it is a test of another one, it would report to that in bytes.
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+  })
+  expect(stdout).toMatch(/pass 1\b[\s\S]*fail 0\b/)
+  rmSync(folder, { recursive: true })
+})
+
+test('[DO4] the agent is the same in every quick start', () => {
+  const agents = ['node', 'hono', 'express', 'next'].map(
+    (name) => blocksOf(`start/${name}`).find(({ file }) => file === 'agent.ts')?.text,
+  )
+  expect(agents[0]).toContain('requireConfirmation: true')
+  expect(new Set(agents).size).toBe(1)
+})

@@ -1,0 +1,103 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+import type { Block, Page } from './pages.ts'
+import { ROOT } from './pages.ts'
+
+/** Packages that the docs name and the workspace does not have. */
+const ELSEWHERE = new Set([
+  'next',
+  'create-next-app',
+  '@assistant-ui/react',
+  '@assistant-ui/react-ai-sdk',
+])
+
+/** Commands of the system, and of the shell. */
+const SYSTEM = new Set(['export', 'mkdir', 'cd', 'cp', 'sqlite3', 'openssl', 'echo'])
+
+type Check = (words: readonly string[], page: Page) => string | undefined
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  npm: checkNpm,
+  npx: checkNpx,
+  curl: checkCurl,
+  node: (words, page) => checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page),
+}
+
+/** What of a page's commands does not exist: scripts, packages, files, options, addresses. */
+export function checkCommands(page: Page): string[] {
+  return page.blocks
+    .filter(({ language }) => language === 'bash' || language === 'sh')
+    .flatMap((block) => splitCommands(block).map((words) => [block, words] as const))
+    .flatMap(([block, [command = '', ...words]]) => {
+      const fault = SYSTEM.has(command)
+        ? undefined
+        : (CHECKS[command] ?? (() => `nobody checks ${command}`))(words, page)
+      return fault === undefined ? [] : [`${page.path}:${block.line}: ${fault}`]
+    })
+}
+
+/** The commands of a block, without comments and without the variables that are set for them. */
+export function splitCommands({ text }: Pick<Block, 'text'>): string[][] {
+  return text
+    .replaceAll(/\\\n/g, ' ')
+    .split(/\n|&&|\|/)
+    .map((line) => [...line.replace(/(?:^|\s)#.*$/, '').matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)])
+    .map((words) => words.map(([word]) => word))
+    .map((words) => words.slice(words.findIndex((word) => !/^[A-Z_]+=/.test(word))))
+    .filter((words) => words.length > 0)
+}
+
+function checkNpm([verb = '', ...words]: readonly string[]): string | undefined {
+  if (verb === 'ci' || verb === 'init') return undefined
+  if (verb === 'install') {
+    const missing = words.filter((word) => !word.startsWith('-') && !isKnown(word))
+    return missing.length > 0 ? `no such package: ${missing.join(', ')}` : undefined
+  }
+  const script = verb === 'run' ? (words[0] ?? '') : verb
+  const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  return script in scripts ? undefined : `no such script: ${script}`
+}
+
+function isKnown(name: string): boolean {
+  const plain = name.replace(/(?<=.)@[\d^.]+$/, '')
+  return ELSEWHERE.has(plain) || existsSync(path.join(ROOT, 'node_modules', plain, 'package.json'))
+}
+
+function checkNpx(given: readonly string[], page: Page): string | undefined {
+  const [tool = '', ...words] = given.filter((word, index) => index > 0 || word !== '-y')
+  if (tool === 'gemini-emulator') return checkEmulatorFlags(words)
+  if (tool === 'tsx') return checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page)
+  if (ELSEWHERE.has(tool.replace(/@latest$/, ''))) return undefined
+  return existsSync(path.join(ROOT, 'node_modules/.bin', tool))
+    ? undefined
+    : `no such tool: ${tool}`
+}
+
+function checkEmulatorFlags(words: readonly string[]): string | undefined {
+  const cli = readFileSync(path.join(ROOT, 'packages/gemini-emulator/src/cli.ts'), 'utf8')
+  const help = /HELP = `([^`]*)`/.exec(cli)?.[1] ?? ''
+  const wrong = words.filter((word) => word.startsWith('--') && !help.includes(`${word} `))
+  return wrong.length > 0 ? `gemini-emulator does not know ${wrong.join(', ')}` : undefined
+}
+
+function checkFile(file: string, page: Page): string | undefined {
+  const isShown = page.blocks.some((block) => block.file === file)
+  return isShown ? undefined : `the page does not show ${file}`
+}
+
+/** Addresses are those of PROTOCOL.md §2. */
+function checkCurl(words: readonly string[]): string | undefined {
+  const url = words
+    .map((word) => word.replaceAll(/['"]/g, ''))
+    .find((word) => /^https?:/.test(word))
+  const { pathname } = new URL(url ?? '', 'http://none')
+  const protocol = readFileSync(path.join(ROOT, 'PROTOCOL.md'), 'utf8')
+  const addresses = [...protocol.matchAll(/^\| `(?:GET|POST|PATCH|DELETE|WS) (\/\S*)`/gm)]
+  const isServed = addresses.some(([, address = '']) =>
+    new RegExp(`${address.replaceAll(/:\w+/g, '[^/]+')}$`).test(decodeURI(pathname)),
+  )
+  return url !== undefined && isServed ? undefined : `no such address: ${url ?? 'none'}`
+}

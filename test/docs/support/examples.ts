@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+import type { Block } from './pages.ts'
+import { ROOT } from './pages.ts'
+
+/** Below the root, so that examples find the packages of the workspace. */
+const EXAMPLES = path.join(ROOT, 'docs/.examples')
+
+/** Stricter readers than most: what compiles here compiles for them. */
+const TSCONFIG = {
+  extends: path.join(ROOT, 'tsconfig.base.json'),
+  compilerOptions: {
+    module: 'preserve',
+    moduleResolution: 'bundler',
+    jsx: 'react-jsx',
+    lib: ['ES2023', 'ES2024.String', 'DOM', 'DOM.Iterable', 'ESNext.Disposable'],
+    types: ['node'],
+    // An example shows a thing, and need not use it.
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    // Seldom set, and what it asks for reads badly.
+    noPropertyAccessFromIndexSignature: false,
+  },
+  include: ['.'],
+}
+
+/** Compiles the TypeScript of all blocks at once; tells what is wrong as `page:line: message`. */
+export async function compileBlocks(name: string, blocks: readonly Block[]): Promise<string[]> {
+  const folder = emptyFolder(name)
+  const written = new Map<string, Block>()
+  for (const block of blocks.filter(({ language }) => /^tsx?$/.test(language)))
+    written.set(writeBlock(folder, block), block)
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  cpSync(
+    path.join(import.meta.dirname, 'not-installed.d.ts'),
+    path.join(folder, 'not-installed.d.ts'),
+  )
+  const output = await runTsc(folder)
+  rmSync(folder, { recursive: true })
+  return output
+    .split('\n')
+    .filter((line) => line.includes('error TS'))
+    .map((line) => {
+      const [, file = '', at = '', message = line] = /^(.*?)\((\d+),\d+\): (.*)$/.exec(line) ?? []
+      const block = written.get(file.split(path.sep).join('/'))
+      return block ? `${block.page}:${at}: ${message}` : line
+    })
+}
+
+/** Writes the files of a page as its reader would; gives the folder. */
+export function writeFiles(name: string, blocks: readonly Block[]): string {
+  const folder = emptyFolder(name)
+  for (const { file, text } of blocks) {
+    if (file === undefined) continue
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
+    writeFileSync(path.join(folder, file), text)
+  }
+  return folder
+}
+
+function emptyFolder(name: string): string {
+  const folder = path.join(EXAMPLES, name)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  return folder
+}
+
+/** Each page has a folder, so that its files can import one another. */
+function writeBlock(folder: string, block: Block): string {
+  const { page, language, line, given, text } = block
+  const file = `${page.replaceAll(/[^\w]+/g, '-')}/${block.file ?? `line-${line}.${language}`}`
+  mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
+  // Its lines are those of the page: what the compiler says can be looked up there.
+  const before = `${given.replaceAll('\n', ' ')}${'\n'.repeat(line - 1)}`
+  writeFileSync(path.join(folder, file), `${before}${text}\nexport {}\n`)
+  return file
+}
+
+function runTsc(folder: string): Promise<string> {
+  const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
+  return new Promise((resolve) => {
+    execFile(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: folder }, (_, out) =>
+      resolve(out),
+    )
+  })
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+import type { Page } from './pages.ts'
+import { ROOT } from './pages.ts'
+
+/** Pictures of the README that the browser tests take. */
+const TAKEN_LATER = /^docs\/images\/(?:chat|approval|live|inspector)-(?:dark|light)\.png$/
+
+/** Relative links of a page that lead nowhere: to files, and to headings in them. */
+export function findBrokenLinks(page: Page): string[] {
+  return readLinks(page.text)
+    .filter((target) => !/^[a-z][\w+.-]*:/.test(target))
+    .filter((target) => !leadsSomewhere(target, page))
+    .map((target) => `${page.path}: ${target}`)
+}
+
+/** Where a Markdown text points to: links, pictures, and the HTML of both. Code is no link. */
+export function readLinks(text: string): string[] {
+  const prose = withoutCode(text)
+  const inline = prose.matchAll(/\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)/g)
+  const references = prose.matchAll(/^\[[^\]]+\]:\s*(\S+)/gm)
+  const html = prose.matchAll(/(?:href|src|srcset)="([^"\s]+)/g)
+  return [...inline, ...references, ...html].map((match) => match[1] ?? '')
+}
+
+/** The anchors that GitHub gives to the headings of a text. */
+export function readAnchors(text: string): Set<string> {
+  const anchors = new Set<string>()
+  const headings = text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#{1,6} +(.*?) *#*$/gm)
+  for (const [, heading = ''] of headings) {
+    const slug = slugify(heading)
+    let anchor = slug
+    for (let count = 1; anchors.has(anchor); count += 1) anchor = `${slug}-${count}`
+    anchors.add(anchor)
+  }
+  for (const match of text.matchAll(/<a id="([^"]+)"/g)) anchors.add(match[1] ?? '')
+  return anchors
+}
+
+function slugify(heading: string): string {
+  return heading
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/<[^>]*>/g, '')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\p{M}\p{Pc}\- ]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '')
+}
+
+function leadsSomewhere(target: string, page: Page): boolean {
+  const [file = '', anchor] = decodeURI(target).split('#')
+  const found =
+    file === '' ? path.join(ROOT, page.path) : path.resolve(ROOT, path.dirname(page.path), file)
+  if (!existsSync(found)) return TAKEN_LATER.test(path.relative(ROOT, found))
+  if (anchor === undefined || !found.endsWith('.md')) return true
+  return readAnchors(readFileSync(found, 'utf8')).has(anchor)
+}

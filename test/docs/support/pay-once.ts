@@ -1,0 +1,51 @@
+import { DefaultChatTransport, isToolUIPart, readUIMessageStream } from 'ai'
+import type { UIMessage } from 'ai'
+
+import { Browser } from '../../../packages/adk-stream-protocol/test/support/browser.ts'
+
+/** Asks for a payment, as the page of a quick start does, and approves it; gives the message before and after. */
+export async function payOnce(url: string): Promise<[asked: UIMessage, answered: UIMessage]> {
+  const browser = new Browser(url)
+  const transport = new DefaultChatTransport({ api: `${url}/stream`, fetch: browser.fetch })
+  const question: UIMessage = {
+    id: 'question',
+    role: 'user',
+    parts: [{ type: 'text', text: 'Send $30 to Alice' }],
+  }
+  const send = async (...messages: UIMessage[]): Promise<UIMessage> => {
+    const stream = await transport.sendMessages({
+      chatId: 'chat',
+      messageId: undefined,
+      trigger: 'submit-message',
+      abortSignal: undefined,
+      messages,
+    })
+    let message = messages.findLast(({ role }) => role === 'assistant')
+    for await (const next of readUIMessageStream({ stream, ...(message && { message }) }))
+      message = next
+    if (!message) throw new Error('The server did not answer.')
+    return message
+  }
+  const asked = await send(question)
+  return [asked, await send(question, approve(asked))]
+}
+
+/** What `addToolApprovalResponse` makes of a message. */
+function approve(message: UIMessage): UIMessage {
+  const parts = message.parts.map((part): UIMessage['parts'][number] => {
+    if (!isToolUIPart(part) || part.state !== 'approval-requested') return part
+    return {
+      ...part,
+      state: 'approval-responded',
+      approval: { id: part.approval.id, approved: true },
+    }
+  })
+  return { ...message, parts }
+}
+
+/** The tool parts of a message, as name, state and output. */
+export function callsOf({ parts }: UIMessage): unknown[] {
+  return parts
+    .filter(isToolUIPart)
+    .map((part) => [part.type, part.state, ...(part.output === undefined ? [] : [part.output])])
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+
+import { ROOT } from './pages.ts'
+
+export interface PublicName {
+  /** What users import from, such as `adk-stream-protocol/server`. */
+  readonly module: string
+  readonly name: string
+  /** Whether a sentence stands before its declaration. */
+  readonly isDescribed: boolean
+}
+
+/** Every name that the packages export, by subpath. */
+export function readPublicNames(): PublicName[] {
+  return ['adk-stream-protocol', 'gemini-emulator'].flatMap((name) => {
+    const folder = path.join(ROOT, 'packages', name)
+    const { exports } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+      exports: Record<string, string | Record<string, string>>
+    }
+    return Object.entries(exports).flatMap(([subpath, target]) => {
+      const source = typeof target === 'object' ? target['@adk-stream-protocol/source'] : undefined
+      if (source === undefined) return []
+      const module = `${name}${subpath.slice(1)}`
+      return readNames(path.join(folder, source)).map((found) => ({ module, ...found }))
+    })
+  })
+}
+
+/** The names that a file declares and those that it passes on, one by one, as `index.ts` files do. */
+function readNames(file: string): Omit<PublicName, 'module'>[] {
+  const text = readFileSync(file, 'utf8')
+  const own = [
+    ...text.matchAll(/^export (?:async )?(?:function|class|const|interface|type) (\w+)/gm),
+  ]
+  const passedOn = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from '([^']+)'/gm)]
+  return [
+    ...own.map(([, name = '']) => ({ name, isDescribed: isDescribed(text, name) })),
+    ...passedOn.flatMap(([, names = '', target = '']) => {
+      const declared = readFileSync(path.resolve(path.dirname(file), target), 'utf8')
+      return names
+        .split(',')
+        .map((name) => name.trim().replace(/^type /, ''))
+        .filter((name) => name !== '')
+        .map((name) => ({ name, isDescribed: isDescribed(declared, name) }))
+    }),
+  ]
+}
+
+/** A schema and its type share a name, and a sentence. */
+export function isDescribed(text: string, name: string): boolean {
+  const declaration = `export (?:declare )?(?:abstract )?(?:async )?(?:function|class|const|interface|type) ${name}\\b`
+  if (new RegExp(`\\*/\\n${declaration}`).test(text)) return true
+  const elsewhere = new RegExp(`export (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '`)
+  return elsewhere.test(text)
+}

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import type { Manifest } from './support/project.ts'
+import {
+  compile,
+  installProject,
+  listFiles,
+  packAll,
+  readManifest,
+  runNode,
+} from './support/project.ts'
+
+const AI_7 = { ai: 'ai-7', '@ai-sdk/react': '@ai-sdk/react-7' }
+const PROJECTS = [
+  ['6', {}],
+  ['7', AI_7],
+] as const
+
+// Outside of the workspace: nothing is found but what is installed.
+const folder = mkdtempSync(path.join(tmpdir(), 'pack-'))
+let tarballs: string[] = []
+let manifests: Manifest[] = []
+
+beforeAll(async () => {
+  tarballs = await packAll(folder)
+  for (const [version, aliases] of PROJECTS)
+    manifests = await installProject(path.join(folder, version), tarballs, aliases)
+}, 180_000)
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('[DO5] the tarballs hold what is needed, and no tests', async () => {
+  for (const tarball of tarballs) {
+    const files = await listFiles(tarball)
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'LICENSE', 'package.json']))
+    expect(files.filter((file) => /\.test\.|^test\/|tsbuildinfo/.test(file))).toEqual([])
+  }
+})
+
+test.each(PROJECTS)(
+  '[DO5] a project with ai %s compiles under TypeScript 7 and 6, serves, chats and approves',
+  { timeout: 180_000 },
+  async (version) => {
+    const project = path.join(folder, version)
+    expect(readManifest(path.join(project, 'node_modules/ai')).version).toMatch(`${version}.`)
+    const [faults7, faults6] = await Promise.all([compile(project, 7), compile(project, 6)])
+    expect(faults7 + faults6).toBe('')
+    const printed = await runNode(project, 'out/main.js')
+    expect(JSON.parse(printed.split('\n').at(-1) ?? '')).toEqual({
+      asked: 'approval-requested',
+      runsBefore: 0,
+      decided: expect.stringMatching(/approved|executing|succeeded/) as string,
+      runs: 1,
+      said: 'text-end',
+      hosts: ['function', 'function', 'function'],
+    })
+  },
+)
+
+test('[DO5] every subpath can be imported', { timeout: 120_000 }, async () => {
+  const names = manifests.flatMap(({ name, exports }) =>
+    Object.keys(exports)
+      .filter((subpath) => !/\.\w+$/.test(subpath))
+      .map((subpath) => `${name}${subpath.slice(1)}`),
+  )
+  expect(names.length).toBeGreaterThan(8)
+  const script = `for (const name of ${JSON.stringify(names)})
+    if (Object.keys(await import(name)).length === 0) throw new Error(name)
+    console.log('all')`
+  const project = path.join(folder, '6')
+  expect(await runNode(project, '--input-type=module', '-e', script)).toBe('all\n')
+})
+
+test('[DO5] an import that is not declared is found', { timeout: 60_000 }, async () => {
+  const script = "await import('hono')"
+  await expect(
+    runNode(path.join(folder, '6'), '--input-type=module', '-e', script),
+  ).rejects.toThrow('ERR_MODULE_NOT_FOUND')
+})
+
+test('[DO5] the command of the emulator runs', { timeout: 60_000 }, async () => {
+  const bin = 'node_modules/gemini-emulator/bin/gemini-emulator.js'
+  const { version } = readManifest(path.join(folder, '6/node_modules/gemini-emulator'))
+  expect(await runNode(path.join(folder, '6'), bin, '--version')).toBe(`${version}\n`)
+})

@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+const ROOT = path.join(import.meta.dirname, '../../..')
+const run = promisify(execFile)
+
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly exports: Readonly<Record<string, unknown>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+}
+
+/** Packs both packages as `npm publish` would; gives the tarballs. */
+export async function packAll(folder: string): Promise<string[]> {
+  await run(process.execPath, [tsc(7), '-b', 'tsconfig.build.json'], { cwd: ROOT })
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--json', '--ignore-scripts', '--pack-destination', folder].concat(
+      ['adk-stream-protocol', 'gemini-emulator'].map((name) => `./packages/${name}`),
+    ),
+    { cwd: ROOT },
+  )
+  const packed = JSON.parse(stdout) as { filename: string }[]
+  return packed.map(({ filename }) => path.join(folder, filename))
+}
+
+/** The names of the files in a tarball. */
+export async function listFiles(tarball: string): Promise<string[]> {
+  const { stdout } = await run('tar', ['-tzf', tarball])
+  return stdout.split('\n').map((file) => file.replace(/^package\//, ''))
+}
+
+/**
+ * An empty project with the packed packages. Beside them it has what they declare and nothing else, linked from the workspace:
+ * an import that no manifest declares finds nothing.
+ */
+export async function installProject(
+  folder: string,
+  tarballs: readonly string[],
+  aliases: Readonly<Record<string, string>> = {},
+): Promise<Manifest[]> {
+  const modules = path.join(folder, 'node_modules')
+  const manifests: Manifest[] = []
+  for (const tarball of tarballs) {
+    const name = path.basename(tarball).replace(/-\d.*$/, '')
+    mkdirSync(path.join(modules, name), { recursive: true })
+    await run('tar', ['-xzf', tarball, '-C', path.join(modules, name), '--strip-components=1'])
+    const manifest = readManifest(path.join(modules, name))
+    manifests.push(manifest)
+    for (const dependency of Object.keys({
+      ...manifest.dependencies,
+      ...manifest.peerDependencies,
+    }))
+      link(modules, dependency, find(name, aliases[dependency] ?? dependency))
+  }
+  link(modules, '@types/node', find('', '@types/node'))
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+  cpSync(new URL('../project/main.ts', import.meta.url), path.join(folder, 'main.ts'))
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER }))
+  return manifests
+}
+
+/** What of the project's types is wrong. */
+export async function compile(folder: string, version: 6 | 7): Promise<string> {
+  const emit = version === 7 ? ['--outDir', 'out'] : ['--noEmit']
+  const args = [tsc(version), '-p', '.', '--pretty', 'false', ...emit]
+  return run(process.execPath, args, { cwd: folder }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  )
+}
+
+export async function runNode(folder: string, ...args: readonly string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [...args], { cwd: folder })
+  return stdout
+}
+
+const COMPILER = {
+  target: 'ES2023',
+  lib: ['ES2023', 'DOM', 'DOM.Iterable', 'ESNext.Disposable'],
+  module: 'NodeNext',
+  types: ['node'],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: true,
+}
+
+function tsc(version: 6 | 7): string {
+  const modules = version === 7 ? 'node_modules' : 'docs/node_modules'
+  return path.join(ROOT, modules, 'typescript/bin/tsc')
+}
+
+export function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as Manifest
+}
+
+/** Where the workspace has a package, for one of its own packages. */
+function find(user: string, name: string): string {
+  const own = path.join(ROOT, 'packages', user, 'node_modules', name)
+  return existsSync(own) ? own : path.join(ROOT, 'node_modules', name)
+}
+
+function link(modules: string, name: string, target: string): void {
+  const place = path.join(modules, name)
+  if (existsSync(place)) return
+  mkdirSync(path.dirname(place), { recursive: true })
+  symlinkSync(target, place)
+}
