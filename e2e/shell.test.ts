@@ -103,6 +103,8 @@ test('[DM61] what the server does not do is taken back and said', async () => {
   await page.getByText('The chat could not be renamed.').waitFor()
   await chat('Hello.').waitFor()
   expect(await readShell(page).titles()).toEqual(['[[say Hello.]]'])
+  await page.getByRole('alert').getByRole('button', { name: 'Close' }).click()
+  expect(await page.getByRole('alert').count()).toBe(0)
 })
 
 test('[DM62] the list and the inspector can be put away, and stay so', async () => {
@@ -217,6 +219,17 @@ test('[DM68] the theme is the one of the system, or the one that was chosen', as
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'System' }).check({ force: true })
   expect(await background()).toBe(dark)
+})
+
+test('[DM70] the page says that there is no network, until there is', async () => {
+  const page = await world.visit()
+  const offline = page.getByRole('banner').getByText('Offline')
+  await page.getByRole('button', { name: 'Settings' }).waitFor()
+  expect(await offline.count()).toBe(0)
+  await page.context().setOffline(true)
+  await offline.waitFor()
+  await page.context().setOffline(false)
+  await offline.waitFor({ state: 'detached' })
 })
 
 test('[DM69] music is chosen and stopped by hand', async () => {

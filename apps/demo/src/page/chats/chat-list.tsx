@@ -1,5 +1,5 @@
 import type { ChatSummary } from 'adk-stream-protocol/protocol'
-import { PanelLeft, Search, SquarePen } from 'lucide-react'
+import { PanelLeft, Search, SquarePen, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
 import icon from '../icon.svg'
@@ -73,9 +73,18 @@ export function ChatList(props: ChatListProps) {
       </div>
       <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
       {list.problem && (
-        <p className="panel-problem" role="alert">
-          {words.problems[list.problem]}
-        </p>
+        <div className="panel-problem" role="alert">
+          <p>{words.problems[list.problem]}</p>
+          <button
+            type="button"
+            className="action"
+            aria-label={texts.shell.close}
+            title={texts.shell.close}
+            onClick={store.dismiss}
+          >
+            <X aria-hidden="true" />
+          </button>
+        </div>
       )}
     </>
   )

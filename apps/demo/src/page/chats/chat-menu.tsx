@@ -50,13 +50,15 @@ export function ChatMenu({ title, onRename, onDelete }: ChatMenuProps) {
   )
 }
 
+// It has no size before it is shown.
 const MENU_HEIGHT_PX = 100
+const MENU_WIDTH_PX = 180
 
-/** Below its button, or above it where the page ends. */
+/** Below its button, or above it where the page ends; never beyond the edge of a phone. */
 function place(menu: HTMLElement | null, button: HTMLElement | null): void {
   if (!menu || !button) return
   const { top, bottom, left } = button.getBoundingClientRect()
   const below = bottom + MENU_HEIGHT_PX < window.innerHeight
-  menu.style.left = `${left}px`
+  menu.style.left = `${Math.min(left, window.innerWidth - MENU_WIDTH_PX)}px`
   menu.style.top = `${below ? bottom + 4 : top - MENU_HEIGHT_PX}px`
 }

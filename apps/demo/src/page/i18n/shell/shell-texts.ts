@@ -3,7 +3,7 @@ import type { Theme } from '../../settings/theme.ts'
 import type { ShortcutName } from '../../shell/shortcuts.ts'
 
 /** What an empty chat offers to try. */
-export interface SuggestionGroup {
+interface SuggestionGroup {
   readonly title: string
   readonly suggestions: readonly Suggestion[]
 }
