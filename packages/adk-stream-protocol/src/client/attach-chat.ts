@@ -66,6 +66,7 @@ export class AttachedChat {
       channel,
       own,
       reload: () => this.#report(this.#reload()),
+      onTaken: () => this.#report(this.#readOutcome()),
       onProgress: () => this.#progress(),
       onError: (error) => this.#options.onError?.(error),
     })
@@ -163,7 +164,9 @@ export class AttachedChat {
 
   #keeper(): ChatKeeper {
     return {
-      onChunk: ({ type }) => {
+      onChunk: (chunk) => {
+        const { type } = chunk
+        this.#answers.onChunk(chunk)
         if (type === 'tool-input-available' || type === 'data-approval') this.#progress()
       },
       onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
@@ -212,7 +215,15 @@ export class AttachedChat {
     // Its outcome was told where nobody read.
     else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
       await this.#reload()
+    else await this.#readOutcome()
     this.#follower?.onRest()
+  }
+
+  /** An answer travelled beside a stream that was about to end: what came of it is told where nobody reads. */
+  async #readOutcome(): Promise<void> {
+    if (!(await whenIdle(this.chat)) || !this.#answers.areUntold) return
+    await this.chat.resumeStream()
+    if (this.#answers.areUntold && !isBusy(this.chat)) await this.#reload()
   }
 
   #isUntold({ state, approval }: PartView): boolean {

@@ -1,5 +1,7 @@
+import type { Chunk } from '../protocol/chunk.ts'
 import { AdkError } from './adk-error.ts'
 import type { AnswerChannel } from './answer-channel.ts'
+import type { PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
@@ -30,6 +32,8 @@ interface Parts {
   readonly channel: AnswerChannel
   readonly own: OwnWays
   readonly reload: () => void
+  /** An answer was taken beside the stream. */
+  readonly onTaken: () => void
   readonly onProgress: () => void
   readonly onError: (error: unknown) => void
 }
@@ -38,6 +42,8 @@ interface Parts {
 export class ChatAnswers {
   readonly #parts: Parts
   readonly #unlisten: () => void
+  /** Calls whose output was given beside a stream, and not told in it. */
+  readonly #untold = new Set<string>()
   #retry: ReturnType<typeof setTimeout> | undefined
   #pauseMs = FIRST_MS
 
@@ -51,6 +57,22 @@ export class ChatAnswers {
   end(): void {
     clearTimeout(this.#retry)
     this.#unlisten()
+  }
+
+  /** Whether an answer was taken beside a stream that ended before it told what came of it. */
+  get areUntold(): boolean {
+    const { chat, channel } = this.#parts
+    const isUntold = ({ state, approval, toolCallId = '' }: PartView): boolean => {
+      const isDecided = state === 'approval-responded'
+      const id = isDecided ? (approval?.id ?? '') : toolCallId
+      return (isDecided || this.#untold.has(id)) && channel.answers.stateOf(id) === 'taken'
+    }
+    return chat.messages.at(-1)?.parts.some(isUntold) === true
+  }
+
+  /** The chat is about to get a chunk. */
+  onChunk(chunk: Chunk): void {
+    if ('toolCallId' in chunk) this.#untold.delete(chunk.toolCallId)
   }
 
   async decide(decision: Decision, edits?: Readonly<Record<string, unknown>>): Promise<void> {
@@ -82,6 +104,7 @@ export class ChatAnswers {
       })
       answers.mark([id], 'taken')
       onProgress()
+      this.#parts.onTaken()
     } catch (error) {
       this.refuse([id], error)
       onError(error)
@@ -102,13 +125,16 @@ export class ChatAnswers {
       return
     }
     answers.mark([toolCallId], 'travelling')
+    this.#untold.add(toolCallId)
     await own.output(sent)
     const { state, output, errorText = '' } = sent
     const result = state === 'output-error' ? { errorText } : { output }
     try {
       await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
       answers.mark([toolCallId], 'taken')
+      this.#parts.onTaken()
     } catch (error) {
+      this.#untold.delete(toolCallId)
       this.refuse([toolCallId], error)
       this.#parts.onError(error)
     }
