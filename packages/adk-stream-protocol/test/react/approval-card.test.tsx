@@ -45,7 +45,7 @@ describe('what is asked', () => {
   test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
     show(answer(payment(), told()), {
       describeCall: (name, args) =>
-        name === 'process_payment' ? `Pay ${args['amount']}` : undefined,
+        name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
     })
     expect(card().getAttribute('aria-label')).toBe('process_payment: Pay 50')
     expect(card().textContent).toContain('Money leaves the account.')
