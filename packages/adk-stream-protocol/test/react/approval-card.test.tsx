@@ -21,7 +21,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
     <AdkProvider texts={other.texts ?? 'en'} describeCall={other.describeCall}>
       <MessageList
         messages={[shown]}
-        onDecide={(id, decision) => decided.push([id, decision])}
+        onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
         {...(other.given && { given: other.given })}
       />

@@ -24,7 +24,7 @@ function InboxPage({ api, ...options }: InboxPageProps) {
       approvals={approvals}
       problem={problem}
       refusals={refusals}
-      onDecide={(id, decision) => void decide(id, decision)}
+      onDecide={decide}
       renderChatLink={(chatId) => <a href={`/?chat=${chatId}`}>Open</a>}
     />
   )

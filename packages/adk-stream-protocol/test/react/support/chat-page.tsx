@@ -170,12 +170,7 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const { messages, status, decide, refusals, problem, recover } = chat
   return (
     <>
-      <MessageList
-        messages={messages}
-        status={status}
-        onDecide={(id, decision) => void decide(id, decision)}
-        refusals={refusals}
-      />
+      <MessageList messages={messages} status={status} onDecide={decide} refusals={refusals} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>
   )
