@@ -29,6 +29,8 @@ export class Acknowledgements {
   /** Resolves with what the server makes of it, rejects when it is refused. */
   send(frame: AnswerFrame): Promise<string> {
     return new Promise((resolve, reject) => {
+      // What cannot be written must not be tried again with every socket: it throws here.
+      JSON.stringify(frame)
       this.#waiting.set(idOf(frame), { frame, again: false, resolve, reject })
       this.#link().open()
       this.#link().send(frame)

@@ -1,6 +1,8 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { Answers } from './answers.ts'
+import type { AdkChunkStream, ReconnectOptions } from './adk-ui-message.ts'
 import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
+import type { ConnectionListener, ConnectionState } from './connection-state.ts'
 
 export interface DecisionSent {
   readonly chatId: string
@@ -32,4 +34,8 @@ export interface AnswerChannel {
   /** The way beside the stream that a chat reads now. Nothing when it reads none, or when answers travel in requests alone. */
   beside(chatId: string): Beside | undefined
   keep(chatId: string, keeper: ChatKeeper): () => void
+  reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
+  onConnection(listener: ConnectionListener): () => void
+  /** How the feed of a chat fares, where that is a part of the connection; nothing when it is over. */
+  onFeed?(feed: object, state: ConnectionState | undefined): void
 }

@@ -1,54 +1,60 @@
-import type { Message } from '../protocol/message.ts'
-import { AdkError } from './adk-error.ts'
+import type { AdkApi } from './adk-api.ts'
 import type { AnswerChannel } from './answer-channel.ts'
 import type { MessageView, PartView } from './answers.ts'
-import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven, Ways } from './attachable-chat.ts'
 import { isBusy, takeOver, whenIdle } from './attachable-chat.ts'
-import { dropQuestions, findApproval, mergeMessages, reopenQuestion } from './message-edits.ts'
+import { ChatAnswers } from './chat-answers.ts'
+import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
+import { ChatFollower } from './follow-chat.ts'
+import { dropQuestions, findApproval, mergeMessages } from './message-edits.ts'
 import { addMessage, showTurn } from './show-turn.ts'
 
-/** How a chat is looked after. */
 export interface AttachOptions {
-  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. */
-  readonly loadMessages?: () => Promise<readonly Message[]>
+  /** Where the chat is kept: what happens to it elsewhere is followed, and what was lost is read again. */
+  readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
+  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. Default: by `api`. */
+  readonly loadMessages?: () => Promise<readonly MessageView[]>
+  /** An approval of the chat has changed, here or elsewhere; told where there is `api`. */
+  readonly onApproval?: (approval: { approvalId: string; state: string }) => void
   /** What no request of the chat failed with: a decision that was refused while the answer went on. */
   readonly onError?: (error: unknown) => void
   /** Which answers were not taken, and why: approvals and calls by their id. */
   readonly onRefused?: (ids: readonly string[], error: unknown) => void
 }
 
-/** Refusals after which an approval is no longer open. */
-const OVER = new Set<string>([
-  'approval-decided',
-  'approval-expired',
-  'approval-cancelled',
-  'unknown-approval',
-])
-
 /**
  * Makes approvals and outputs of a chat travel when they are given: at once on the socket while an answer is open, by a request
- * of their own otherwise; none is lost, and none is sent twice. Call it once, right after the chat is made.
+ * of their own otherwise; none is lost, and none is sent twice. Call it right after the chat is made; a second call gives the same,
+ * and as many `detach()` let it go.
  */
 export function attachChat(
   chat: AttachableChat,
   channel: AnswerChannel,
   options: AttachOptions = {},
 ): AttachedChat {
-  return new AttachedChat(chat, channel, options)
+  const known = ATTACHED.get(chat)
+  if (known?.channel === channel) return known.join(options)
+  const attached = new AttachedChat(chat, channel, options)
+  ATTACHED.set(chat, attached)
+  return attached
 }
 
-/** A chat whose answers travel when they are given; made by `attachChat`. */
+const ATTACHED = new WeakMap<AttachableChat, AttachedChat>()
+
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
-  readonly #options: AttachOptions
+  #options: AttachOptions
+  /** How many hold it: React mounts twice. */
+  #holders = 1
   readonly #detach: () => void
   readonly #listeners = new Set<() => void>()
   /** The newest message that answers something spoken: what was said is known in full only when its answer has begun. */
   #unasked: string | undefined
   readonly #own: OwnWays
   readonly #restore: () => void
+  readonly #answers: ChatAnswers
+  #follower: ChatFollower | undefined
 
   constructor(chat: AttachableChat, channel: AnswerChannel, options: AttachOptions) {
     this.chat = chat
@@ -57,16 +63,28 @@ export class AttachedChat {
     const [own, restore] = takeOver(chat, this.#ways())
     this.#own = own
     this.#restore = restore
+    this.#answers = new ChatAnswers({
+      chat,
+      channel,
+      own,
+      reload: () => this.#report(this.#reload()),
+      onTaken: () => this.#report(this.#readOutcome()),
+      onProgress: () => this.#progress(),
+      onError: (error) => this.#options.onError?.(error),
+      onRefused: (ids, error) => this.#options.onRefused?.(ids, error),
+    })
     this.#detach = channel.keep(chat.id, this.#keeper())
+    this.#follow()
   }
 
   /** Approves a call, with other arguments than those shown if given. */
   approve(id: string, { args, reason }: ApproveOptions = {}): Promise<void> {
-    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) }, args)
+    const decision = { id, approved: true, ...(reason !== undefined && { reason }) }
+    return this.#answers.decide(decision, args)
   }
 
   deny(id: string, reason?: string): Promise<void> {
-    return this.#decide({ id, approved: false, ...(reason !== undefined && { reason }) })
+    return this.#answers.decide({ id, approved: false, ...(reason !== undefined && { reason }) })
   }
 
   /** Tells when calls of the chat may have moved on. */
@@ -75,87 +93,64 @@ export class AttachedChat {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Lets the chat go; its own ways are back. */
+  /** One more holds it. */
+  join(options: AttachOptions): this {
+    this.#holders += 1
+    this.#options = options
+    this.#follow()
+    return this
+  }
+
+  /** Lets the chat go, when the last one does; its own ways are back. */
   detach(): void {
+    this.#holders -= 1
+    if (this.#holders > 0) return
+    ATTACHED.delete(this.chat)
+    this.#follower?.end()
+    this.#answers.end()
     this.#detach()
     this.#restore()
+  }
+
+  #follow(): void {
+    const { api } = this.#options
+    if (!api || this.#follower) return
+    const { chat, channel } = this
+    const feed = {}
+    this.#follower = new ChatFollower({
+      chat,
+      answers: channel.answers,
+      api,
+      reconnect: () => channel.reconnectToStream({ chatId: chat.id }),
+      show: (turn) => this.#show(turn),
+      onApproval: ({ approvalId, state }) => this.#options.onApproval?.({ approvalId, state }),
+      onProgress: () => this.#progress(),
+      report: (state) => channel.onFeed?.(feed, state),
+      onError: (error) => this.#options.onError?.(error),
+    })
   }
 
   /** What takes the place of the chat's own ways. */
   #ways(): Ways {
     return {
-      addToolApprovalResponse: (decision: Decision) => this.#decide(decision),
-      addToolOutput: (output: ToolOutputGiven) => this.#giveOutput(output),
+      addToolApprovalResponse: (decision: Decision) => this.#answers.decide(decision),
+      addToolOutput: (output: ToolOutputGiven) => this.#answers.giveOutput(output),
       sendMessage: (message?: unknown, more?: unknown) => this.#sendMessage(message, more),
-      regenerate: async (more?: unknown) => {
-        // What is made anew is not read on.
-        this.channel.beside(this.chat.id)?.divert(this.chat.id)
-        await whenIdle(this.chat)
-        await this.#own.regenerate(more)
-      },
+      regenerate: (more?: object) => this.#regenerate(more),
       sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
         this.channel.answers.undelivered(messages.at(-1)).length > 0,
     }
   }
 
-  async #decide(decision: Decision, edits?: ApproveOptions['args']): Promise<void> {
+  async #regenerate(more: object = {}): Promise<void> {
     const { chat, channel } = this
-    const { answers } = channel
-    const { id } = decision
-    // A second click on what was decided changes nothing.
-    if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
-    if (edits) answers.edit(id, edits)
-    const beside = channel.beside(chat.id)
-    if (!beside) {
-      answers.give(id)
-      await this.#own.answer(decision)
-      // The AI SDK sends by itself what is in the newest message. Its failure is the chat's error.
-      if (answers.stateOf(id) === 'given' && !isBusy(chat)) void this.#own.send()
-      return this.#progress()
-    }
-    answers.mark([id], 'travelling')
-    // First the chat, then the wire: the outcome must not come before the decision.
-    await this.#own.answer(decision)
-    const { approved, reason } = decision
-    const args = approved ? answers.editsOf([id])[id] : undefined
-    try {
-      await beside.decide({
-        chatId: chat.id,
-        approvalId: id,
-        approved,
-        ...(reason !== undefined && { reason }),
-        ...(args && { args: { ...args } }),
-      })
-      answers.mark([id], 'taken')
-      this.#progress()
-    } catch (error) {
-      this.#refuse([id], error)
-      this.#options.onError?.(error)
-    }
-  }
-
-  async #giveOutput(given: ToolOutputGiven): Promise<void> {
-    const { chat, channel } = this
-    const { toolCallId, state, output, errorText = '' } = given
-    const { answers } = channel
-    // A call has one output: the first.
-    if (answers.isOnItsWay(toolCallId)) return
-    const beside = channel.beside(chat.id)
-    if (!beside) {
-      answers.give(toolCallId)
-      await this.#own.output(given)
-      return
-    }
-    answers.mark([toolCallId], 'travelling')
-    await this.#own.output(given)
-    const result = state === 'output-error' ? { errorText } : { output }
-    try {
-      await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
-      answers.mark([toolCallId], 'taken')
-    } catch (error) {
-      answers.mark([toolCallId], 'refused')
-      this.#options.onError?.(error)
-    }
+    // What is made anew is not read on.
+    channel.beside(chat.id)?.divert(chat.id)
+    await whenIdle(chat)
+    // By its name, so that a request that was lost can be told from one that was answered.
+    const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
+    const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
+    await this.#own.regenerate({ ...(isLast && { messageId }), ...more })
   }
 
   /** Something new is said: a stream that only waits for the person makes room. */
@@ -165,16 +160,19 @@ export class AttachedChat {
     if (beside) {
       const rest = beside.divert(chat.id)
       await whenIdle(this.chat)
-      if (rest) this.#show(rest)
+      if (rest) this.#report(this.#show(rest))
     }
     await this.#own.send(message, more)
   }
 
   #keeper(): ChatKeeper {
     return {
-      onChunk: ({ type }) => {
+      onChunk: (chunk) => {
+        const { type } = chunk
+        this.#answers.onChunk(chunk)
         if (type === 'tool-input-available' || type === 'data-approval') this.#progress()
       },
+      onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
       onDecided: async (decision) => {
         this.channel.answers.mark([decision.id], 'taken')
         if (findApproval(this.chat.messages, decision.id, 'approval-requested'))
@@ -182,21 +180,24 @@ export class AttachedChat {
       },
       onRevived: () => this.#report(whenIdle(this.chat).then(() => this.chat.resumeStream())),
       reload: () => this.#reload(),
-      onTurn: (turn) => this.#show(turn),
+      onTurn: (turn) => this.#report(this.#show(turn)),
       onUserMessage: (message, how) => {
         addMessage(this.chat, message, how === 'heard' ? this.#unasked : undefined)
         this.#unasked = undefined
       },
       onRest: () => this.#report(this.#rest()),
-      onRefused: (ids, error) => this.#refuse(ids, error),
+      onRefused: (ids, error) => this.#answers.refuse(ids, error),
     }
   }
 
-  #show(turn: ServerTurn): void {
+  async #show(turn: ServerTurn): Promise<void> {
     const { messageId, userMessage } = turn
     const isNew = !this.chat.messages.some(({ id }) => id === messageId)
     if (isNew && !userMessage) this.#unasked = messageId
-    this.#report(showTurn(this.chat, turn).then(() => this.#progress()))
+    const shown = showTurn(this.chat, turn)
+    this.#follower?.onShown(messageId, shown)
+    await shown
+    this.#progress()
   }
 
   /** Nobody waits for this work; what goes wrong with it is told to whoever wants to know. */
@@ -217,6 +218,15 @@ export class AttachedChat {
     // Its outcome was told where nobody read.
     else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
       await this.#reload()
+    else await this.#readOutcome()
+    this.#follower?.onRest()
+  }
+
+  /** An answer travelled beside a stream that was about to end: what came of it is told where nobody reads. */
+  async #readOutcome(): Promise<void> {
+    if (!(await whenIdle(this.chat)) || !this.#answers.areUntold) return
+    await this.chat.resumeStream()
+    if (this.#answers.areUntold && !isBusy(this.chat)) await this.#reload()
   }
 
   #isUntold({ state, approval }: PartView): boolean {
@@ -224,31 +234,12 @@ export class AttachedChat {
     return state === 'approval-responded' && answers.stateOf(approval?.id ?? '') === 'taken'
   }
 
-  /** What was not taken is open again, or was over before. */
-  #refuse(ids: readonly string[], error: unknown): void {
-    const { chat, channel } = this
-    channel.answers.mark(ids, 'refused')
-    this.#options.onRefused?.(ids, error)
-    if (error instanceof AdkError && OVER.has(error.code)) {
-      this.#report(this.#reload())
-      return
-    }
-    for (const id of ids) {
-      const part = findApproval(chat.messages, id, 'approval-responded')
-      if (part?.toolCallId === undefined) continue
-      channel.answers.forget(id)
-      const { toolCallId } = part
-      channel
-        .beside(chat.id)
-        ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
-      chat.messages = reopenQuestion(chat.messages, id)
-    }
-  }
-
   async #reload(): Promise<readonly string[] | undefined> {
-    const loaded = await this.#options.loadMessages?.()
-    if (!loaded) return undefined
     const { chat } = this
+    const { api, loadMessages = api && (async () => (await api.loadChat(chat.id)).messages) } =
+      this.#options
+    const loaded = await loadMessages?.()
+    if (!loaded) return undefined
     // The server leaves out what is still being written.
     chat.messages = isBusy(chat) ? mergeMessages(loaded, chat.messages) : [...loaded]
     this.#progress()

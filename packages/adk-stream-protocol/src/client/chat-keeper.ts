@@ -21,6 +21,8 @@ export interface ServerTurn {
 export interface ChatKeeper {
   /** The chat is about to get a chunk. */
   readonly onChunk: (chunk: Chunk) => void
+  /** A request of the chat itself began, or went on with, the turn of this message. */
+  readonly onOwnTurn: (messageId: string) => void
   /** A question was decided, here or elsewhere; what came of it follows when this is done. */
   readonly onDecided: (decision: Decision) => Promise<void>
   /** The answer goes on in a stream that `reconnectToStream` gives: the connection was lost, and is back. */

@@ -9,6 +9,8 @@ interface StreamOptions {
   /** Who looks after the chat that reads it, now. */
   readonly keeper: () => ChatKeeper | undefined
   readonly onCancel: () => void | Promise<void>
+  /** Whether the chat asked for a turn, and does not read one that was there. */
+  readonly isOwn: boolean
 }
 
 /**
@@ -17,7 +19,7 @@ interface StreamOptions {
  */
 export function toChunkStream(
   chunks: AsyncIterator<Chunk, void>,
-  { keeper, onCancel }: StreamOptions,
+  { keeper, onCancel, isOwn }: StreamOptions,
 ): AdkChunkStream {
   let told: TurnError | undefined
   const pull = async (controller: ReadableStreamDefaultController<Chunk>): Promise<void> => {
@@ -37,6 +39,7 @@ export function toChunkStream(
     }
     // An error is told in the metadata with its code, and then in the AI SDK's words without.
     if (chunk.type === 'message-metadata') told = chunk.messageMetadata.error
+    if (isOwn && chunk.type === 'start') keeper()?.onOwnTurn(chunk.messageId)
     await tellKeeper(chunk, keeper())
     controller.enqueue(chunk)
   }

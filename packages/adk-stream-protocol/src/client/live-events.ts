@@ -1,8 +1,9 @@
-import type { Chunk } from '../protocol/chunk.ts'
 import type { Message } from '../protocol/message.ts'
 import { ChunkSpool } from './chunk-spool.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
+import type { WireObserver } from './wire-events.ts'
+import { WireTap } from './wire-events.ts'
 
 /** What happens in a chat that is watched, besides the answers that it asked for. */
 export type LiveEvent =
@@ -14,79 +15,85 @@ export type LiveEvent =
       readonly text: string
       readonly final: boolean
     }
-  /** An answer of the model, asked for or not: it begins, goes on with another step, or is over. */
-  | { readonly type: 'answer'; readonly phase: 'start' | 'step' | 'end' }
   /** The person spoke over the model: drop what is left of its sound. */
   | { readonly type: 'interrupted' }
   | { readonly type: 'status'; readonly status: string }
   /** Speech of the model, 16 bit PCM at 24 kHz. */
   | { readonly type: 'audio'; readonly bytes: ArrayBuffer }
+  /** The socket was given up: nothing is told until somebody asks for something. */
+  | { readonly type: 'given-up'; readonly error: unknown }
 
-/** Hears what happens in a chat that is watched. */
 export type LiveListener = (event: LiveEvent) => void
 
-/** How sound comes: as binary frames, within the messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'interrupted' | 'status'>
 
+/** How each listener wants the sound. */
+type Listeners = Map<LiveListener, AudioMode>
+
+interface UnaskedTurn {
+  readonly chunks: ChunkSpool
+  readonly tap: WireTap
+}
+
+interface Parts {
+  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+  readonly observe: WireObserver | undefined
+}
+
 /** The chats that a client watches, and the turns in them that it did not ask for. */
 export class LiveEvents {
-  readonly #keeperOf: (chatId: string) => ChatKeeper | undefined
-  readonly #chats = new Map<string, Set<Watcher>>()
+  readonly #parts: Parts
+  readonly #chats = new Map<string, Listeners>()
   readonly #turns = new Map<string, UnaskedTurn>()
-  /** Turns that a lost socket cut off, by their chat. */
-  readonly #cut = new Map<string, UnaskedTurn>()
-  /** The chat that hears and speaks in bytes. */
-  speaking: string | undefined
 
-  constructor(keeperOf: (chatId: string) => ChatKeeper | undefined) {
-    this.#keeperOf = keeperOf
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   get size(): number {
     return this.#chats.size
   }
 
+  /** The chat that hears and speaks in bytes: the newest that is watched so. */
+  get speaking(): string | undefined {
+    return this.watched().findLast(({ audio }) => audio === 'binary')?.id
+  }
+
+  /** Give back ends it. */
   watch(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
-    const watchers = this.#chats.get(chatId) ?? new Set()
-    const watcher = { audio, listener }
-    watchers.add(watcher)
-    this.#chats.set(chatId, watchers)
-    if (audio === 'binary') this.speaking = chatId
+    const listeners: Listeners = this.#chats.get(chatId) ?? new Map()
+    // One that is given twice is two.
+    const own: LiveListener = (event) => listener(event)
+    // The chat that was watched last is the one that speaks.
+    if (audio === 'binary') this.#chats.delete(chatId)
+    this.#chats.set(chatId, listeners.set(own, audio))
     return () => {
-      watchers.delete(watcher)
-      if (watchers.size === 0 && this.#chats.get(chatId) === watchers) this.#chats.delete(chatId)
+      listeners.delete(own)
+      if (listeners.size === 0 && this.#chats.get(chatId) === listeners) this.#chats.delete(chatId)
     }
   }
 
-  /** How the sound of a chat is to come: who wants it as bytes is not deprived of it by who wants none. */
-  audioOf(chatId: string): AudioMode {
-    const wanted = new Set([...(this.#chats.get(chatId) ?? [])].map(({ audio }) => audio))
-    return AUDIO_MODES.find((mode) => wanted.has(mode)) ?? 'none'
+  /** How the server is to send the sound of a chat: as the listener wants it who wants most. Nothing where nobody listens. */
+  audioOf(chatId: string): AudioMode | undefined {
+    const modes = [...(this.#chats.get(chatId)?.values() ?? [])]
+    return MODES.find((mode) => modes.includes(mode))
   }
 
-  /** What the server is to be told of on a new socket. The last one is the chat that speaks. */
+  /** What the server is to be told of on a new socket. */
   watched(): { id: string; audio: AudioMode }[] {
-    return [...this.#chats.keys()]
-      .toSorted(
-        (first, second) => Number(first === this.speaking) - Number(second === this.speaking),
-      )
-      .map((id) => ({ id, audio: this.audioOf(id) }))
+    return [...this.#chats.keys()].map((id) => ({ id, audio: this.audioOf(id) ?? 'none' }))
   }
 
   onFrame(frame: EventFrame): void {
     const { id } = frame
-    const keeper = this.#keeperOf(id)
-    if (frame.type === 'turn') {
-      const { messageId, userMessage, requestId } = frame
-      const chunks = new ChunkSpool()
-      this.#turns.set(requestId, { chatId: id, messageId, chunks })
-      this.#tell(id, { type: 'turn', messageId })
-      const said = userMessage ? { userMessage } : {}
-      keeper?.onTurn({ messageId, ...said, chunks, continues: false })
-    } else if (frame.type === 'user-message') {
-      keeper?.onUserMessage(frame.message, 'heard')
+    const keeper = this.#parts.keeperOf(id)
+    if (frame.type === 'turn') this.#begin(frame)
+    else if (frame.type === 'user-message') {
+      const { message } = frame
+      this.#parts.observe?.({ type: 'user-message', chatId: id, message })
+      keeper?.onUserMessage(message, 'heard')
       this.#tell(id, frame)
     } else this.#tell(id, frame)
   }
@@ -95,91 +102,48 @@ export class LiveEvents {
   onTurnFrame(frame: IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>): boolean {
     const turn = this.#turns.get(frame.requestId)
     if (!turn) return false
-    const { chatId, chunks } = turn
-    if (frame.type === 'start') turn.onResumed?.()
-    else if (frame.type === 'chunk') {
-      this.onChunk(chatId, frame.chunk)
-      chunks.push(frame.chunk)
-    } else {
-      chunks.close()
+    if (frame.type === 'chunk') {
+      turn.tap.chunk(frame.chunk)
+      turn.chunks.push(frame.chunk)
+    }
+    if (frame.type === 'end' || frame.type === 'error') {
+      turn.tap.end(frame.type === 'error' ? frame.errorText : undefined)
+      turn.chunks.close()
       this.#turns.delete(frame.requestId)
-      // It ended while there was no connection.
-      if (frame.type === 'no-active')
-        void this.#keeperOf(chatId)
-          ?.reload()
-          .catch(() => undefined)
     }
     return true
   }
 
-  /** A chunk of an answer in a chat, asked for or not. */
-  onChunk(chatId: string, chunk: Chunk): void {
-    const event = this.#chats.has(chatId) && toEvent(chunk)
-    if (event) this.#tell(chatId, event)
-  }
-
   onAudio(bytes: ArrayBuffer): void {
-    if (this.speaking !== undefined) this.#tell(this.speaking, { type: 'audio', bytes })
+    const { speaking } = this
+    if (speaking !== undefined) this.#tell(speaking, { type: 'audio', bytes })
   }
 
   onDown(): void {
-    for (const turn of this.#turns.values()) {
-      turn.chunks.close()
-      this.#cut.set(turn.chatId, turn)
+    for (const { chunks, tap } of this.#turns.values()) {
+      tap.end('the connection was lost')
+      chunks.close()
     }
     this.#turns.clear()
   }
 
-  /** Goes on with the turns that were cut off; gives what to ask the server for. A chat that asks for itself needs nothing. */
-  resume(asksItself: (chatId: string) => boolean): { requestId: string; id: string }[] {
-    const cut = [...this.#cut.values()]
-    this.#cut.clear()
-    return cut
-      .filter(({ chatId }) => this.#chats.has(chatId) && !asksItself(chatId))
-      .map(({ chatId, messageId }) => {
-        const requestId = crypto.randomUUID()
-        const chunks = new ChunkSpool()
-        const onResumed = (): void =>
-          this.#keeperOf(chatId)?.onTurn({ messageId, chunks, continues: false })
-        this.#turns.set(requestId, { chatId, messageId, chunks, onResumed })
-        return { requestId, id: chatId }
-      })
+  onGivenUp(error: unknown): void {
+    for (const id of this.#chats.keys()) this.#tell(id, { type: 'given-up', error })
+  }
+
+  #begin({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
+    const chunks = new ChunkSpool()
+    const begun = { chatId: id, trigger: 'turn' as const, messageId, message: userMessage }
+    this.#turns.set(requestId, { chunks, tap: new WireTap(this.#parts.observe, begun) })
+    this.#tell(id, { type: 'turn', messageId })
+    const said = userMessage ? { userMessage } : {}
+    this.#parts.keeperOf(id)?.onTurn({ messageId, ...said, chunks, continues: false })
   }
 
   #tell(chatId: string, event: LiveEvent): void {
-    for (const { listener } of this.#chats.get(chatId) ?? []) listener(event)
+    for (const listener of this.#chats.get(chatId)?.keys() ?? []) listener(event)
   }
 }
 
-interface UnaskedTurn {
-  readonly chatId: string
-  readonly messageId: string
-  readonly chunks: ChunkSpool
-  /** For one that was cut off: the server goes on with it. */
-  readonly onResumed?: () => void
-}
-
-interface Watcher {
-  readonly audio: AudioMode
-  readonly listener: LiveListener
-}
-
-const AUDIO_MODES = ['binary', 'base64', 'none'] as const
-
-/** What a chunk tells those who only listen. The words of the model are those that it speaks. */
-function toEvent(chunk: Chunk): LiveEvent | undefined {
-  if (chunk.type === 'text-delta')
-    return { type: 'transcript', author: 'model', text: chunk.delta, final: false }
-  if (chunk.type === 'text-end')
-    return { type: 'transcript', author: 'model', text: '', final: true }
-  const phase = PHASES[chunk.type]
-  return phase && { type: 'answer', phase }
-}
-
-const PHASES: Readonly<Record<string, 'start' | 'step' | 'end'>> = {
-  start: 'start',
-  'start-step': 'step',
-  finish: 'end',
-  abort: 'end',
-  error: 'end',
-}
+/** The most first. */
+const MODES: readonly AudioMode[] = ['binary', 'base64', 'none']

@@ -4,6 +4,8 @@ import type { AdkChunkStream } from './adk-ui-message.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
 import { ChunkSpool } from './chunk-spool.ts'
 import { toChunkStream } from './chunk-stream.ts'
+import { newId } from './new-id.ts'
+import type { WireTap } from './wire-events.ts'
 
 export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 
@@ -14,10 +16,14 @@ export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
  */
 type RequestState = 'new' | 'asked' | 'reading' | 'healing' | 'checking' | 'stopping' | 'over'
 
+let births = 0
+
 /** One answer that a chat asked for. */
 export class LiveRequest {
   /** The name on the wire. One that is sent again has another. */
-  id = crypto.randomUUID()
+  id = newId()
+  /** Counts requests in the order in which they were made. */
+  readonly born = (births += 1)
   readonly chatId: string
   readonly frame: RequestFrame
   /** The answers of the person that travel with it. */
@@ -26,7 +32,10 @@ export class LiveRequest {
   readonly opened: Promise<AdkChunkStream | undefined>
   state: RequestState = 'new'
   messageId: string | undefined
+  /** The request whose place this one takes, while the server still answers it. */
+  replaced: LiveRequest | undefined
   readonly stream: AdkChunkStream
+  readonly tap: WireTap
   readonly #chunks = new ChunkSpool()
   #diverted: ChunkSpool | undefined
   #sequence = 0
@@ -39,14 +48,17 @@ export class LiveRequest {
     hooks: {
       keeper: () => ChatKeeper | undefined
       onCancel: (request: LiveRequest) => void
+      tap: WireTap
     },
   ) {
     this.chatId = frame.id
     this.frame = frame
     this.answered = answered
+    this.tap = hooks.tap
     this.stream = toChunkStream(this.#chunks[Symbol.asyncIterator](), {
       keeper: hooks.keeper,
       onCancel: () => hooks.onCancel(this),
+      isOwn: frame.type === 'send',
     })
     this.opened = new Promise((resolve, reject) => {
       this.#open = resolve
@@ -57,7 +69,7 @@ export class LiveRequest {
 
   /** The frame under a name of its own. */
   named(type: 'as-asked' | 'resume'): RequestFrame {
-    this.id = crypto.randomUUID()
+    this.id = newId()
     this.#sequence = 0
     const { frame, id: requestId, chatId: id } = this
     return type === 'resume' ? { type, requestId, id } : { ...frame, requestId }
@@ -74,6 +86,7 @@ export class LiveRequest {
     if (sequence > this.#sequence) return false
     this.#sequence += 1
     if (chunk.type === 'start') this.messageId = chunk.messageId
+    this.tap.chunk(chunk)
     const spool = this.#diverted ?? this.#chunks
     spool.push(chunk)
     return true
@@ -98,6 +111,7 @@ export class LiveRequest {
 
   end(): void {
     this.state = 'over'
+    this.tap.end()
     this.#open(undefined)
     this.#chunks.close()
     this.#diverted?.close()
@@ -105,6 +119,7 @@ export class LiveRequest {
 
   fail(error: unknown): void {
     this.state = 'over'
+    this.tap.end(error)
     this.#refuse(error)
     this.#chunks.fail(error)
     this.#diverted?.close()

@@ -6,6 +6,9 @@ import type { RequestFrame } from './live-request.ts'
 import { LiveRequest } from './live-request.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
 import type { SocketLink } from './socket-link.ts'
+import type { WireObserver, WireTrigger } from './wire-events.ts'
+import { WireTap } from './wire-events.ts'
+import type { MessageView } from './answers.ts'
 
 type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
 
@@ -13,6 +16,7 @@ interface Parts {
   readonly link: () => SocketLink
   readonly answers: Answers
   readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+  readonly observe: WireObserver | undefined
 }
 
 /** The answers that are being read over a socket, and what becomes of them when it is lost. */
@@ -47,7 +51,7 @@ export class LiveRequests {
   ): Promise<AdkChunkStream | undefined> {
     const request = this.#create(frame, answered)
     this.#parts.answers.mark(answered, 'travelling')
-    signal?.addEventListener('abort', () => this.#stop(request), { once: true })
+    this.#listen(request, signal)
     this.#parts.link().open()
     this.#transmit(request)
     return request.opened
@@ -57,7 +61,7 @@ export class LiveRequests {
   takeRevived(chatId: string, signal: AbortSignal | undefined): AdkChunkStream | undefined {
     const request = this.#revived.get(chatId)
     this.#revived.delete(chatId)
-    if (request) signal?.addEventListener('abort', () => this.#stop(request), { once: true })
+    if (request) this.#listen(request, signal)
     return request?.stream
   }
 
@@ -114,7 +118,9 @@ export class LiveRequests {
     const keeper = (): ChatKeeper | undefined => this.#parts.keeperOf(frame.id)
     const request = new LiveRequest(frame, answered, {
       keeper,
-      onCancel: (cancelled) => this.#stop(cancelled),
+      tap: new WireTap(this.#parts.observe, { chatId: frame.id, ...describe(frame) }),
+      // Whoever ends it says so by its signal as well, and more exactly.
+      onCancel: (cancelled) => this.#abandon(cancelled),
     })
     this.#requests.set(request.id, request)
     return request
@@ -140,6 +146,9 @@ export class LiveRequests {
   #start(request: LiveRequest): void {
     if (request.state === 'healing') return this.#revive(request)
     this.#parts.answers.mark(request.answered, 'taken')
+    // The server reads the turn to this one now, so that it does not stop it for want of readers.
+    if (request.replaced) this.#tellAbort(request.replaced)
+    request.replaced = undefined
     request.start()
   }
 
@@ -184,14 +193,48 @@ export class LiveRequests {
       ?.reload()
       .catch(() => undefined)
     if (request.state !== state) return
-    const isStored = state === 'healing' || known?.includes(sentMessageId(request) ?? '') === true
-    if (known === undefined)
-      this.#fail(request, disconnected('the connection was lost, and the answer is over'))
-    else if (isStored) this.#end(request)
-    else this.#transmit(request)
+    const isThere = known !== undefined && isAnswered(request, known)
+    if (isThere) this.#end(request)
+    else if (known && state === 'checking') this.#transmit(request)
+    else this.#fail(request, disconnected('the connection was lost, and the answer is over'))
   }
 
-  /** The person presses stop. */
+  /** The person presses stop; or a second `resumeStream()`, which aborts the first and asks at once, takes its place. */
+  #listen(request: LiveRequest, signal: AbortSignal | undefined): void {
+    const onAbort = (): void =>
+      queueMicrotask(() => {
+        const newer = this.#newerThan(request)
+        if (request.frame.type === 'resume' && newer) this.#replace(request, newer)
+        else this.#stop(request)
+      })
+    if (signal?.aborted) onAbort()
+    else signal?.addEventListener('abort', onAbort, { once: true })
+  }
+
+  /** Nobody reads its stream any more, and a moment later nobody has said why: the chat is gone. */
+  #abandon(request: LiveRequest): void {
+    queueMicrotask(() => queueMicrotask(() => this.#stop(request)))
+  }
+
+  #newerThan(request: LiveRequest): LiveRequest | undefined {
+    const all = this.#all().filter(({ chatId, isRead }) => chatId === request.chatId && isRead)
+    const newest = all.findLast((other) => other !== request)
+    return newest && newest.born > request.born ? newest : undefined
+  }
+
+  /** Ends a request here; the server is told when the newer one is being read. */
+  #replace(request: LiveRequest, newer: LiveRequest): void {
+    if (request.state === 'over' || request.state === 'stopping') return
+    const isTold = request.state !== 'new'
+    this.#end(request)
+    if (isTold && newer.state === 'reading') this.#tellAbort(request)
+    else if (isTold) newer.replaced = request
+  }
+
+  #tellAbort({ id: requestId }: LiveRequest): void {
+    this.#parts.link().send({ type: 'abort', requestId })
+  }
+
   #stop(request: LiveRequest): void {
     if (request.state === 'over' || request.state === 'stopping') return
     const { id: requestId, state } = request
@@ -210,8 +253,26 @@ export class LiveRequests {
   }
 }
 
-function sentMessageId({ frame }: LiveRequest): string | undefined {
-  const message: unknown = frame.type === 'send' ? frame.messages.at(-1) : undefined
-  const isNamed = typeof message === 'object' && message !== null && 'id' in message
-  return isNamed && typeof message.id === 'string' ? message.id : undefined
+/** Whether a request that was cut off shows in what the server has. */
+function isAnswered({ state, frame, messageId }: LiveRequest, known: readonly string[]): boolean {
+  if (state === 'healing') return messageId !== undefined && known.includes(messageId)
+  if (frame.type === 'resume') return true
+  // What is made anew takes the place of what was there; what was said is there in any case.
+  if (frame.trigger === 'regenerate-message') return !known.includes(frame.messageId ?? '')
+  return known.includes(sentMessage(frame)?.id ?? '')
+}
+
+function sentMessage(frame: RequestFrame): MessageView | undefined {
+  // The transport made the frame, of messages of the chat.
+  return frame.type === 'send' ? (frame.messages.at(-1) as MessageView | undefined) : undefined
+}
+
+function describe(frame: RequestFrame): {
+  trigger: WireTrigger
+  message?: MessageView | undefined
+  messageId?: string | undefined
+} {
+  if (frame.type === 'resume') return { trigger: 'resume' }
+  const { trigger = 'submit-message', messageId } = frame
+  return { trigger, message: sentMessage(frame), messageId: messageId ?? undefined }
 }

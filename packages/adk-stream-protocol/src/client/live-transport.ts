@@ -17,13 +17,18 @@ import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
 import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
 import { LiveRequests } from './live-requests.ts'
+import { Keepers } from './keepers.ts'
+import { newId } from './new-id.ts'
 import { Pings } from './pings.ts'
-import type { IncomingFrame, IncomingFrameOf } from './server-frames.ts'
+import type { IncomingFrame } from './server-frames.ts'
 import { readServerFrame } from './server-frames.ts'
-import type { Backoff, SocketClass } from './socket-link.ts'
+import type { Backoff } from './backoff.ts'
+import { withDefaults } from './backoff.ts'
+import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
+import type { SocketClass } from './socket-link.ts'
 import { SocketLink } from './socket-link.ts'
+import type { WireObserver } from './wire-events.ts'
 
-/** Where the socket is, and how it is kept. */
 export interface LiveTransportOptions {
   /** The address of the socket; a function is asked for each one, for addresses with a token. */
   readonly url: string | (() => string | Promise<string>)
@@ -32,8 +37,8 @@ export interface LiveTransportOptions {
   /** Whether the stream of a chat that is attached stays open while it waits for a person. Default true. */
   readonly hold?: boolean
   readonly backoff?: Backoff
-  /** Sees every text frame, for a record or a debugger. */
-  readonly onFrame?: (direction: 'in' | 'out', frame: object) => void
+  /** Sees all that passes, for a record or an inspector. */
+  readonly observe?: WireObserver
   /** A frame of ours that the server did not take, and that nobody waits for. */
   readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
 }
@@ -43,13 +48,14 @@ export function liveTransport(options: LiveTransportOptions): LiveTransport {
   return new LiveTransport(options)
 }
 
-/** A transport over one WebSocket; made by `liveTransport`. */
-export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel, Beside {
+export class LiveTransport
+  implements ChatTransport<AdkUIMessage>, AnswerChannel, Beside, Connected
+{
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true
   readonly answers = new Answers()
   readonly #options: LiveTransportOptions
-  readonly #keepers = new Map<string, ChatKeeper>()
+  readonly #keepers = new Keepers()
   readonly #link: SocketLink
   readonly #requests: LiveRequests
   readonly #acknowledgements: Acknowledgements
@@ -60,22 +66,34 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   constructor(options: LiveTransportOptions) {
     this.#options = options
-    const keeperOf = (chatId: string): ChatKeeper | undefined => this.#keepers.get(chatId)
+    const { observe } = options
+    const keeperOf = (chatId: string): ChatKeeper | undefined => this.#keepers.of(chatId)
     const link = (): SocketLink => this.#link
-    this.#requests = new LiveRequests({ link, keeperOf, answers: this.answers })
+    this.#requests = new LiveRequests({ link, keeperOf, observe, answers: this.answers })
     this.#acknowledgements = new Acknowledgements(link)
-    this.#events = new LiveEvents(keeperOf)
+    this.#events = new LiveEvents({ keeperOf, observe })
     this.#link = new SocketLink({
       url: options.url,
-      webSocket: options.webSocket ?? browserSocket(),
-      backoff: { firstMs: 250, maxMs: 10_000, attempts: 8, ...options.backoff },
+      webSocket: () => options.webSocket ?? browserSocket(),
+      backoff: withDefaults(options.backoff),
       onFrame: (text) => this.#read(text),
-      onSend: (frame) => options.onFrame?.('out', frame),
-      onAudio: (bytes) => this.#events.onAudio(bytes),
+      onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
+      onAudio: (bytes) => {
+        observe?.({ type: 'sound', direction: 'in', bytes: bytes.byteLength })
+        this.#events.onAudio(bytes)
+      },
       onUp: () => this.#up(),
       onDown: () => this.#down(),
       onGivenUp: (error) => this.#giveUp(error),
     })
+  }
+
+  get connection(): ConnectionState {
+    return this.#link.status.current
+  }
+
+  onConnection(listener: ConnectionListener): () => void {
+    return this.#link.status.subscribe(listener)
   }
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
@@ -92,7 +110,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       body: {
         ...body,
         // A chat that nobody looks after answers when its stream has ended, and not before.
-        hold: (this.#options.hold ?? true) && this.#keepers.has(id),
+        hold: (this.#options.hold ?? true) && this.#keepers.of(id) !== undefined,
         ...(Object.keys(edits).length > 0 && { edits }),
       },
     }
@@ -110,13 +128,13 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   /** Tells a decision at once; resolves with the state that the approval is in then. */
   decide({ chatId: id, ...decision }: DecisionSent): Promise<string> {
-    const decisionId = crypto.randomUUID()
+    const decisionId = newId()
     return this.#acknowledgements.send({ type: 'decide', decisionId, id, ...decision })
   }
 
   /** Gives what a tool gave that ran here; resolves when the server has it. */
   async toolOutput({ chatId: id, ...output }: OutputSent): Promise<void> {
-    const outputId = crypto.randomUUID()
+    const outputId = newId()
     await this.#acknowledgements.send({ type: 'tool-output', outputId, id, ...output })
   }
 
@@ -137,11 +155,7 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   }
 
   keep(chatId: string, keeper: ChatKeeper): () => void {
-    this.#keepers.set(chatId, keeper)
-    // Another page's chat of the same id may have come since.
-    return () => {
-      if (this.#keepers.get(chatId) === keeper) this.#keepers.delete(chatId)
-    }
+    return this.#keepers.keep(chatId, keeper)
   }
 
   /** Tells of all that happens in a live chat. Give back ends it. */
@@ -152,28 +166,34 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
   ): () => void {
     const leave = this.#events.watch(chatId, audio, listener)
     this.#link.open()
-    const tell = (): void => {
-      // A socket that comes up later tells the server of all that is watched.
-      this.#link.send({ type: 'watch', id: chatId, audio: this.#events.audioOf(chatId) })
-    }
-    tell()
+    // A socket that comes up later tells the server of all that is watched.
+    this.#tellWatched(chatId)
     return () => {
+      const before = this.#events.audioOf(chatId)
+      const { speaking } = this.#events
       leave()
-      // Sound that nobody listens to need not come.
-      if (audio !== this.#events.audioOf(chatId)) tell()
+      if (this.#events.audioOf(chatId) !== before) this.#tellWatched(chatId)
+      const now = this.#events.speaking
+      if (now !== undefined && now !== speaking) this.#tellWatched(now)
     }
   }
 
   /** Says something while an answer is being given. */
-  sendText(chatId: string, text: string, messageId: string = crypto.randomUUID()): void {
+  sendText(chatId: string, text: string, messageId: string = newId()): void {
     const parts = [{ type: 'text' as const, text }]
-    this.#keepers.get(chatId)?.onUserMessage({ id: messageId, role: 'user', parts }, 'written')
+    const message = { id: messageId, role: 'user' as const, parts }
+    this.#options.observe?.({ type: 'user-message', chatId, message })
+    this.#keepers.of(chatId)?.onUserMessage(message, 'written')
     this.#say({ type: 'text', id: chatId, messageId, text })
   }
 
   /** Lets the model hear: 16 bit PCM at 16 kHz, of the chat that is watched with binary audio. Sound without a socket is lost. */
   sendAudio(bytes: Uint8Array<ArrayBuffer>): boolean {
-    return this.#link.sendBytes(bytes)
+    this.#link.open()
+    const isSent = this.#link.sendBytes(bytes)
+    if (isSent)
+      this.#options.observe?.({ type: 'sound', direction: 'out', bytes: bytes.byteLength })
+    return isSent
   }
 
   endAudio(chatId: string): void {
@@ -197,7 +217,10 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
 
   /** Resolves when the server has read all that was sent before; tells how many ms that took. */
   ping(): Promise<number> {
-    return this.#pings.send((nonce) => this.#say({ type: 'ping', nonce }))
+    return this.#pings.send((nonce) => {
+      this.#link.open()
+      this.#link.send({ type: 'ping', nonce })
+    })
   }
 
   close(): void {
@@ -209,42 +232,43 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
     if (!this.#link.send(frame)) this.#unsent.push(frame)
   }
 
+  #tellWatched(chatId: string): void {
+    const audio = this.#events.audioOf(chatId)
+    if (audio === undefined) this.#link.send({ type: 'unwatch', id: chatId })
+    else this.#link.send({ type: 'watch', id: chatId, audio })
+  }
+
   #up(): void {
     for (const { id, audio } of this.#events.watched())
       this.#link.send({ type: 'watch', id, audio })
-    for (const resumed of this.#events.resume((id) => this.#requests.ofChat(id) !== undefined))
-      this.#link.send({ type: 'resume', ...resumed })
     this.#requests.onUp()
     this.#acknowledgements.onUp()
     const unsent = this.#unsent
     this.#unsent = []
     for (const frame of unsent) this.#link.send(frame)
+    for (const nonce of this.#pings.nonces) this.#link.send({ type: 'ping', nonce })
   }
 
   #down(): boolean {
     this.#requests.onDown()
     this.#acknowledgements.onDown()
     this.#events.onDown()
-    const waiting = [this.#requests, this.#acknowledgements, this.#events]
+    const waiting = [this.#requests, this.#acknowledgements, this.#events, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
 
-  #giveUp(error: TypeError): void {
+  #giveUp(error: unknown): void {
     this.#requests.failAll(error)
     this.#acknowledgements.failAll(error)
     this.#unsent = []
     this.#pings.failAll(error)
-  }
-
-  #tellWatchers({ requestId, chunk }: IncomingFrameOf<'chunk'>): void {
-    const chatId = this.#requests.chatOf(requestId)
-    if (chatId !== undefined) this.#events.onChunk(chatId, chunk)
+    this.#events.onGivenUp(error)
   }
 
   #read(text: string): void {
     const frame = readServerFrame(text)
     if (frame) {
-      this.#options.onFrame?.('in', frame)
+      this.#options.observe?.({ type: 'frame', direction: 'in', frame })
       this.#route(frame)
     } else this.#link.renew()
   }
@@ -256,9 +280,8 @@ export class LiveTransport implements ChatTransport<AdkUIMessage>, AnswerChannel
       case 'end':
       case 'error':
       case 'no-active':
-        if (this.#events.onTurnFrame(frame)) return
-        if (frame.type === 'chunk') this.#tellWatchers(frame)
-        return this.#requests.onFrame(frame)
+        if (!this.#events.onTurnFrame(frame)) this.#requests.onFrame(frame)
+        return
       case 'decided':
       case 'tool-output-taken':
         return this.#acknowledgements.onFrame(frame)

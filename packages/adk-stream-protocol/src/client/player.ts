@@ -1,35 +1,41 @@
 import type { UIMessageChunk } from 'ai'
 
 import { AdkError } from './adk-error.ts'
+import type { Pace } from './pacing.ts'
+import { Pacing } from './pacing.ts'
 import type { AnyTransport, RecordedLine } from './recording.ts'
 import { readRecording } from './recording.ts'
 
-/** How a recording is played: with its pauses, at once, or a chunk for each call of `step`. */
-export type Pace = 'real-time' | 'fast' | 'step'
-
-/** What is played, and how fast. */
 export interface PlayerOptions {
   readonly recording: string
   /** Default `fast`. */
   readonly pace?: Pace
 }
 
-/** A transport that answers with what was recorded, so that the same page shows it: the n-th request gets the n-th answer. */
+interface RecordedAnswer {
+  readonly isResumed: boolean
+  readonly lines: RecordedLine[]
+}
+
+/**
+ * A transport that answers with what was recorded, so that the same page shows it: the n-th request gets the n-th answer, and a
+ * `resumeStream()` the one that was resumed there. To play a whole conversation into a chat, see `playRecording`.
+ */
 export class Player implements AnyTransport {
   readonly resumeStreamIsReplay = true
-  readonly #answers: (readonly RecordedLine[])[]
-  readonly #pace: Pace
-  readonly #waiting: (() => void)[] = []
-  #steps = 0
+  readonly #answers: RecordedAnswer[]
+  readonly #pacing: Pacing
 
   constructor({ recording, pace = 'fast' }: PlayerOptions) {
-    this.#pace = pace
-    const answers = new Map<number, RecordedLine[]>()
+    this.#pacing = new Pacing(pace)
+    const answers = new Map<number, RecordedAnswer>()
     for (const line of readRecording(recording)) {
-      if (line.type === 'frame') continue
-      answers.set(line.request, [...(answers.get(line.request) ?? []), line])
+      if (line.type === 'request' && line.trigger !== 'turn')
+        answers.set(line.request, { isResumed: line.trigger === 'resume', lines: [line] })
+      else if ('request' in line) answers.get(line.request)?.lines.push(line)
     }
-    this.#answers = [...answers.values()]
+    // A resume that found nothing has no answer.
+    this.#answers = [...answers.values()].filter(({ lines }) => lines.some(isChunk))
   }
 
   /** How many answers are left. */
@@ -39,21 +45,21 @@ export class Player implements AnyTransport {
 
   /** Lets one more chunk through. */
   step(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#steps += 1
+    this.#pacing.step()
   }
 
   sendMessages(): Promise<ReadableStream<UIMessageChunk>> {
-    const lines = this.#answers.shift()
-    if (!lines)
+    // What was resumed there and not here is no answer to what is sent.
+    while (this.#answers[0]?.isResumed) this.#answers.shift()
+    const answer = this.#answers.shift()
+    if (!answer)
       return Promise.reject(new AdkError('nothing-new', 'The recording holds no further answer.'))
-    return Promise.resolve(this.#play(lines))
+    return Promise.resolve(this.#play(answer.lines))
   }
 
-  /** What is played was recorded whole: there is nothing to come back to. */
-  reconnectToStream(): Promise<null> {
-    return Promise.resolve(null)
+  reconnectToStream(): Promise<ReadableStream<UIMessageChunk> | null> {
+    const answer = this.#answers[0]?.isResumed ? this.#answers.shift() : undefined
+    return Promise.resolve(answer ? this.#play(answer.lines) : null)
   }
 
   #play(lines: readonly RecordedLine[]): ReadableStream<UIMessageChunk> {
@@ -65,7 +71,7 @@ export class Player implements AnyTransport {
       for (;;) {
         const line = rest.shift()
         if (line?.type === 'chunk') {
-          await this.#wait(line.at - at)
+          await this.#pacing.wait(line.at - at)
           at = line.at
           return controller.enqueue(line.chunk)
         }
@@ -76,16 +82,8 @@ export class Player implements AnyTransport {
     }
     return new ReadableStream({ pull }, { highWaterMark: 0 })
   }
+}
 
-  async #wait(ms: number): Promise<void> {
-    if (this.#pace === 'fast') return
-    await new Promise<void>((resolve) => {
-      if (this.#pace === 'real-time') setTimeout(resolve, ms)
-      else if (this.#steps === 0) this.#waiting.push(resolve)
-      else {
-        this.#steps -= 1
-        resolve()
-      }
-    })
-  }
+function isChunk({ type }: RecordedLine): boolean {
+  return type === 'chunk'
 }

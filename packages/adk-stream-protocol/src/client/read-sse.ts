@@ -2,8 +2,11 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { disconnected } from './adk-error.ts'
 
 /** The chunks of an answer over HTTP. Throws when it breaks off before its end. */
-export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
-  for await (const data of readData(body)) {
+export async function* readSse(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<Chunk, void> {
+  for await (const data of readEvents(body, signal)) {
     if (data === '[DONE]') return
     // The server is trusted with its chunks: the client asked it for them.
     yield JSON.parse(data) as Chunk
@@ -11,9 +14,14 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
   throw disconnected('the answer broke off')
 }
 
-/** The data of each event. */
-async function* readData(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+/** The data of each event of a body. */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void> {
   const reader = body.getReader()
+  const leave = (): void => void reader.cancel().catch(() => undefined)
+  signal?.addEventListener('abort', leave, { once: true })
   const decoder = new TextDecoder()
   let rest = ''
   try {
@@ -28,6 +36,7 @@ async function* readData(body: ReadableStream<Uint8Array>): AsyncGenerator<strin
         .map((event) => event.slice(DATA.length))
     }
   } finally {
+    signal?.removeEventListener('abort', leave)
     // Who reads no further lets the connection go; what it says to that is of no use.
     await reader.cancel().catch(() => undefined)
   }

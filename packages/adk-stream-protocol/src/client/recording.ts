@@ -1,25 +1,28 @@
 import type { ChatTransport, UIMessageChunk } from 'ai'
 
+import type { Chunk } from '../protocol/chunk.ts'
+import type { Message } from '../protocol/message.ts'
 import type { AdkUIMessage } from './adk-ui-message.ts'
+import type { MessageView } from './answers.ts'
+import type { WireEvent, WireObserver, WireTrigger } from './wire-events.ts'
+import { WireTap } from './wire-events.ts'
 
 /** A line of a recording; `at` is ms since it began, `request` counts the answers. */
-export type RecordedLine =
-  | { readonly at: number; readonly type: 'request'; readonly request: number }
+export type RecordedLine = { readonly at: number } & (
   | {
-      readonly at: number
-      readonly type: 'chunk'
+      readonly type: 'request'
       readonly request: number
-      readonly chunk: UIMessageChunk
+      readonly chatId: string
+      readonly trigger: WireTrigger
+      readonly message?: MessageView
+      readonly messageId?: string
     }
-  | { readonly at: number; readonly type: 'end'; readonly request: number; readonly error?: string }
-  | {
-      readonly at: number
-      readonly type: 'frame'
-      readonly direction: 'in' | 'out'
-      readonly frame: object
-    }
-
-type Entry<Line = RecordedLine> = Line extends RecordedLine ? Omit<Line, 'at'> : never
+  | { readonly type: 'chunk'; readonly request: number; readonly chunk: Chunk }
+  | { readonly type: 'end'; readonly request: number; readonly error?: string }
+  | { readonly type: 'user-message'; readonly chatId: string; readonly message: Message }
+  | { readonly type: 'frame'; readonly direction: 'in' | 'out'; readonly frame: object }
+  | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
+)
 
 /** The least of a transport that a chat needs. */
 export type AnyTransport = Pick<
@@ -27,17 +30,24 @@ export type AnyTransport = Pick<
   'sendMessages' | 'reconnectToStream'
 > & { readonly resumeStreamIsReplay?: boolean }
 
-/** Keeps what a page was sent, for a bug report or a test. Off until it is started; the oldest lines go first. */
+/**
+ * Keeps what passed between a page and the server, for a bug report or a test: a whole conversation, with what the person said. Off
+ * until it is started; the oldest lines go first.
+ */
 export class Recorder {
   readonly #maxLines: number
+  readonly #requests = new Map<string, number>()
   #lines: RecordedLine[] = []
   #begun: number | undefined
-  #requests = 0
   /** How many lines had no room. */
   dropped = 0
 
   constructor({ maxLines = 10_000 }: { maxLines?: number } = {}) {
     this.#maxLines = maxLines
+  }
+
+  get isRecording(): boolean {
+    return this.#begun !== undefined
   }
 
   start(): void {
@@ -48,18 +58,29 @@ export class Recorder {
     this.#begun = undefined
   }
 
-  /** For `liveTransport({ onFrame })`. */
-  readonly onFrame = (direction: 'in' | 'out', frame: object): void =>
-    this.#keep({ type: 'frame', direction, frame })
+  /** For the option `observe` of a transport. */
+  readonly observe: WireObserver = (event) => {
+    if (this.#begun === undefined || isTwice(event)) return
+    const at = Math.round(performance.now() - this.#begun)
+    this.#keep(
+      'request' in event ? { at, ...event, request: this.#count(event.request) } : { at, ...event },
+    )
+  }
 
-  /** The transport, with its answers recorded. */
+  /** A transport that is not ours, with its answers recorded. */
   record(transport: AnyTransport): AnyTransport {
+    const { observe } = this
     return {
       resumeStreamIsReplay: transport.resumeStreamIsReplay === true,
-      sendMessages: async (options) => this.#tap(await transport.sendMessages(options)),
+      sendMessages: async (options) => {
+        const { chatId, trigger, messageId, messages } = options
+        const begun = { chatId, trigger, messageId, message: messages.at(-1) }
+        return tapStream(await transport.sendMessages(options), new WireTap(observe, begun))
+      },
       reconnectToStream: async (options) => {
         const stream = await transport.reconnectToStream(options)
-        return stream && this.#tap(stream)
+        const { chatId } = options
+        return stream && tapStream(stream, new WireTap(observe, { chatId, trigger: 'resume' }))
       },
     }
   }
@@ -69,43 +90,55 @@ export class Recorder {
     return this.#lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   }
 
-  #tap(stream: ReadableStream<UIMessageChunk>): ReadableStream<UIMessageChunk> {
-    const reader = stream.getReader()
-    const request = this.#requests
-    this.#requests += 1
-    this.#keep({ type: 'request', request })
-    const pull = async (
-      controller: ReadableStreamDefaultController<UIMessageChunk>,
-    ): Promise<void> => {
-      try {
-        const { done, value } = await reader.read()
-        if (done) {
-          this.#keep({ type: 'end', request })
-          controller.close()
-        } else {
-          this.#keep({ type: 'chunk', request, chunk: value })
-          controller.enqueue(value)
-        }
-      } catch (error) {
-        this.#keep({ type: 'end', request, error: String(error) })
-        throw error
-      }
-    }
-    // The chunk before must be worked in before the next is asked for, here as there.
-    return new ReadableStream(
-      { pull, cancel: (reason) => reader.cancel(reason) },
-      { highWaterMark: 0 },
-    )
+  #count(request: string): number {
+    const known = this.#requests.get(request) ?? this.#requests.size
+    this.#requests.set(request, known)
+    return known
   }
 
-  #keep(entry: Entry): void {
-    if (this.#begun === undefined) return
-    this.#lines.push({ at: Math.round(performance.now() - this.#begun), ...entry })
+  #keep(line: RecordedLine): void {
+    this.#lines.push(line)
     const over = this.#lines.length - this.#maxLines
     if (over <= 0) return
     this.#lines = this.#lines.slice(over)
     this.dropped += over
   }
+}
+
+/** The frame of a chunk is told as a chunk as well. */
+function isTwice(event: WireEvent): boolean {
+  return event.type === 'frame' && 'type' in event.frame && event.frame.type === 'chunk'
+}
+
+function tapStream(
+  stream: ReadableStream<UIMessageChunk>,
+  tap: WireTap,
+): ReadableStream<UIMessageChunk> {
+  const reader = stream.getReader()
+  const pull = async (
+    controller: ReadableStreamDefaultController<UIMessageChunk>,
+  ): Promise<void> => {
+    try {
+      const { done, value } = await reader.read()
+      if (done) {
+        tap.end()
+        controller.close()
+      } else {
+        // Whoever made it: the chunks of the bridge are a part of those of the AI SDK.
+        tap.chunk(value as Chunk)
+        controller.enqueue(value)
+      }
+    } catch (error) {
+      tap.end(error)
+      throw error
+    }
+  }
+  const cancel = async (reason: unknown): Promise<void> => {
+    tap.end()
+    await reader.cancel(reason)
+  }
+  // The chunk before must be worked in before the next is asked for, here as there.
+  return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
 }
 
 /** Reads a recording. */

@@ -46,14 +46,15 @@ function keepClicks(chat: Shown, message: Message): void {
 }
 
 /** Adds what a person said, where the chat does not have it: before its answer, or at the end. */
-export function addMessage(chat: Shown, message: Message, answerId?: string): void {
+export function addMessage(chat: Shown, message: MessageView, answerId?: string): void {
   const { messages } = chat
   if (messages.some(({ id }) => id === message.id)) return
   const place = messages.findIndex(({ id }) => id === answerId)
   chat.messages = messages.toSpliced(place < 0 ? messages.length : place, 0, message)
 }
 
-function putMessage(chat: Shown, message: Message): void {
+/** Puts a message into the place of the one of its id, or at the end. */
+export function putMessage(chat: Shown, message: MessageView): void {
   const index = chat.messages.findLastIndex(({ id }) => id === message.id)
   chat.messages = index < 0 ? [...chat.messages, message] : chat.messages.with(index, message)
 }

@@ -2,6 +2,9 @@ import type { ClientFrame } from '../protocol/client-frame.ts'
 import { mayRetry } from '../protocol/close-codes.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { disconnected } from './adk-error.ts'
+import type { Backoff } from './backoff.ts'
+import { pauseBefore } from './backoff.ts'
+import { ConnectionStatus } from './connection-state.ts'
 
 /** A WebSocket, as far as it is used: the one of browsers, or that of `ws`. */
 export interface SocketLike {
@@ -18,30 +21,21 @@ export interface SocketLike {
 /** The class of a browser's `WebSocket`, or that of `ws`. */
 export type SocketClass = new (url: string, protocols?: string | string[]) => SocketLike
 
-/** How a lost socket is opened again. */
-export interface Backoff {
-  /** The first pause in ms; it doubles each time. Default 250. */
-  readonly firstMs?: number
-  /** The longest pause in ms. Default 10,000. */
-  readonly maxMs?: number
-  /** Attempts in a row before what waits for the socket fails. Default 8. */
-  readonly attempts?: number
-}
-
 export interface SocketLinkOptions {
   /** The address of the socket; a function is asked for each one, for addresses with a token. */
   readonly url: string | (() => string | Promise<string>)
-  readonly webSocket: SocketClass
+  /** Asked for each socket: a page that is rendered on a server has none there. */
+  readonly webSocket: () => SocketClass
   readonly backoff: Required<Backoff>
   readonly onFrame: (text: string) => void
   readonly onSend: (frame: ClientFrame) => void
   readonly onAudio: (bytes: ArrayBuffer) => void
-  /** A socket is open; `again` when one was lost before. */
-  readonly onUp: (again: boolean) => void
+  /** A socket is open. */
+  readonly onUp: () => void
   /** The socket was lost. Says whether anything waits for another one. */
   readonly onDown: () => boolean
   /** There will be no other socket until somebody asks for one. */
-  readonly onGivenUp: (error: TypeError) => void
+  readonly onGivenUp: (error: unknown) => void
 }
 
 /** `WebSocket.OPEN` */
@@ -55,10 +49,10 @@ type State =
 
 /** One socket after the other, as one: opened when it is needed, and again by the table of close codes. */
 export class SocketLink {
+  readonly status = new ConnectionStatus()
   readonly #options: SocketLinkOptions
   #state: State = { name: 'idle' }
   #attempts = 0
-  #lost = false
 
   constructor(options: SocketLinkOptions) {
     this.#options = options
@@ -103,14 +97,19 @@ export class SocketLink {
   close(): void {
     const state = this.#state
     this.#state = { name: 'closed' }
+    this.status.set({ state: 'closed' })
     if (state.name === 'pausing') clearTimeout(state.timer)
     if (state.name === 'open' || state.name === 'opening') state.socket?.close(1000)
     this.#options.onGivenUp(disconnected('the transport was closed'))
   }
 
   async #connect(): Promise<void> {
+    const attempt = this.#attempts
     this.#state = { name: 'opening' }
-    const { url, webSocket } = this.#options
+    this.status.set(attempt === 0 ? { state: 'connecting' } : { state: 'lost', attempt })
+    const { url } = this.#options
+    const webSocket = this.#socketClass()
+    if (!webSocket) return
     try {
       const address = typeof url === 'string' ? url : await url()
       // Somebody may have closed the transport meanwhile.
@@ -119,6 +118,22 @@ export class SocketLink {
     } catch (error) {
       this.#down(1006, error)
     }
+  }
+
+  /** Without one, there is no point in trying again. */
+  #socketClass(): SocketClass | undefined {
+    try {
+      return this.#options.webSocket()
+    } catch (error) {
+      this.#giveUp(error)
+      return undefined
+    }
+  }
+
+  #giveUp(error: unknown): void {
+    this.#state = { name: 'idle' }
+    this.status.set({ state: 'closed' })
+    this.#options.onGivenUp(error)
   }
 
   #listen(socket: SocketLike): void {
@@ -148,27 +163,22 @@ export class SocketLink {
   #up(socket: SocketLike): void {
     if (!this.#owns(socket)) return socket.close(1000)
     this.#state = { name: 'open', socket }
-    const again = this.#lost
-    this.#lost = false
-    this.#options.onUp(again)
+    this.status.set({ state: 'open' })
+    this.#options.onUp()
   }
 
   #down(code: number, cause?: unknown): void {
-    this.#lost = true
     this.#state = { name: 'idle' }
-    if (!this.#options.onDown()) return
+    if (!this.#options.onDown()) return this.status.set({ state: 'idle' })
     const retry = mayRetry(code)
-    const { firstMs, maxMs, attempts } = this.#options.backoff
+    const { backoff } = this.#options
     // A server that refuses before the upgrade does not say why to a browser: that is a 1006 like any other.
-    const gone = retry === 'no' || retry === 'changed' || this.#attempts >= attempts
-    if (gone) {
-      this.#options.onGivenUp(disconnected(`the socket closed with ${code}`, cause))
-      return
-    }
-    const grown = Math.min(maxMs, firstMs * 2 ** this.#attempts)
-    // Clients that lost one server do not come back all at once.
-    const pause = retry === 'yes' && this.#attempts === 0 ? 0 : grown * (0.5 + Math.random() / 2)
+    const gone = retry === 'no' || retry === 'changed' || this.#attempts >= backoff.attempts
+    if (gone) return this.#giveUp(disconnected(`the socket closed with ${code}`, cause))
+    const isFirst = this.#attempts === 0
+    const pause = retry === 'yes' && isFirst ? 0 : pauseBefore(this.#attempts, backoff)
     this.#attempts += 1
+    this.status.set({ state: 'lost', attempt: this.#attempts, retryAt: Date.now() + pause })
     this.#state = { name: 'pausing', timer: setTimeout(() => void this.#connect(), pause) }
   }
 }

@@ -1,8 +1,6 @@
 import type { ChatTransport } from 'ai'
 
-import type { ErrorCode } from '../protocol/errors.ts'
-import type { Message } from '../protocol/message.ts'
-import { AdkError, disconnected } from './adk-error.ts'
+import { AdkApi } from './adk-api.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
@@ -11,22 +9,23 @@ import type {
 } from './adk-ui-message.ts'
 import type { AnswerChannel, DecisionSent } from './answer-channel.ts'
 import { Answers, selectMessages } from './answers.ts'
+import type { Backoff } from './backoff.ts'
+import { withDefaults } from './backoff.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
-import { toChunkStream } from './chunk-stream.ts'
-import { readSse } from './read-sse.ts'
+import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
+import { SharedConnection } from './connection-state.ts'
+import type { HttpOptions } from './http.ts'
+import { Http } from './http.ts'
+import { Keepers } from './keepers.ts'
+import { SseAnswers } from './sse-answers.ts'
+import type { WireObserver } from './wire-events.ts'
+import { WireTap } from './wire-events.ts'
 
-type Headers = Readonly<Record<string, string>>
-
-/** Where the bridge is, and how it is asked. */
-export interface SseTransportOptions {
-  /** Where the bridge is mounted, such as `/adk`. */
-  readonly url: string
-  /** Sent with every request; a function is asked for each one, for tokens that change. */
-  readonly headers?: Headers | (() => Headers | Promise<Headers>)
-  /** Default `same-origin`. */
-  readonly credentials?: RequestCredentials
-  /** Default: the global one. */
-  readonly fetch?: typeof globalThis.fetch
+export interface SseTransportOptions extends HttpOptions {
+  /** How an answer that was cut off is asked for again, for chats that are attached. */
+  readonly backoff?: Backoff
+  /** Sees all that passes, for a record or an inspector. */
+  readonly observe?: WireObserver
 }
 
 /** The transport of a chat over HTTP, for `useChat` of the AI SDK 6 and 7. */
@@ -34,70 +33,91 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
   return new SseTransport(options)
 }
 
-/** A transport over HTTP; made by `sseTransport`. */
-export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel {
+export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel, Connected {
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true
   readonly answers = new Answers()
-  readonly #options: SseTransportOptions
-  readonly #keepers = new Map<string, ChatKeeper>()
+  /** What else can be asked of the same bridge. */
+  readonly api: AdkApi
+  readonly #http: Http
+  readonly #observe: WireObserver | undefined
+  readonly #keepers = new Keepers()
+  readonly #shared = new SharedConnection()
+  readonly #reading: SseAnswers
 
-  constructor(options: SseTransportOptions) {
-    this.#options = options
+  constructor({ backoff, observe, ...options }: SseTransportOptions) {
+    this.#http = new Http(options)
+    this.api = new AdkApi(this.#http)
+    this.#observe = observe
+    this.#reading = new SseAnswers({
+      resume: (chatId, request) => this.#http.send(resumePath(chatId), request),
+      stop: (chatId) => this.api.stopChat(chatId),
+      keeperOf: (chatId) => this.#keepers.of(chatId),
+      report: (strand, state) => this.#shared.report(strand, state),
+      backoff: withDefaults(backoff),
+      observe,
+    })
+  }
+
+  get connection(): ConnectionState {
+    return this.#shared.status.current
+  }
+
+  onConnection(listener: ConnectionListener): () => void {
+    return this.#shared.status.subscribe(listener)
   }
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
-    const { chatId: id, trigger, messageId, abortSignal, headers, body } = options
+    const { chatId, trigger, messageId, abortSignal, headers, body } = options
     const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
     const edits = this.answers.editsOf(answered)
     const edited = Object.keys(edits).length > 0 && { edits }
     this.answers.mark(answered, 'travelling')
-    abortSignal?.addEventListener('abort', () => void this.#stop(id), { once: true })
+    const tap = new WireTap(this.#observe, { chatId, trigger, messageId, message: messages[0] })
+    const answer = this.#reading.begin(chatId, 'asked', { tap, signal: abortSignal })
     try {
-      const response = await this.#fetch('/stream', {
+      const response = await this.#http.send('/stream', {
         method: 'POST',
-        body: { ...body, id, trigger, messageId, messages, ...edited },
-        signal: abortSignal,
-        headers: toRecord(headers),
+        body: { ...body, id: chatId, trigger, messageId, messages, ...edited },
+        signal: answer.signal,
+        headers,
       })
       this.answers.mark(answered, 'taken')
-      return this.#read(id, response)
+      return this.#reading.read(answer, response)
     } catch (error) {
+      answer.end(error)
       this.answers.mark(answered, 'refused')
-      if (answered.length > 0) this.#keepers.get(id)?.onRefused(answered, error)
+      if (answered.length > 0) this.#keepers.of(chatId)?.onRefused(answered, error)
       throw error
     }
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
-    const { chatId: id, headers, abortSignal: signal } = options
-    const response = await this.#fetch(`/stream/${encodeURIComponent(id)}/stream`, {
-      headers: toRecord(headers),
-      signal,
-    })
-    return response.status === 204 ? null : this.#read(id, response)
+    const { chatId, headers, abortSignal } = options
+    const tap = new WireTap(this.#observe, { chatId, trigger: 'resume' })
+    const answer = this.#reading.begin(chatId, 'resumed', { tap, signal: abortSignal })
+    try {
+      const { signal } = answer
+      const response =
+        this.#reading.takeRevived(chatId) ??
+        (await this.#http.send(resumePath(chatId), { headers, signal }))
+      if (response.status !== 204) return this.#reading.read(answer, response)
+      answer.end()
+      return null
+    } catch (error) {
+      answer.end(error)
+      throw error
+    }
   }
 
   /** Decides away from the chat's stream, as an inbox does; resolves with the state that the approval is in then. */
-  async decide({
-    approvalId,
-    approved,
-    reason,
-    args,
-  }: Omit<DecisionSent, 'chatId'>): Promise<string> {
-    const response = await this.#fetch(`/approvals/${encodeURIComponent(approvalId)}`, {
-      method: 'POST',
-      body: { approved, reason, args },
-    })
-    // PROTOCOL.md §2.
-    const { approval } = (await response.json()) as { approval: { state: string } }
-    return approval.state
+  decide({ approvalId, ...decision }: Omit<DecisionSent, 'chatId'>): Promise<string> {
+    return this.api.decide(approvalId, decision)
   }
 
   /** The conversation as the server has it. */
-  async loadMessages(chatId: string): Promise<Message[]> {
-    const response = await this.#fetch(`/chats/${encodeURIComponent(chatId)}/messages`)
-    return ((await response.json()) as { messages: Message[] }).messages
+  async loadMessages(chatId: string): Promise<AdkUIMessage[]> {
+    return (await this.api.loadChat(chatId)).messages
   }
 
   /** An answer over HTTP ends where it waits: there is nothing to travel beside. */
@@ -106,68 +126,15 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel 
   }
 
   keep(chatId: string, keeper: ChatKeeper): () => void {
-    this.#keepers.set(chatId, keeper)
-    // Another page's chat of the same id may have come since.
-    return () => {
-      if (this.#keepers.get(chatId) === keeper) this.#keepers.delete(chatId)
-    }
+    return this.#keepers.keep(chatId, keeper)
   }
 
-  #read(chatId: string, { body }: Response): AdkChunkStream {
-    if (!body) throw disconnected('the answer has no body')
-    const chunks = readSse(body)
-    return toChunkStream(chunks, {
-      keeper: () => this.#keepers.get(chatId),
-      onCancel: async () => {
-        await chunks.return()
-      },
-    })
-  }
-
-  /** A connection that closes is a reader that leaves; a person who presses stop wants more. */
-  async #stop(chatId: string): Promise<void> {
-    const address = `/chats/${encodeURIComponent(chatId)}/stop`
-    // The answer is not shown any more, whatever becomes of the request.
-    await this.#fetch(address, { method: 'POST' }).catch(() => undefined)
-  }
-
-  async #fetch(path: string, request: HttpRequest = {}): Promise<Response> {
-    const { url, headers = {}, credentials = 'same-origin', fetch } = this.#options
-    const { method = 'GET', body, signal, headers: more } = request
-    const own = typeof headers === 'function' ? await headers() : headers
-    const json = body && { 'content-type': 'application/json' }
-    const response = await (fetch ?? globalThis.fetch)(`${url}${path}`, {
-      method,
-      credentials,
-      headers: { ...json, ...own, ...more },
-      ...(body && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
-    })
-    if (!response.ok) throw await toError(response)
-    return response
+  /** The feed of a chat shows in the connection: without it, the page does not keep up. */
+  onFeed(feed: object, state: ConnectionState | undefined): void {
+    this.#shared.report(feed, state)
   }
 }
 
-interface HttpRequest {
-  readonly method?: string
-  readonly body?: object
-  readonly signal?: AbortSignal | undefined
-  readonly headers?: Headers
-}
-
-async function toError(response: Response): Promise<Error> {
-  const text = await response.text()
-  try {
-    const { error } = JSON.parse(text) as {
-      error: { code: ErrorCode; message: string; retryAfterSeconds?: number }
-    }
-    return new AdkError(error.code, error.message, error.retryAfterSeconds)
-  } catch {
-    // Not the bridge answered, but something before it.
-    return new AdkError('unavailable', `The server answered with ${response.status}.`)
-  }
-}
-
-function toRecord(headers: HeadersInit | undefined): Headers {
-  return Object.fromEntries(new globalThis.Headers(headers))
+function resumePath(chatId: string): string {
+  return `/stream/${encodeURIComponent(chatId)}/stream`
 }

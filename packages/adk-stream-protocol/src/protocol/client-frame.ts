@@ -75,6 +75,7 @@ const FRAMES = [
     id: ChatId,
     audio: z.enum(['binary', 'base64', 'none']).optional(),
   }),
+  z.object({ type: z.literal('unwatch'), id: ChatId }),
   z.object({ type: z.literal('ping'), nonce: z.string().max(128).optional() }),
 ] as const
 

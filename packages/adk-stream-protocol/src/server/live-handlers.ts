@@ -55,6 +55,7 @@ export function openLiveHandlers(
       presence.watch(id, audio)
       await runs.open(chatOf(id))
     },
+    unwatch: ({ id }) => presence.unwatch(id),
     text: async ({ id, messageId = randomUUID(), text }) => {
       presence.enter(id)
       const message = { id: messageId, parts: [{ type: 'text' as const, text }] }
@@ -96,11 +97,19 @@ function toPicture(data: string, mimeType: string, { maxFileBytes }: BridgeLimit
   return { data, mimeType }
 }
 
+/** How a client takes part in a chat. */
+interface How {
+  readonly audio: AudioMode
+  readonly watches: boolean
+  /** Whether it asked for something in it. */
+  readonly speaks: boolean
+}
+
 /** One client in the chats that it takes part in. */
 class Presence {
   readonly #connection: Connection
   readonly #runs: LiveRuns
-  readonly #chats = new Map<string, { audio: AudioMode; leave: () => void; watches: boolean }>()
+  readonly #chats = new Map<string, How & { readonly leave: () => void }>()
   #left = false
   /** The chat that sound without a name belongs to. */
   speaking: string | undefined
@@ -116,14 +125,27 @@ class Presence {
 
   /** Takes part in a chat: its conversation is kept while somebody does. */
   enter(chatId: string): void {
-    if (!this.#chats.has(chatId)) this.#join(chatId, { audio: 'base64', watches: false })
+    const known = this.#chats.get(chatId)
+    if (known) this.#chats.set(chatId, { ...known, speaks: true })
+    else this.#join(chatId, { audio: 'base64', watches: false, speaks: true })
   }
 
   /** Wants to hear of all that happens in a chat. */
   watch(chatId: string, audio: AudioMode): void {
-    this.#chats.get(chatId)?.leave()
-    this.#join(chatId, { audio, watches: true })
+    const known = this.#chats.get(chatId)
+    known?.leave()
+    this.#join(chatId, { audio, watches: true, speaks: known?.speaks ?? false })
     if (audio === 'binary') this.speaking = chatId
+    else this.#hush(chatId)
+  }
+
+  /** Wants to hear no more of it. Who only looked on is gone; who said something still takes part. */
+  unwatch(chatId: string): void {
+    const known = this.#chats.get(chatId)
+    this.#hush(chatId)
+    known?.leave()
+    this.#chats.delete(chatId)
+    if (known?.speaks) this.enter(chatId)
   }
 
   /** Sends a turn that no request of this client asked for. */
@@ -144,7 +166,11 @@ class Presence {
     this.#chats.clear()
   }
 
-  #join(chatId: string, how: { audio: AudioMode; watches: boolean }): void {
+  #hush(chatId: string): void {
+    if (this.speaking === chatId) this.speaking = undefined
+  }
+
+  #join(chatId: string, how: How): void {
     // A frame that is still worked on when its socket is gone brings nobody back.
     if (this.#left) return
     const chat = { principalId: this.#connection.principal.id, chatId }

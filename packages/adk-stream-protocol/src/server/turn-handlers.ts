@@ -50,6 +50,7 @@ export function openTurnHandlers(
     activity: refuseLive,
     interrupt: refuseLive,
     watch: refuseLive,
+    unwatch: refuseLive,
     binary: refuseLive,
     join: () => undefined,
     close: () => requests.close(),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools } from '../../src/client/index.ts'
 import { browserTool } from '../../src/adk/browser-tool.ts'
 import { Office } from '../approvals/support/office.ts'
@@ -21,6 +22,31 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('Paid.')
     await chat.rest()
     expect(office.wallet.payments).toMatchObject([{ amount: 50 }])
+  })
+
+  test('[CL2] a click on a question whose stream is about to end shows its outcome', async () => {
+    await using office = await Office.open()
+    const pages: ClientPage[] = []
+    const live = {
+      hold: false,
+      observe: (event: WireEvent): void => {
+        const isAsked = event.type === 'chunk' && event.chunk.type === 'tool-approval-request'
+        // The rest of the answer does not come before the click.
+        if (isAsked) pages[0]?.sockets[0]?.pause()
+      },
+    }
+    await using page = new ClientPage({ url: office.url, version, live })
+    pages.push(page)
+    const chat = await page.open()
+    void chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = await chat.untilAsked()
+    const clicked = chat.attached.approve(id)
+    page.sockets[0]?.resume()
+    await clicked
+    await chat.untilShown('Paid.')
+    await chat.rest()
+    expect(page.types.slice(0, 2)).toEqual(['send', 'decide'])
+    expect(office.wallet.payments).toHaveLength(1)
   })
 
   test('[CL12] two effects of one page run a call once', async () => {

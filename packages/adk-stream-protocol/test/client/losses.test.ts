@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 
+import type { WireEvent } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
@@ -108,10 +109,11 @@ describe.each(versions)('$name', (version) => {
       const seen: string[] = []
       const pages: ClientPage[] = []
       const live = {
-        onFrame: (direction: 'in' | 'out', frame: object): void => {
-          if (direction !== 'in' || !('type' in frame)) return
-          seen.push(String(frame.type))
-          if (seen.filter((type) => type === moment).length === 1 && frame.type === moment)
+        observe: (event: WireEvent): void => {
+          if (event.type !== 'frame' || event.direction !== 'in') return
+          const type = 'type' in event.frame ? String(event.frame.type) : ''
+          seen.push(type)
+          if (seen.filter((each) => each === moment).length === 1 && type === moment)
             pages[0]?.cut()
         },
       }

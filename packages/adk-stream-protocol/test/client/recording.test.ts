@@ -1,18 +1,28 @@
+import { DefaultChatTransport as Transport6 } from 'ai'
 import { describe, expect, test } from 'vitest'
 
-import { Player, readRecording, Recorder } from '../../src/client/index.ts'
+import {
+  Player,
+  playRecording,
+  readRecording,
+  Recorder,
+  sseTransport,
+} from '../../src/client/index.ts'
 import { ApprovingChat } from '../approvals/support/approving-chat.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import { ClientPage, versions, type Version } from './support/client-page.ts'
+import { textOf } from '../support/chat-probe.ts'
+import { ClientPage, openSse, versions, type Version } from './support/client-page.ts'
+
+const HEADERS = { 'x-api-key': 'hanako' }
 
 async function record(version: Version): Promise<{ jsonl: string; messages: unknown }> {
   await using office = await Office.open()
   const recorder = new Recorder()
-  const live = { hold: false, onFrame: recorder.onFrame }
+  const live = { hold: false, observe: recorder.observe }
   await using page = new ClientPage({ url: office.url, version, live })
   recorder.start()
-  const transport = recorder.record(page.transport)
+  const { transport } = page
   const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
   await chat.send('[[say One.]]')
   await chat.send(`[[say Let me see.]]${callPayment(5)}`)
@@ -20,7 +30,11 @@ async function record(version: Version): Promise<{ jsonl: string; messages: unkn
 }
 
 function assistants(chat: ApprovingChat): unknown {
-  return JSON.parse(JSON.stringify(chat.messages.filter(({ role }) => role === 'assistant')))
+  return plain(chat.messages.filter(({ role }) => role === 'assistant'))
+}
+
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
 }
 
 function stepThrice(player: Player): void {
@@ -63,19 +77,112 @@ describe.each(versions)('$name', (version) => {
     await played
     expect(chat.status).toBe('ready')
   })
+
+  test('[CL22] a recording is a whole conversation: said, asked, decided, made anew', async () => {
+    await using office = await Office.open()
+    const recorder = new Recorder()
+    recorder.start()
+    const transport = sseTransport({ url: office.url, headers: HEADERS, observe: recorder.observe })
+    const chat = await openSse(transport, version)
+    await chat.send('[[say One.]]')
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    await chat.decide(true)
+    await chat.send('[[say Three.]]')
+    await chat.regenerate()
+    const stage = { messages: [] }
+    await playRecording(stage, recorder.toJsonl()).done
+    expect(plain(stage.messages)).toEqual(plain(chat.messages))
+  })
+
+  test('[CL22] an answer that was cut off and resumed plays as one', async () => {
+    await using office = await Office.open()
+    const recorder = new Recorder()
+    recorder.start()
+    const live = { observe: recorder.observe }
+    await using page = new ClientPage({ url: office.url, version, live })
+    const chat = await page.open()
+    void chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    page.cut()
+    await chat.until(() => page.sockets.length === 2 && chat.status === 'streaming')
+    office.emulator.release('more')
+    await chat.untilShown('One.Two.')
+    await chat.rest()
+    const recording = recorder.toJsonl()
+    const stage = { messages: [] }
+    await playRecording(stage, recording).done
+    expect(plain(stage.messages)).toEqual(plain(chat.messages))
+    const transport = new Player({ recording })
+    const other = new ApprovingChat(version.open({ id: 'other', messages: [], transport }), {})
+    await other.send('anything')
+    await other.resume()
+    expect(other.text).toBe('One.Two.')
+    expect(transport.left).toBe(0)
+    await other.resume()
+    expect(other.status).toBe('ready')
+  })
+
+  test('[CL22] a turn that nobody asked for is recorded, and plays where it was shown', async () => {
+    await using office = await Office.open()
+    const recorder = new Recorder()
+    recorder.start()
+    const live = { observe: recorder.observe }
+    await using page = new ClientPage({ url: office.url, version, live })
+    const chat = await page.open()
+    const first = chat.send('[[say One.]][[wait never]]')
+    await chat.untilShown('One.')
+    page.transport.sendText('chat-1', '[[say Two.]]')
+    await chat.until(({ messages }) => messages.some((message) => textOf(message) === 'Two.'))
+    await first
+    const stage: { messages: { parts: readonly { type: string; text?: string }[] }[] } = {
+      messages: [],
+    }
+    await playRecording(stage as never, recorder.toJsonl()).done
+    expect(
+      stage.messages.map(({ parts }) => parts.find(({ type }) => type === 'text')?.text),
+    ).toEqual(['[[say One.]][[wait never]]', 'One.', '[[say Two.]]', 'Two.'])
+  })
+})
+
+test('[CL22] a recording is played by steps, and can be left', async () => {
+  const { jsonl } = await record(versions[0] as Version)
+  const stage: { messages: unknown[] } = { messages: [] }
+  const playback = playRecording(stage as never, jsonl, { pace: 'step' })
+  playback.step()
+  await new Promise(setImmediate)
+  expect(stage.messages).toMatchObject([{ role: 'user', parts: [{ text: '[[say One.]]' }] }])
+  playback.stop()
+  await playback.done
+  expect(stage.messages).toHaveLength(1)
+})
+
+test('[CL14] [CL22] a transport that is not ours is recorded as well', async () => {
+  await using office = await Office.open()
+  const recorder = new Recorder()
+  recorder.start()
+  const foreign = new Transport6({ api: `${office.url}/stream`, headers: HEADERS })
+  const transport = recorder.record(foreign)
+  const [version] = versions
+  const chat = version && new ApprovingChat(version.open({ id: 'x', messages: [], transport }), {})
+  await chat?.send('[[say One.]]')
+  const stage = { messages: [] }
+  await playRecording(stage, recorder.toJsonl()).done
+  expect(plain(stage.messages)).toEqual(plain(chat?.messages))
 })
 
 test('[CL14] a recorder keeps nothing before it is started, and no more than its lines', () => {
   const recorder = new Recorder({ maxLines: 3 })
-  recorder.onFrame('in', { type: 'hello' })
+  const see = (count: number): void =>
+    recorder.observe({ type: 'frame', direction: 'in', frame: { count } })
+  see(0)
   expect(recorder.toJsonl()).toBe('')
   recorder.start()
-  for (const count of [1, 2, 3, 4, 5]) recorder.onFrame('in', { count })
+  for (const count of [1, 2, 3, 4, 5]) see(count)
   expect(readRecording(recorder.toJsonl())).toMatchObject(
     [3, 4, 5].map((count) => ({ frame: { count } })),
   )
   expect(recorder.dropped).toBe(2)
   recorder.stop()
-  recorder.onFrame('out', {})
+  see(6)
   expect(readRecording(recorder.toJsonl())).toHaveLength(3)
 })

@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest'
 
-import { AdkError, sseTransport } from '../../src/client/index.ts'
+import type { ConnectionState } from '../../src/client/index.ts'
+import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
+import { ApprovingChat } from '../approvals/support/approving-chat.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { openSse, versions } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
+
+const HEADERS = { 'x-api-key': 'hanako' }
 
 /** A transport, and the bodies that it posted to `/stream`. */
 function openTransport(url: string, key = 'hanako') {
@@ -112,31 +117,14 @@ describe.each(versions)('$name', (version) => {
     expect(request.aborted).toBe(true)
   })
 
-  test('[CL8] an answer over HTTP that breaks off is a disconnect, and can be resumed', async () => {
+  test('[CL8] a bare answer over HTTP that breaks off is a disconnect, and can be resumed', async () => {
     await using office = await Office.open({ disconnectGraceMs: 60_000 })
-    const lost = new AbortController()
-    const transport = sseTransport({
-      url: office.url,
-      headers: { 'x-api-key': 'hanako' },
-      fetch: async (input, init) => {
-        const response = await fetch(input, init)
-        if (init?.method !== 'POST' || !response.body) return response
-        const reader = response.body.getReader()
-        lost.signal.addEventListener('abort', () => void reader.cancel())
-        const body = new ReadableStream<Uint8Array>({
-          pull: async (controller) => {
-            const { done, value } = await reader.read()
-            if (done) controller.close()
-            else controller.enqueue(value)
-          },
-        })
-        return new Response(body, response)
-      },
-    })
-    const chat = await openSse(transport, version)
+    const net = new CuttableFetch()
+    const transport = sseTransport({ url: office.url, headers: HEADERS, fetch: net.fetch })
+    const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
     const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
-    lost.abort()
+    net.cut()
     await answer
     expect(chat.error).toBeInstanceOf(TypeError)
     expect(chat.error?.message).toContain('network')
@@ -147,4 +135,96 @@ describe.each(versions)('$name', (version) => {
     expect(chat.text).toBe('One.Two.')
     await expectValid(chat.messages)
   })
+
+  test('[CL19] [CL20] an answer over HTTP that is cut off goes on, and the connection says so', async () => {
+    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    const net = new CuttableFetch()
+    const transport = sseTransport({
+      url: office.url,
+      headers: HEADERS,
+      fetch: net.fetch,
+      backoff: { firstMs: 1, maxMs: 5 },
+    })
+    const states: ConnectionState[] = []
+    transport.onConnection((state) => states.push(state))
+    expect(transport.connection).toEqual({ state: 'idle' })
+    const chat = await openSse(transport, version)
+    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    net.fail(2)
+    net.cut()
+    await answer
+    await chat.until(({ status }) => status === 'streaming')
+    office.emulator.release('more')
+    await chat.untilShown('One.Two.')
+    await chat.rest()
+    expect(chat.error).toBeUndefined()
+    expect(chat.messages).toHaveLength(2)
+    const names = states.map(({ state }) => state)
+    expect(names.slice(0, 3)).toEqual(['connecting', 'open', 'lost'])
+    expect(states.filter(({ state }) => state === 'lost').map(({ attempt }) => attempt)).toEqual([
+      1, 2, 3,
+    ])
+    expect(names.at(-2)).toBe('open')
+    expect(transport.connection).toEqual({ state: 'idle' })
+    expect(transport.connection).toBe(states.at(-1))
+    await expectValid(chat.messages)
+  })
+
+  test('[CL20] an answer that ended while it was cut off is read from the server; one that is nowhere is a disconnect', async () => {
+    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    const net = new CuttableFetch()
+    const transport = sseTransport({
+      url: office.url,
+      headers: HEADERS,
+      fetch: net.fetch,
+      backoff: { firstMs: 1, maxMs: 5, attempts: 3 },
+    })
+    const chat = await openSse(transport, version)
+    const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
+    await chat.untilShown('One.')
+    net.hold()
+    net.cut()
+    office.emulator.release('more')
+    await untilOver(office.url)
+    net.go()
+    await answer
+    await chat.untilShown('One.Two.')
+    expect(chat.error).toBeUndefined()
+    const second = chat.send('[[say Three.]][[wait never]]')
+    await chat.untilShown('Three.')
+    net.fail(1_000)
+    net.cut()
+    await second
+    expect(chat.error).toBeInstanceOf(TypeError)
+    net.fail(0)
+    await transport.api.stopChat('chat-1')
+  })
+
+  test('[CL23] a second resume over HTTP leaves the model alone; stop() of a resumed answer stops it', async () => {
+    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    const { transport } = openTransport(office.url)
+    const first = await openSse(transport, version)
+    void first.send('[[say One.]][[wait more]][[say Two.]][[wait never]]')
+    await first.untilShown('One.')
+    const other = sseTransport({ url: office.url, headers: HEADERS })
+    const chat = await openSse(other, version)
+    void chat.resume()
+    await chat.untilShown('One.')
+    const again = chat.resume()
+    await chat.until(({ status }) => status === 'streaming')
+    office.emulator.release('more')
+    await chat.untilShown('One.Two.')
+    await chat.stop()
+    await again
+    await untilOver(office.url)
+    await first.until(({ status }) => status === 'ready')
+    expect([first.text, chat.text]).toEqual(['One.Two.', 'One.Two.'])
+  })
 })
+
+/** Resolves when no answer is written in the chat; asks until it is so. */
+async function untilOver(url: string): Promise<void> {
+  const api = adkApi({ url, headers: HEADERS })
+  while ((await api.loadChat('chat-1')).running) await new Promise(setImmediate)
+}

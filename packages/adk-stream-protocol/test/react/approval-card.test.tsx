@@ -21,7 +21,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
     <AdkProvider texts={other.texts ?? 'en'} describeCall={other.describeCall}>
       <MessageList
         messages={[shown]}
-        onDecide={(id, decision) => decided.push([id, decision])}
+        onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
         {...(other.given && { given: other.given })}
       />
@@ -45,7 +45,7 @@ describe('what is asked', () => {
   test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
     show(answer(payment(), told()), {
       describeCall: (name, args) =>
-        name === 'process_payment' ? `Pay ${args['amount']}` : undefined,
+        name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
     })
     expect(card().getAttribute('aria-label')).toBe('process_payment: Pay 50')
     expect(card().textContent).toContain('Money leaves the account.')

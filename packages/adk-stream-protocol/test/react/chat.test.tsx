@@ -13,11 +13,13 @@ describe.each(ways)('over %s', (way) => {
     await using office = await Office.open()
     await using browser = new TestBrowser(office, way)
     const page = browser.show()
+    const { sendMessage, stop, approve, recover } = page.chat
     page.say('[[say Hello there.]]')
     await page.until('Hello there.')
     await page.untilReady()
     expect(office.asked).toBe(1)
     expect(page.chat.messages).toHaveLength(2)
+    expect(page.chat).toMatchObject({ sendMessage, stop, approve, recover })
     expect(page.errors).toEqual([])
   })
 
@@ -148,6 +150,25 @@ describe.each(ways)('over %s', (way) => {
     })
     expect(page.text).not.toContain('One.')
     expect(page.chat.attached?.chat.id).toBe('chat-2')
+  })
+
+  test('[RE3] another transport is another chat, attached to it', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    await using other = new TestBrowser(office, way === 'live' ? 'sse' : 'live')
+    const page = browser.show()
+    page.say('[[say Before.]]')
+    await page.until('Before.')
+    await page.untilReady()
+    const { messages } = await browser.api.loadChat('chat-1')
+    page.rerender({ transport: other.transport, messages })
+    expect(page.chat.attached?.channel).toBe(other.transport)
+    page.say(PAY)
+    await page.click('Approve')
+    await page.until('Paid.')
+    await page.untilReady()
+    expect(page.text).toContain('Before.')
+    expect(office.wallet.payments).toHaveLength(1)
   })
 
   test('[RE4] leaving in mid-answer stops nothing, and who comes back reads on', async () => {

@@ -5,7 +5,8 @@ import type { ToldError } from '../reading/problem.ts'
 
 /** Where cards within a list bring decisions, and what they know of their approval beside the message. */
 export interface ApprovalDesk {
-  readonly onDecide: (approvalId: string, decision: Decision) => void
+  /** What goes wrong with it comes back as a refusal. */
+  readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
   readonly refusals: ReadonlyMap<string, ToldError>
   /** How many of the needed approvals are given, by approval. */
   readonly given: ReadonlyMap<string, number>

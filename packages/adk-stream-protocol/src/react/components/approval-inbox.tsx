@@ -12,7 +12,8 @@ import { useApprovalKeys } from './use-approval-keys.ts'
 
 export interface ApprovalInboxProps {
   readonly approvals: readonly PendingApproval[]
-  readonly onDecide: (approvalId: string, decision: Decision) => void
+  /** What goes wrong with it comes back as a refusal. */
+  readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
   /** Why decisions were not accepted, by approval. */
   readonly refusals?: ReadonlyMap<string, ToldError> | undefined
   /** Why the list could not be read; it may be out of date. */
@@ -29,7 +30,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
   const decide = (approvalId: string, decision: Decision): void => {
     // The buttons go away with what was decided; the list stays.
     listRef.current?.focus()
-    onDecide(approvalId, decision)
+    void onDecide(approvalId, decision)
   }
   return (
     <section className="adk-inbox" aria-label={inbox.title} tabIndex={-1} ref={listRef}>

@@ -53,7 +53,7 @@ function CallView({ call, approval }: CallViewProps) {
     <ApprovalCard
       call={call}
       approval={approval}
-      onDecide={(decision) => onDecide(approvalId, decision)}
+      onDecide={(decision) => void onDecide(approvalId, decision)}
       refusal={refusals.get(approvalId)}
       given={given.get(approvalId) ?? 0}
     />

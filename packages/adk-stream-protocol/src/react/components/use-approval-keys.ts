@@ -8,9 +8,10 @@ export function useApprovalKeys<Card extends HTMLElement>(): RefObject<Card | nu
   const cardRef = useRef<Card>(null)
   useEffect(() => {
     const card = cardRef.current
-    const press = (event: KeyboardEvent): void => card && pressKey(card, event)
-    card?.addEventListener('keydown', press)
-    return () => card?.removeEventListener('keydown', press)
+    if (!card) return
+    const press = (event: KeyboardEvent): void => pressKey(card, event)
+    card.addEventListener('keydown', press)
+    return () => card.removeEventListener('keydown', press)
   }, [])
   return cardRef
 }

@@ -18,7 +18,7 @@ export async function recoverChat<Tools extends UITools>(
   switch (recovery.step) {
     case 'resend':
       chat.messages = [...recovery.before]
-      return chat.sendMessage(recovery.message as never)
+      return chat.sendMessage(recovery.message)
     case 'resume':
       chat.messages = [...recovery.messages]
       return chat.resumeStream()

@@ -49,8 +49,7 @@ export function useAttachedChat<Tools extends UITools>(
   // Before any effect: what the page does in its own finds the chat attached.
   useLayoutEffect(() => {
     if (!channel) return
-    // It is a `Chat`; that its messages have types of their own, the attachment does not mind.
-    const next = attachChat(chat as unknown as AttachableChat, channel, {
+    const next = attachChat(chat, channel, {
       ...(api && { api }),
       onError: (error) => onError.current?.(error),
       onRefused: refuse,

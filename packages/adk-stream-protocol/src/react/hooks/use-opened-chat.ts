@@ -48,8 +48,7 @@ function open<Tools extends UITools>(wanted: Wanted<Tools>): OpenedChat<Tools> {
   const chat = new Chat<AdkUIMessage<Tools>>({
     id,
     messages: [...messages],
-    // What a transport is given are messages of this very chat.
-    transport: transport as ChatTransport<AdkUIMessage<Tools>>,
+    transport,
     onError,
     ...(answers && { sendAutomaticallyWhen: answers.areComplete }),
   })

@@ -12,7 +12,6 @@ import type {
   SseTransport,
 } from '../../../src/client/index.ts'
 import { attachChat, liveTransport, sseTransport } from '../../../src/client/index.ts'
-import type { Message } from '../../../src/protocol/index.ts'
 import { ApprovingChat } from '../../approvals/support/approving-chat.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 
@@ -82,18 +81,19 @@ export class ClientPage implements AsyncDisposable {
       url: () => toLiveUrl(options.url),
       webSocket: PageSocket,
       backoff: { firstMs: 1, maxMs: 20, attempts: 50 },
-      onFrame: (direction, frame) => {
-        if (direction === 'out') sent.push(frame as (typeof sent)[number])
-      },
       ...options.live,
+      observe: (event) => {
+        if (event.type === 'frame' && event.direction === 'out')
+          sent.push(event.frame as (typeof sent)[number])
+        options.live?.observe?.(event)
+      },
     })
   }
 
   /** A chat as a page opens it: with the messages that the server has. */
   async open(id = 'chat-1', { reloads = true }: { reloads?: boolean } = {}): Promise<ClientChat> {
-    const loadMessages = (): Promise<Message[]> => this.load(id)
-    // The server's messages are those of the protocol.
-    const messages = (await loadMessages()) as unknown as AdkUIMessage[]
+    const loadMessages = (): Promise<AdkUIMessage[]> => this.load(id)
+    const messages = await loadMessages()
     const { transport } = this
     const chat = this.#options.version.open({ id, messages, transport })
     const errors: unknown[] = []
@@ -110,7 +110,7 @@ export class ClientPage implements AsyncDisposable {
     return new ApprovingChat(this.#options.version.open({ id, messages: [], transport }), {})
   }
 
-  load(id: string): Promise<Message[]> {
+  load(id: string): Promise<AdkUIMessage[]> {
     return this.sse().loadMessages(id)
   }
 
@@ -150,8 +150,8 @@ export async function openSse(
   version: Version,
   id = 'chat-1',
 ): Promise<ClientChat> {
-  const loadMessages = (): Promise<Message[]> => transport.loadMessages(id)
-  const messages = (await loadMessages()) as unknown as AdkUIMessage[]
+  const loadMessages = (): Promise<AdkUIMessage[]> => transport.loadMessages(id)
+  const messages = await loadMessages()
   const chat = version.open({ id, messages, transport })
   const errors: unknown[] = []
   const onError = (error: unknown): void => void errors.push(error)

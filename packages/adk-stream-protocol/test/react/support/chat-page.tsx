@@ -49,8 +49,9 @@ export class TestBrowser implements AsyncDisposable {
             url: toLiveUrl(url),
             webSocket: PageSocket,
             backoff: { firstMs: 1, maxMs: 20, attempts: 50 },
-            onFrame: (direction, frame) => {
-              if (direction === 'out' && 'type' in frame) sent.push(String(frame.type))
+            observe: (event) => {
+              if (event.type === 'frame' && event.direction === 'out' && 'type' in event.frame)
+                sent.push(String(event.frame.type))
             },
           })
   }
@@ -169,12 +170,7 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const { messages, status, decide, refusals, problem, recover } = chat
   return (
     <>
-      <MessageList
-        messages={messages}
-        status={status}
-        onDecide={(id, decision) => void decide(id, decision)}
-        refusals={refusals}
-      />
+      <MessageList messages={messages} status={status} onDecide={decide} refusals={refusals} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>
   )

@@ -1,0 +1,96 @@
+import type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
+import {
+  ApprovalList,
+  ApprovalNow,
+  ApprovalWithHistory,
+  ChatList,
+  StoredChat,
+} from '../protocol/server-views.ts'
+import type { AdkUIMessage } from './adk-ui-message.ts'
+import type { HttpOptions } from './http.ts'
+import { Http } from './http.ts'
+import type { WatchListener, WatchOptions } from './watch-chat.ts'
+import { watchChat } from './watch-chat.ts'
+
+/** What a person says to a call, from wherever. */
+export interface DecisionGiven {
+  readonly approved: boolean
+  readonly reason?: string
+  /** Arguments in place of those shown. */
+  readonly args?: Readonly<Record<string, unknown>>
+}
+
+/** A conversation as the server has it; `messages` leaves out the answer that is being written. */
+export interface LoadedChat {
+  readonly messages: AdkUIMessage[]
+  readonly running: boolean
+}
+
+/** All that a page asks of the bridge besides answers: the list of chats, what waits for approval, the feed of a chat. */
+export function adkApi(options: HttpOptions): AdkApi {
+  return new AdkApi(new Http(options))
+}
+
+export class AdkApi {
+  readonly #http: Http
+
+  constructor(http: Http) {
+    this.#http = http
+  }
+
+  /** The person's chats, newest first. */
+  async listChats(): Promise<ChatSummary[]> {
+    return (await this.#http.read('/chats', ChatList)).chats
+  }
+
+  async renameChat(chatId: string, title: string): Promise<void> {
+    await this.#http.send(chatPath(chatId), { method: 'PATCH', body: { title } })
+  }
+
+  async deleteChat(chatId: string): Promise<void> {
+    await this.#http.send(chatPath(chatId), { method: 'DELETE' })
+  }
+
+  async loadChat(chatId: string): Promise<LoadedChat> {
+    const { messages, running } = await this.#http.read(chatPath(chatId, 'messages'), StoredChat)
+    // The bridge's messages are those of the AI SDK (CH6); what a page relies on without looking was looked at.
+    return { messages: messages as unknown as AdkUIMessage[], running }
+  }
+
+  /** Stops the answer that is being written, for every reader. */
+  async stopChat(chatId: string): Promise<void> {
+    await this.#http.send(chatPath(chatId, 'stop'), { method: 'POST' })
+  }
+
+  /** What waits for this person. */
+  async listApprovals(): Promise<PendingApproval[]> {
+    return (await this.#http.read('/approvals', ApprovalList)).approvals
+  }
+
+  readApproval(
+    approvalId: string,
+  ): Promise<{ approval: PendingApproval; history: ApprovalRecord[] }> {
+    return this.#http.read(approvalPath(approvalId), ApprovalWithHistory)
+  }
+
+  /** Decides a call; resolves with the state that its approval is in then. */
+  async decide(approvalId: string, { approved, reason, args }: DecisionGiven): Promise<string> {
+    const request = { method: 'POST' as const, body: { approved, reason, args } }
+    const { approval } = await this.#http.read(approvalPath(approvalId), ApprovalNow, request)
+    return approval.state
+  }
+
+  /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. */
+  watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
+    const feed = { http: this.#http, path: chatPath(chatId, 'events') }
+    return watchChat(feed, listener, options)
+  }
+}
+
+function chatPath(chatId: string, ...more: readonly string[]): string {
+  return ['/chats', encodeURIComponent(chatId), ...more].join('/')
+}
+
+function approvalPath(approvalId: string): string {
+  return `/approvals/${encodeURIComponent(approvalId)}`
+}

@@ -1,0 +1,206 @@
+import type { Chunk } from '../protocol/chunk.ts'
+import { AdkError } from './adk-error.ts'
+import type { AnswerChannel } from './answer-channel.ts'
+import type { PartView } from './answers.ts'
+import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
+import { isBusy } from './attachable-chat.ts'
+import type { Decision } from './chat-keeper.ts'
+import { findApproval, reopenQuestion } from './message-edits.ts'
+
+/** Refusals after which an approval is no longer open. */
+const OVER = new Set<string>([
+  'approval-decided',
+  'approval-expired',
+  'approval-cancelled',
+  'unknown-approval',
+])
+
+/** Refusals that say nothing of what was sent: the same may be taken a moment later. */
+const PASSING = new Set<string>([
+  'unavailable',
+  'internal',
+  'too-fast',
+  'too-many-turns',
+  'turn-running',
+])
+
+/** The first pause before outputs are given again, and the longest, in ms. */
+const [FIRST_MS, MAX_MS] = [500, 30_000]
+
+interface Parts {
+  readonly chat: AttachableChat
+  readonly channel: AnswerChannel
+  readonly own: OwnWays
+  readonly reload: () => void
+  /** An answer was taken beside the stream. */
+  readonly onTaken: () => void
+  readonly onProgress: () => void
+  readonly onError: (error: unknown) => void
+  readonly onRefused: (ids: readonly string[], error: unknown) => void
+}
+
+/** The answers that are given in a chat, each on its way: beside the stream that is open, or by a request of its own. */
+export class ChatAnswers {
+  readonly #parts: Parts
+  readonly #unlisten: () => void
+  /** Calls whose output was given beside a stream, and not told in it. */
+  readonly #untold = new Set<string>()
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #pauseMs = FIRST_MS
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#unlisten = parts.channel.onConnection(({ state }) => {
+      if (state === 'open' && this.#retry !== undefined) this.#giveAgain()
+    })
+  }
+
+  end(): void {
+    clearTimeout(this.#retry)
+    this.#unlisten()
+  }
+
+  /** Whether an answer was taken beside a stream that ended before it told what came of it. */
+  get areUntold(): boolean {
+    const { chat, channel } = this.#parts
+    const isUntold = ({ state, approval, toolCallId = '' }: PartView): boolean => {
+      const isDecided = state === 'approval-responded'
+      const id = isDecided ? (approval?.id ?? '') : toolCallId
+      return (isDecided || this.#untold.has(id)) && channel.answers.stateOf(id) === 'taken'
+    }
+    return chat.messages.at(-1)?.parts.some(isUntold) === true
+  }
+
+  /** The chat is about to get a chunk. */
+  onChunk(chunk: Chunk): void {
+    if ('toolCallId' in chunk) this.#untold.delete(chunk.toolCallId)
+  }
+
+  async decide(decision: Decision, edits?: Readonly<Record<string, unknown>>): Promise<void> {
+    const { chat, channel, own, onProgress, onError } = this.#parts
+    const { answers } = channel
+    const { id, approved, reason } = decision
+    // A second click on what was decided changes nothing.
+    if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
+    if (edits) answers.edit(id, edits)
+    const beside = channel.beside(chat.id)
+    if (!beside) {
+      answers.give(id)
+      await own.answer(decision)
+      // The AI SDK sends by itself what is in the newest message. Its failure is the chat's error.
+      if (answers.stateOf(id) === 'given' && !isBusy(chat)) void own.send()
+      return onProgress()
+    }
+    answers.mark([id], 'travelling')
+    // First the chat, then the wire: the outcome must not come before the decision.
+    await own.answer(decision)
+    const args = approved ? answers.editsOf([id])[id] : undefined
+    try {
+      await beside.decide({
+        chatId: chat.id,
+        approvalId: id,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(args && { args: { ...args } }),
+      })
+      answers.mark([id], 'taken')
+      onProgress()
+      this.#parts.onTaken()
+    } catch (error) {
+      this.refuse([id], error)
+      onError(error)
+    }
+  }
+
+  async giveOutput(given: ToolOutputGiven): Promise<void> {
+    const { chat, channel, own } = this.#parts
+    const { answers } = channel
+    const { toolCallId } = given
+    // A call has one output: the first.
+    if (answers.isOnItsWay(toolCallId)) return
+    const sent = toSendable(given)
+    const beside = channel.beside(chat.id)
+    if (!beside) {
+      answers.give(toolCallId)
+      await own.output(sent)
+      return
+    }
+    answers.mark([toolCallId], 'travelling')
+    this.#untold.add(toolCallId)
+    await own.output(sent)
+    const { state, output, errorText = '' } = sent
+    const result = state === 'output-error' ? { errorText } : { output }
+    try {
+      await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
+      answers.mark([toolCallId], 'taken')
+      this.#parts.onTaken()
+    } catch (error) {
+      this.#untold.delete(toolCallId)
+      this.refuse([toolCallId], error)
+      this.#parts.onError(error)
+    }
+  }
+
+  /** What was not taken is open again, or was over before; an output that only had bad luck is given again. */
+  refuse(ids: readonly string[], error: unknown): void {
+    const { chat, channel } = this.#parts
+    const { answers } = channel
+    answers.mark(ids, 'refused')
+    this.#parts.onRefused(ids, error)
+    if (error instanceof AdkError && OVER.has(error.code)) return this.#parts.reload()
+    for (const id of ids) {
+      const part = findApproval(chat.messages, id, 'approval-responded')
+      if (part?.toolCallId === undefined) {
+        if (isPassing(error) && this.#isOutput(id)) this.#giveLater(id)
+        continue
+      }
+      answers.forget(id)
+      const { toolCallId } = part
+      channel
+        .beside(chat.id)
+        ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
+      chat.messages = reopenQuestion(chat.messages, id)
+    }
+  }
+
+  #isOutput(id: string): boolean {
+    return this.#parts.chat.messages.some(({ parts }) =>
+      parts.some(({ toolCallId }) => toolCallId === id),
+    )
+  }
+
+  /** After a pause, or when the connection is back. */
+  #giveLater(id: string): void {
+    this.#parts.channel.answers.give(id)
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => this.#giveAgain(), this.#pauseMs)
+    this.#pauseMs = Math.min(MAX_MS, this.#pauseMs * 2)
+  }
+
+  #giveAgain(): void {
+    const { chat, channel, own, onError } = this.#parts
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+    const isOpen = chat.messages.some((each) => channel.answers.undelivered(each).length > 0)
+    // What is being read ends, and then everything is sent that was not delivered.
+    if (isOpen && !isBusy(chat)) own.send().catch(onError)
+    else if (!isOpen) this.#pauseMs = FIRST_MS
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return !(error instanceof AdkError) || PASSING.has(error.code)
+}
+
+/** What cannot be written as JSON cannot be told; the model learns that, in place of an output that never comes. */
+function toSendable(given: ToolOutputGiven): ToolOutputGiven {
+  if (given.state === 'output-error') return given
+  const { tool, toolCallId } = given
+  try {
+    // `undefined`, and what is written as nothing, is nothing.
+    return JSON.stringify(given.output) === undefined ? { ...given, output: null } : given
+  } catch {
+    const errorText = `The output of ${tool} cannot be written as JSON.`
+    return { tool, toolCallId, state: 'output-error', errorText }
+  }
+}

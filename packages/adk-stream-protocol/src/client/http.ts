@@ -1,0 +1,79 @@
+import type { ErrorCode } from '../protocol/errors.ts'
+import { ERROR_CODES } from '../protocol/errors.ts'
+import { ErrorBody } from '../protocol/server-views.ts'
+import { AdkError } from './adk-error.ts'
+
+type HeaderRecord = Readonly<Record<string, string>>
+
+export interface HttpOptions {
+  /** Where the bridge is mounted, such as `/adk`. */
+  readonly url: string
+  /** Sent with every request; a function is asked for each one, for tokens that change. */
+  readonly headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>)
+  /** Default `same-origin`. */
+  readonly credentials?: RequestCredentials
+  /** Default: the global one. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
+export interface HttpRequest {
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly body?: object
+  readonly signal?: AbortSignal | undefined
+  readonly headers?: HeadersInit | undefined
+}
+
+/** What reads an answer: a schema of zod, or what looks like one. */
+interface Schema<Value> {
+  safeParse(value: unknown): { success: true; data: Value } | { success: false; error: unknown }
+}
+
+/** Requests to the bridge. What it refuses, and what does not look like the bridge, is an `AdkError`. */
+export class Http {
+  readonly #options: HttpOptions
+
+  constructor(options: HttpOptions) {
+    this.#options = options
+  }
+
+  async send(path: string, request: HttpRequest = {}): Promise<Response> {
+    const { url, headers = {}, credentials = 'same-origin', fetch } = this.#options
+    const { method = 'GET', body, signal, headers: more } = request
+    const own = typeof headers === 'function' ? await headers() : headers
+    const json = body && { 'content-type': 'application/json' }
+    const response = await (fetch ?? globalThis.fetch)(`${url}${path}`, {
+      method,
+      credentials,
+      headers: { ...json, ...own, ...Object.fromEntries(new Headers(more)) },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    })
+    if (!response.ok) throw await toError(response)
+    return response
+  }
+
+  async read<Value>(path: string, schema: Schema<Value>, request?: HttpRequest): Promise<Value> {
+    const response = await this.send(path, request)
+    const answer = schema.safeParse(parse(await response.text()))
+    if (answer.success) return answer.data
+    throw new AdkError('unavailable', 'The server answered with something that is no answer.')
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    // A page of some proxy: no schema fits it.
+    return undefined
+  }
+}
+
+async function toError(response: Response): Promise<AdkError> {
+  const body = ErrorBody.safeParse(parse(await response.text()))
+  const { code, message, retryAfterSeconds } = body.data?.error ?? {}
+  const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
+  if (known && message !== undefined) return new AdkError(known, message, retryAfterSeconds)
+  // Not the bridge answered, but something before it.
+  return new AdkError('unavailable', `The server answered with ${response.status}.`)
+}

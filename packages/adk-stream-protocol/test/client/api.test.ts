@@ -1,0 +1,169 @@
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+
+import type { ChatSummary, WatchEvent } from '../../src/client/index.ts'
+import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
+import { openSse, versions } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
+
+const HEADERS = { 'x-api-key': 'hanako' }
+
+/** A server that answers as it is told. */
+async function answering(listener: RequestListener): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer(listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+test('[CL17] a chat is loaded as messages of either version, without a cast, and can be deleted', async () => {
+  await using office = await Office.open()
+  const [version = versions[0]] = versions
+  if (!version) return
+  const transport = sseTransport({ url: office.url, headers: HEADERS })
+  const chat = await openSse(transport, version)
+  await chat.send('[[say Hello.]]')
+  const api = adkApi({ url: office.url, headers: () => Promise.resolve(HEADERS) })
+  const { messages, running } = await api.loadChat('chat-1')
+  expect(running).toBe(false)
+  const chats = [
+    new Chat6({ id: 'chat-1', messages, transport }),
+    new Chat7({ id: 'chat-1', messages, transport }),
+  ]
+  for (const loaded of chats)
+    expect(JSON.parse(JSON.stringify(loaded.messages))).toEqual(
+      JSON.parse(JSON.stringify(chat.messages)),
+    )
+  await api.deleteChat('chat-1')
+  expect(await api.loadChat('chat-1')).toEqual({ messages: [], running: false })
+})
+
+test('[CL17] what waits is listed, read with its history, and decided; a refusal is an AdkError', async () => {
+  await using office = await Office.open()
+  const [version = versions[0]] = versions
+  if (!version) return
+  const transport = sseTransport({ url: office.url, headers: HEADERS })
+  const chat = await openSse(transport, version)
+  await chat.send(callPayment(50))
+  const { api } = transport
+  const [approval, ...rest] = await api.listApprovals()
+  expect(rest).toEqual([])
+  expect(approval).toMatchObject({ toolName: 'process_payment', own: true, chatId: 'chat-1' })
+  const id = approval?.id ?? ''
+  expect((await api.readApproval(id)).history).toMatchObject([{ type: 'requested' }])
+  expect(await api.decide(id, { approved: false, reason: 'no' })).toBe('denied')
+  await expect(api.decide(id, { approved: true })).rejects.toMatchObject({
+    name: 'AdkError',
+    code: 'approval-decided',
+  })
+  expect(await api.listApprovals()).toEqual([])
+})
+
+test('[CL17] chats are listed and renamed in the agreed words', async () => {
+  const summary: ChatSummary = {
+    id: 'a/b',
+    title: 'Money',
+    createdAt: 1,
+    updatedAt: 2,
+    running: false,
+    pending: 1,
+  }
+  const seen: string[] = []
+  await using server = await answering((request, response) => {
+    let body = ''
+    request.on('data', (piece: Buffer) => (body += piece.toString()))
+    request.on('end', () => {
+      seen.push(`${request.method} ${request.url} ${body}`)
+      if (request.method === 'GET') response.end(JSON.stringify({ chats: [summary] }))
+      else response.writeHead(204).end()
+    })
+  })
+  const api = adkApi({ url: server.url })
+  expect(await api.listChats()).toEqual([summary])
+  await api.renameChat('a/b', 'Rent')
+  expect(seen).toEqual(['GET /chats ', 'PATCH /chats/a%2Fb {"title":"Rent"}'])
+})
+
+test.each([
+  ['a page of a proxy', 200, '<html>'],
+  ['another shape', 200, '{"messages":{}}'],
+  [
+    'a part that is none',
+    200,
+    '{"messages":[{"id":"a","role":"user","parts":[{"type":"text"}]}],"running":false}',
+  ],
+  [
+    'a message of nobody',
+    200,
+    '{"messages":[{"id":"a","role":"root","parts":[]}],"running":false}',
+  ],
+  ['an error of a proxy', 502, '<html>'],
+  ['an unknown code', 500, '{"error":{"code":"__proto__","message":"x"}}'],
+])('[CL17] %s is told as an AdkError', async (_name, status, body) => {
+  await using server = await answering((_request, response) => response.writeHead(status).end(body))
+  const loaded = adkApi({ url: server.url }).loadChat('chat-1')
+  await expect(loaded).rejects.toBeInstanceOf(AdkError)
+  await expect(loaded).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('[CL18] the feed of a chat is opened again until it is ended, and tells when it is lost and back', async () => {
+  await using office = await Office.open()
+  const [version = versions[0]] = versions
+  if (!version) return
+  const net = new CuttableFetch()
+  const api = adkApi({ url: office.url, headers: HEADERS, fetch: net.fetch })
+  const events: WatchEvent[] = []
+  const waiting: { type: string; done: () => void }[] = []
+  const next = (type: string): Promise<void> => {
+    const { promise, resolve } = defer()
+    waiting.push({ type, done: resolve })
+    return promise
+  }
+  const opened = next('open')
+  const end = api.watchChat(
+    'chat-1',
+    (event) => {
+      events.push(event)
+      for (const each of waiting) if (each.type === event.type) each.done()
+    },
+    { backoff: { firstMs: 1, maxMs: 4 } },
+  )
+  await opened
+  net.fail(2)
+  const back = next('open')
+  net.cut()
+  await back
+  const told = next('turn')
+  const chat = await openSse(sseTransport({ url: office.url, headers: HEADERS }), version)
+  await chat.send('[[say Hello.]]')
+  await told
+  expect(events).toMatchObject([
+    { type: 'open', again: false },
+    { type: 'lost', attempt: 1 },
+    { type: 'lost', attempt: 2 },
+    { type: 'lost', attempt: 3 },
+    { type: 'open', again: true },
+    { type: 'turn', messageId: chat.lastMessage?.id },
+  ])
+  end()
+  const before = net.requests.length
+  await chat.send('[[say More.]]')
+  net.cut()
+  expect(events).toHaveLength(6)
+  expect(net.requests).toHaveLength(before)
+})

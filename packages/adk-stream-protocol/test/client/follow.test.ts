@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+
+import { attachChat, liveTransport, sseTransport } from '../../src/client/index.ts'
+import type { LiveTransport, SseTransport } from '../../src/client/index.ts'
+import { WebSocket } from 'ws'
+
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { toLiveUrl } from '../sockets/support/socket-client.ts'
+import { ClientChat, versions, type Version } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
+
+const HEADERS = { 'x-api-key': 'hanako' }
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+
+class PageSocket extends WebSocket {
+  constructor(address: string, protocols?: string | string[]) {
+    super(address, protocols, { headers: HEADERS })
+  }
+}
+
+/** A tab with a chat in it that keeps up. */
+class Tab implements AsyncDisposable {
+  readonly chat: ClientChat
+  readonly net: CuttableFetch
+  readonly approvals: string[]
+  readonly #transport: SseTransport | LiveTransport
+
+  private constructor(transport: SseTransport | LiveTransport, opened: Omit<Tab, never>) {
+    this.#transport = transport
+    this.chat = opened.chat
+    this.net = opened.net
+    this.approvals = opened.approvals
+  }
+
+  static async open(office: Office, version: Version, mode: string): Promise<Tab> {
+    const net = new CuttableFetch()
+    const { url } = office
+    const http = sseTransport({ url, headers: HEADERS, fetch: net.fetch })
+    const { api } = http
+    const live = { url: toLiveUrl(url), webSocket: PageSocket, hold: mode === 'held' }
+    const transport = mode === 'HTTP' ? http : liveTransport(live)
+    const { messages } = await api.loadChat('chat-1')
+    const chat = version.open({ id: 'chat-1', messages, transport })
+    const errors: unknown[] = []
+    const approvals: string[] = []
+    const attached = attachChat(chat, transport, {
+      api: {
+        loadChat: (id) => api.loadChat(id),
+        watchChat: (id, listener) =>
+          api.watchChat(id, listener, { backoff: { firstMs: 1, maxMs: 5 } }),
+      },
+      onApproval: ({ state }) => approvals.push(state),
+      onError: (error) => errors.push(error),
+    })
+    const opened = { chat: new ClientChat(chat, attached, errors), net, approvals }
+    return new Tab(transport, opened as Tab)
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.chat.attached.detach()
+    if ('close' in this.#transport) this.#transport.close()
+    return Promise.resolve()
+  }
+}
+
+describe.each(versions)('$name', (version) => {
+  describe.each(['held', 'turn by turn', 'HTTP'])('%s', (mode) => {
+    test('[CL21] two tabs with one chat: what is said and approved in one shows in the other', async () => {
+      await using office = await Office.open()
+      await using one = await Tab.open(office, version, mode)
+      await using two = await Tab.open(office, version, mode)
+      void one.chat.send(PAY)
+      const [id = ''] = await two.chat.untilAsked()
+      await one.chat.untilAsked()
+      await two.chat.attached.approve(id)
+      await Promise.all([one.chat.untilShown('Paid.'), two.chat.untilShown('Paid.')])
+      await Promise.all([one.chat.rest(), two.chat.rest()])
+      for (const { chat, approvals } of [one, two]) {
+        expect(chat.messages).toHaveLength(2)
+        expect(toolParts(chat.lastMessage)).toMatchObject([
+          { state: 'output-available', approval: { id, approved: true } },
+        ])
+        expect(chat.error).toBeUndefined()
+        expect(chat.errors).toEqual([])
+        expect(approvals).toContain('approved')
+        await expectValid(chat.messages)
+      }
+      expect(office.wallet.payments).toHaveLength(1)
+      void two.chat.send('[[say Back.]]')
+      await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
+    })
+
+    test.each([
+      { by: 'an inbox', deadlineMs: 60_000, state: 'output-denied' },
+      { by: 'the clock', deadlineMs: 300, state: 'output-error' },
+    ])(
+      '[CL21] what $by ends shows in a tab that only looks on',
+      async ({ by, deadlineMs, state }) => {
+        await using office = await Office.open({ approvalDeadlineMs: deadlineMs })
+        await using tab = await Tab.open(office, version, mode)
+        const inbox = sseTransport({ url: office.url, headers: HEADERS })
+        const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }
+        const response = await fetch(`${office.url}/stream`, {
+          method: 'POST',
+          headers: { ...HEADERS, 'content-type': 'application/json' },
+          body: JSON.stringify({ id: 'chat-1', messages: [message] }),
+        })
+        await response.text()
+        const [id = ''] = await tab.chat.untilAsked()
+        if (by === 'an inbox') await inbox.api.decide(id, { approved: false, reason: 'too much' })
+        await tab.chat.untilShown('Paid.')
+        await tab.chat.rest()
+        expect(toolParts(tab.chat.lastMessage)).toMatchObject([{ state }])
+        await expectValid(tab.chat.messages)
+      },
+    )
+
+    test('[CL21] a tab whose feed was lost catches up when it is back', async () => {
+      await using office = await Office.open()
+      await using one = await Tab.open(office, version, mode)
+      await using two = await Tab.open(office, version, mode)
+      await one.chat.send('[[say One.]]')
+      await two.chat.untilShown('One.')
+      await two.chat.rest()
+      two.net.hold()
+      two.net.cut()
+      await one.chat.send('[[say Two.]]')
+      two.net.go()
+      await two.chat.untilShown('Two.')
+      expect(two.chat.messages).toHaveLength(4)
+    })
+  })
+
+  test('[CL21] what the chat asked for itself is not read twice', async () => {
+    await using office = await Office.open()
+    await using tab = await Tab.open(office, version, 'HTTP')
+    await tab.chat.send('[[say One.]]')
+    await tab.chat.send('[[say Two.]]')
+    await tab.chat.rest()
+    const streams = tab.net.requests.filter((request) => request.endsWith('/stream'))
+    expect(streams).toEqual(['POST /stream', 'POST /stream'])
+  })
+
+  test('[CL21] an older question that another tab answers goes on where it was asked', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    await using one = await Tab.open(office, version, 'held')
+    await using two = await Tab.open(office, version, 'held')
+    void one.chat.send(callPayment(50))
+    const [id = ''] = await one.chat.untilAsked()
+    await one.chat.send('[[say Meanwhile.]]')
+    await two.chat.until(({ messages }) => messages.map(textOf).at(-1) === 'Meanwhile.')
+    await one.chat.attached.approve(id)
+    for (const { chat } of [one, two])
+      await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
+    expect(two.chat.messages).toHaveLength(4)
+  })
+})

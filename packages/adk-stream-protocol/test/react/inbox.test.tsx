@@ -1,0 +1,160 @@
+import { act, render, screen, waitFor } from '@testing-library/react'
+import { userEvent } from '@testing-library/user-event'
+import { afterEach, expect, test, vi } from 'vitest'
+
+import type { AdkApi, AttachedChat } from '../../src/client/index.ts'
+import { ApprovalInbox, useInbox, type UseInboxOptions } from '../../src/react/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { TestBrowser } from './support/chat-page.tsx'
+
+afterEach(() => void vi.useRealTimers())
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+const user = userEvent.setup()
+
+interface InboxPageProps extends UseInboxOptions {
+  readonly api: Pick<AdkApi, 'listApprovals' | 'decide'>
+}
+
+function InboxPage({ api, ...options }: InboxPageProps) {
+  const { approvals, problem, refusals, decide } = useInbox(api, options)
+  return (
+    <ApprovalInbox
+      approvals={approvals}
+      problem={problem}
+      refusals={refusals}
+      onDecide={decide}
+      renderChatLink={(chatId) => <a href={`/?chat=${chatId}`}>Open</a>}
+    />
+  )
+}
+
+/** The same as the server gives, without the rest of it. */
+function pending(id: string, amount: number) {
+  return {
+    id,
+    state: 'requested',
+    toolName: 'pay',
+    args: { amount },
+    requestedAt: 0,
+    deadline: Date.now() + 60_000,
+    approvals: { given: 0, needed: 1 },
+    step: 0,
+    own: true,
+  }
+}
+
+test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there, and gone', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'live')
+  const page = browser.show({ api: browser.api })
+  const view = render(<InboxPage api={browser.api} attached={page.chat.attached} />)
+  await screen.findByText('Nothing is waiting.')
+  page.say(PAY)
+  const item = await screen.findByRole('listitem', { name: 'Run process_payment' })
+  expect(item.querySelector('a')?.getAttribute('href')).toBe('/?chat=chat-1')
+  const approve = item.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
+  if (approve) await user.click(approve)
+  await page.until('Paid.')
+  await screen.findByText('Nothing is waiting.')
+  expect(office.wallet.payments).toHaveLength(1)
+  view.unmount()
+})
+
+test('[RE11] a refusal is told where it was decided', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'sse')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.until('Waiting for your decision.')
+  const view = render(<InboxPage api={browser.api} />)
+  const item = await screen.findByRole('listitem')
+  const edit = item.querySelector<HTMLElement>('[aria-keyshortcuts="e"]')
+  if (edit) await user.click(edit)
+  const amount = screen.getByLabelText('amount')
+  await user.clear(amount)
+  await user.type(amount, '-5')
+  await user.click(screen.getByRole('button', { name: 'Approve with these changes' }))
+  const refusal = await screen.findByRole('alert')
+  expect(refusal.closest('.adk-inbox-item')).not.toBeNull()
+  expect(screen.getByLabelText('amount')).toHaveProperty('value', '-5')
+  view.unmount()
+})
+
+test('[RE11] an answer that was overtaken by a later one is not shown', async () => {
+  const answers: ((list: ReturnType<typeof pending>[]) => void)[] = []
+  const listApprovals = () =>
+    new Promise<ReturnType<typeof pending>[]>((resolve) => answers.push(resolve))
+  const api = { listApprovals, decide: () => Promise.resolve('approved') }
+  const moves: (() => void)[] = []
+  const attached = {
+    onProgress: (listener: () => void) => {
+      moves.push(listener)
+      return () => undefined
+    },
+  } as unknown as AttachedChat
+  render(<InboxPage api={api} attached={attached} />)
+  act(() => moves.at(-1)?.())
+  const [late, newest] = [answers.at(-2), answers.at(-1)]
+  await act(async () => newest?.([pending('new', 2)]))
+  await act(async () => late?.([pending('old', 1)]))
+  expect(screen.getAllByRole('listitem')).toHaveLength(1)
+  expect(screen.getByRole('table').textContent).toContain('2')
+})
+
+test('[RE11] it is looked up again at intervals while the page is seen; a list that cannot be read says so', async () => {
+  vi.useFakeTimers()
+  let looks = 0
+  let isDown = false
+  const api = {
+    listApprovals: () => {
+      looks += 1
+      return isDown ? Promise.reject(new TypeError('network')) : Promise.resolve([pending('a', 1)])
+    },
+    decide: () => Promise.resolve('approved'),
+  }
+  const seen = vi.spyOn(document, 'visibilityState', 'get')
+  render(<InboxPage api={api} pollMs={1_000} />)
+  await act(() => vi.advanceTimersByTimeAsync(0))
+  const before = looks
+  await act(() => vi.advanceTimersByTimeAsync(2_000))
+  expect(looks).toBe(before + 2)
+  seen.mockReturnValue('hidden')
+  await act(() => vi.advanceTimersByTimeAsync(5_000))
+  expect(looks).toBe(before + 2)
+  isDown = true
+  seen.mockReturnValue('visible')
+  await act(async () => {
+    document.dispatchEvent(new window.Event('visibilitychange'))
+    await vi.advanceTimersByTimeAsync(0)
+  })
+  expect(looks).toBe(before + 3)
+  expect(screen.getByText('The list could not be read. It may be out of date.')).toBeDefined()
+  expect(screen.getAllByRole('listitem')).toHaveLength(1)
+  seen.mockRestore()
+})
+
+test('[RE11][RE5] where several people decide, a vote is counted and decides nothing yet', async () => {
+  await using office = await Office.open({
+    approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
+  })
+  await using browser = new TestBrowser(office, 'live')
+  await using manager = new TestBrowser(office, 'live', 'mari')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.until('2 people have to approve this, you first.')
+  await page.click('Approve')
+  await waitFor(async () => expect(await manager.api.listApprovals()).toHaveLength(1))
+  expect(page.text).not.toContain('It is running')
+  expect(office.wallet.payments).toEqual([])
+  const view = render(<InboxPage api={manager.api} />)
+  const item = await screen.findByRole('listitem')
+  expect(item.textContent).toContain('1 of 2 approvals are given.')
+  expect(item.querySelector('a')).toBeNull()
+  const approve = item.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
+  if (approve) await user.click(approve)
+  await page.until('Paid.')
+  expect(office.wallet.payments).toHaveLength(1)
+  view.unmount()
+})
