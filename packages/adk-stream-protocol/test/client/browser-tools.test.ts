@@ -61,33 +61,37 @@ describe.each(versions)('$name', (version) => {
   })
 
   test.each([
-    { approved: true, runsExpected: 1, state: 'output-available' },
-    { approved: false, runsExpected: 0, state: 'output-denied' },
-  ])('[CL12] a gated one runs after it is approved: $approved', async (given) => {
-    const { approved, runsExpected, state } = given
-    await using office = await Office.open(locating(true))
-    await using page = new ClientPage({ url: office.url, version })
-    const chat = await page.open()
-    let runs = 0
-    runBrowserTools(chat.attached, {
-      get_location: {
-        afterApproval: true,
-        run: () => {
+    { approved: true, runsExpected: 1, state: 'output-available', hold: true },
+    { approved: false, runsExpected: 0, state: 'output-denied', hold: true },
+    { approved: true, runsExpected: 1, state: 'output-available', hold: false },
+    { approved: false, runsExpected: 0, state: 'output-denied', hold: false },
+  ])(
+    '[CL12] [CL24] a gated one, a plain function, runs after it is approved: $approved, held $hold',
+    async (given) => {
+      const { approved, runsExpected, state, hold } = given
+      await using office = await Office.open(locating(true))
+      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      const chat = await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
           runs += 1
           return TOKYO
         },
-      },
-    })
-    const answer = chat.send(ASK)
-    const [id = ''] = await chat.untilAsked()
-    await page.transport.ping()
-    expect(runs).toBe(0)
-    await chat.click({ id, approved })
-    await answer
-    expect(runs).toBe(runsExpected)
-    expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
-    expect(chat.text).toBe('There you are.')
-  })
+      })
+      const answer = chat.send(ASK)
+      const [id = ''] = await chat.untilAsked()
+      await page.transport.ping()
+      expect(runs).toBe(0)
+      await chat.click({ id, approved })
+      await answer
+      await chat.untilShown('There you are.')
+      await chat.rest()
+      expect(runs).toBe(runsExpected)
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
+      expect(chat.text).toBe('There you are.')
+    },
+  )
 
   test('[CL12] what a browser tool throws is told to the model', async () => {
     await using office = await Office.open(locating())
