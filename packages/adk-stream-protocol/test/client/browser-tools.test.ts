@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { Office, type OfficeOptions } from '../approvals/support/office.ts'
 import { browserTool } from '../../src/server/index.ts'
@@ -25,10 +26,15 @@ function locating(gated = false): OfficeOptions {
 
 describe.each(versions)('$name', (version) => {
   test.each([true, false])(
-    '[CL12] a browser tool runs once, and its output travels; stream held: %s',
+    '[BT10] [CL12] a browser tool runs once, and its output travels; stream held: %s',
     async (hold) => {
       await using office = await Office.open(locating())
-      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      const offered: unknown[] = []
+      const observe = (event: WireEvent): void => {
+        if (event.type === 'chunk' && event.chunk.type === 'data-browser-call')
+          offered.push(event.chunk.data.toolCallId)
+      }
+      await using page = new ClientPage({ url: office.url, version, live: { hold, observe } })
       const chat = await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -45,6 +51,8 @@ describe.each(versions)('$name', (version) => {
         { state: 'output-available', output: TOKYO },
       ])
       expect(office.told).toContain('139.7')
+      expect(offered).toEqual(toolParts(chat.lastMessage).map(({ toolCallId }) => toolCallId))
+      expect(JSON.stringify(chat.messages)).not.toContain('browser-call')
       expect(chat.errors).toEqual([])
     },
   )
