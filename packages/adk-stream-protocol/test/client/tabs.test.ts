@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
 
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import { browserTool } from '../../src/server/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
@@ -44,6 +46,40 @@ describe.each(versions)('$name', (version) => {
       await Promise.all([one.untilShown('There you are.'), two.untilShown('There you are.')])
       expect(runs).toBe(1)
       expect([...one.errors, ...two.errors]).toEqual([])
+    },
+  )
+
+  test.each(['held', 'HTTP'])(
+    '[CL24] a call whose question comes late does not run before it, %s',
+    async (mode) => {
+      const late = defer()
+      const tool = browserTool({
+        name: 'get_location',
+        description: 'Where the person is.',
+        parameters: z.object({}),
+        requireConfirmation: () => late.promise.then(() => true),
+      })
+      await using office = await Office.open({ tools: () => [tool] })
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
+          runs += 1
+          return TOKYO
+        },
+      })
+      void chat.send(ASK)
+      await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
+      // Time enough for a page that does not wait.
+      await page.load('chat-1')
+      expect(runs).toBe(0)
+      late.resolve()
+      const [id = ''] = await chat.untilAsked()
+      expect(runs).toBe(0)
+      await chat.attached.approve(id)
+      await chat.untilShown('There you are.')
+      expect(runs).toBe(1)
     },
   )
 
