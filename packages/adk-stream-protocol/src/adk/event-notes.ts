@@ -33,6 +33,8 @@ const EventNotes = z.object({
   decided: z.array(DecidedNote).exactOptional(),
   /** Calls that were approved and handed to the client, which gives their result. */
   handedOver: z.array(z.string()).exactOptional(),
+  /** Calls that wait for the client with nobody asked; told, and not stored. */
+  offered: z.array(z.string()).exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

@@ -98,6 +98,15 @@ export function toHandover(
   })
 }
 
+/** The event that says that a call waits for the client, and nobody is asked about it. */
+export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: string): Event {
+  return createEvent({
+    invocationId,
+    customMetadata: writeNotes({ offered: [toolCallId] }),
+    ...(agent && { author: agent.name }),
+  })
+}
+
 /** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
 export async function noteHandover(
   run: GateRun,

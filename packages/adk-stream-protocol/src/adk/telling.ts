@@ -95,6 +95,13 @@ export class Telling {
     if (call?.state === 'running') this.#noteCall(toolCallId, { ...call, state: 'waiting' })
   }
 
+  /** Tells that a call may run in the client: a stream that is held open says in no other way that nobody is asked first. */
+  offer(toolCallId: string): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.chunks.push({ type: 'data-browser-call', data: { toolCallId }, transient: true })
+  }
+
   /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)

@@ -31,7 +31,7 @@ export function translateEvent(
     telling.switchTo(event.author ?? '', event.branch ?? '')
   }
   translateParts(telling, event)
-  for (const toolCallId of readNotes(event).handedOver ?? []) telling.handOver(toolCallId)
+  translateHandover(telling, event)
   translateTranscriptions(telling, event)
   if (event.groundingMetadata) translateGrounding(telling, event.groundingMetadata)
   if (event.citationMetadata) translateCitations(telling, event.citationMetadata)
@@ -39,6 +39,13 @@ export function translateEvent(
   noteCost(telling, event)
   noteEnd(telling, event)
   return [telling.state, telling.chunks]
+}
+
+/** Calls that are the client's now. */
+function translateHandover(telling: Telling, event: Event): void {
+  const { handedOver = [], offered = [] } = readNotes(event)
+  for (const toolCallId of handedOver) telling.handOver(toolCallId)
+  for (const toolCallId of offered) telling.offer(toolCallId)
 }
 
 function translateTranscriptions(

@@ -1,3 +1,4 @@
+import type { Chunk } from '../protocol/chunk.ts'
 import type { AdkApi } from './adk-api.ts'
 import type { AnswerChannel } from './answer-channel.ts'
 import type { MessageView, PartView } from './answers.ts'
@@ -51,6 +52,11 @@ export class AttachedChat {
   readonly #listeners = new Set<() => void>()
   /** The newest message that answers something spoken: what was said is known in full only when its answer has begun. */
   #unasked: string | undefined
+  /** The message that the chat's own stream writes. */
+  #written: string | undefined
+  /** Messages that are shown without the chat's asking. */
+  readonly #shown = new Set<string>()
+  readonly #offered = new Set<string>()
   readonly #own: OwnWays
   readonly #restore: () => void
   readonly #answers: ChatAnswers
@@ -91,6 +97,17 @@ export class AttachedChat {
   onProgress(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Whether the server said that a call may run here. */
+  isOffered(toolCallId: string): boolean {
+    return this.#offered.has(toolCallId)
+  }
+
+  /** Whether a message is still being written, as far as it is read here. */
+  isWriting(messageId: string): boolean {
+    const isRead = isBusy(this.chat) && (this.#written ?? messageId) === messageId
+    return isRead || this.#shown.has(messageId)
   }
 
   /** One more holds it. */
@@ -168,9 +185,8 @@ export class AttachedChat {
   #keeper(): ChatKeeper {
     return {
       onChunk: (chunk) => {
-        const { type } = chunk
-        this.#answers.onChunk(chunk)
-        if (type === 'tool-input-available' || type === 'data-approval') this.#progress()
+        if (chunk.type === 'start') this.#written = chunk.messageId
+        this.#onChunk(chunk)
       },
       onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
       onDecided: async (decision) => {
@@ -194,10 +210,24 @@ export class AttachedChat {
     const { messageId, userMessage } = turn
     const isNew = !this.chat.messages.some(({ id }) => id === messageId)
     if (isNew && !userMessage) this.#unasked = messageId
-    const shown = showTurn(this.chat, turn)
+    const shown = showTurn(this.chat, { ...turn, chunks: this.#tap(turn.chunks) })
     this.#follower?.onShown(messageId, shown)
-    await shown
+    this.#shown.add(messageId)
+    await shown.finally(() => this.#shown.delete(messageId))
     this.#progress()
+  }
+
+  async *#tap(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk, void> {
+    for await (const chunk of chunks) {
+      this.#onChunk(chunk)
+      yield chunk
+    }
+  }
+
+  #onChunk(chunk: Chunk): void {
+    this.#answers.onChunk(chunk)
+    if (chunk.type === 'data-browser-call') this.#offered.add(chunk.data.toolCallId)
+    if (MOVING.has(chunk.type)) this.#progress()
   }
 
   /** Nobody waits for this work; what goes wrong with it is told to whoever wants to know. */
@@ -250,6 +280,9 @@ export class AttachedChat {
     for (const listener of this.#listeners) listener()
   }
 }
+
+/** Chunks that move a call. */
+const MOVING = new Set<string>(['tool-input-available', 'data-approval', 'data-browser-call'])
 
 interface ApproveOptions {
   readonly args?: Readonly<Record<string, unknown>>

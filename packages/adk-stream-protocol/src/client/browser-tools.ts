@@ -1,5 +1,6 @@
 import type { DataParts } from '../protocol/message.ts'
 import type { AttachedChat } from './attach-chat.ts'
+import { claimCall } from './claim-call.ts'
 import type { MessageView, PartView } from './answers.ts'
 
 /** A tool that runs in the page: gets the arguments of the call, gives its result. */
@@ -8,8 +9,8 @@ export type BrowserToolFunction = (input: never) => unknown
 /** A tool of the page that a person is asked about first. */
 export interface GatedBrowserTool {
   readonly run: BrowserToolFunction
-  /** The agent has people asked before it runs: it waits for that, also while the question is not yet there. */
-  readonly afterApproval: true
+  /** Whether it never runs without an approval, whatever the agent declares. Default false. */
+  readonly afterApproval?: boolean
 }
 
 /** Functions by tool name. */
@@ -32,7 +33,10 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
         if (!tool || toolCallId === undefined || begun.has(toolCallId)) continue
         if (!mayRun(part, message, { attached, tool })) continue
         begun.add(toolCallId)
-        void runTool(attached, { tool: name, toolCallId, run: () => callTool(tool, part) })
+        const run = (): unknown => callTool(tool, part)
+        void claimCall(toolCallId).then((isOurs) =>
+          isOurs ? runTool(attached, { tool: name, toolCallId, run }) : undefined,
+        )
       }
     }
   }
@@ -51,15 +55,14 @@ interface Candidate {
 
 function mayRun(part: PartView, message: MessageView, { attached, tool }: Candidate): boolean {
   const { state, approval, toolCallId = '' } = part
-  const isApproved = approvalState(message, toolCallId) === 'approved'
-  if (state === 'approval-responded')
-    return (
-      approval?.approved === true &&
-      (isApproved || attached.channel.answers.stateOf(approval.id) === 'taken')
-    )
+  const asked = approvalState(message, toolCallId)
+  // Whether it is enough that this person said yes, the server knows.
+  if (state === 'approval-responded') return approval?.approved === true && asked === 'approved'
   if (state !== 'input-available') return false
-  const mustWait = typeof tool !== 'function'
-  return mustWait ? isApproved : approvalState(message, toolCallId) !== 'requested'
+  if (asked !== undefined) return asked === 'approved'
+  const mustBeAsked = typeof tool !== 'function' && tool.afterApproval === true
+  // While its message is being written, a question may still come.
+  return !mustBeAsked && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
 }
 
 /** How far the approval of a call has come, as the server told. */

@@ -45,6 +45,8 @@ export class ChatAnswers {
   readonly #unlisten: () => void
   /** Calls whose output was given beside a stream, and not told in it. */
   readonly #untold = new Set<string>()
+  /** Outputs that go beside a stream, and did not get through. */
+  readonly #waiting = new Map<string, () => Promise<void>>()
   #retry: ReturnType<typeof setTimeout> | undefined
   #pauseMs = FIRST_MS
 
@@ -130,14 +132,25 @@ export class ChatAnswers {
     await own.output(sent)
     const { state, output, errorText = '' } = sent
     const result = state === 'output-error' ? { errorText } : { output }
+    await this.#sendBeside(toolCallId, () =>
+      beside.toolOutput({ chatId: chat.id, toolCallId, ...result }),
+    )
+  }
+
+  async #sendBeside(toolCallId: string, send: () => Promise<void>): Promise<void> {
+    const { channel, onTaken, onError } = this.#parts
+    channel.answers.mark([toolCallId], 'travelling')
     try {
-      await beside.toolOutput({ chatId: chat.id, toolCallId, ...result })
-      answers.mark([toolCallId], 'taken')
-      this.#parts.onTaken()
+      await send()
+      channel.answers.mark([toolCallId], 'taken')
+      this.#pauseMs = FIRST_MS
+      onTaken()
     } catch (error) {
-      this.#untold.delete(toolCallId)
-      this.refuse([toolCallId], error)
-      this.#parts.onError(error)
+      onError(error)
+      if (!isPassing(error)) return channel.answers.mark([toolCallId], 'refused')
+      // It does not wait for a request of the chat: a turn that is held open takes it in this way alone.
+      this.#waiting.set(toolCallId, send)
+      this.#tryLater()
     }
   }
 
@@ -172,6 +185,10 @@ export class ChatAnswers {
   /** After a pause, or when the connection is back. */
   #giveLater(id: string): void {
     this.#parts.channel.answers.give(id)
+    this.#tryLater()
+  }
+
+  #tryLater(): void {
     clearTimeout(this.#retry)
     this.#retry = setTimeout(() => this.#giveAgain(), this.#pauseMs)
     this.#pauseMs = Math.min(MAX_MS, this.#pauseMs * 2)
@@ -181,6 +198,10 @@ export class ChatAnswers {
     const { chat, channel, own, onError } = this.#parts
     clearTimeout(this.#retry)
     this.#retry = undefined
+    for (const [toolCallId, send] of this.#waiting) {
+      this.#waiting.delete(toolCallId)
+      void this.#sendBeside(toolCallId, send)
+    }
     const isOpen = chat.messages.some((each) => channel.answers.undelivered(each).length > 0)
     // What is being read ends, and then everything is sent that was not delivered.
     if (isOpen && !isBusy(chat)) own.send().catch(onError)

@@ -1,9 +1,9 @@
+import type { Chunk } from '../protocol/chunk.ts'
 import type { Message } from '../protocol/message.ts'
-import { ChunkSpool } from './chunk-spool.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
+import { UnaskedTurns } from './unasked-turns.ts'
 import type { WireObserver } from './wire-events.ts'
-import { WireTap } from './wire-events.ts'
 
 /** What happens in a chat that is watched, besides the answers that it asked for. */
 export type LiveEvent =
@@ -15,6 +15,8 @@ export type LiveEvent =
       readonly text: string
       readonly final: boolean
     }
+  /** An answer of the model, asked for or not: it begins, goes on with another step, or is over. */
+  | { readonly type: 'answer'; readonly phase: 'start' | 'step' | 'end' }
   /** The person spoke over the model: drop what is left of its sound. */
   | { readonly type: 'interrupted' }
   | { readonly type: 'status'; readonly status: string }
@@ -32,24 +34,21 @@ type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'inte
 /** How each listener wants the sound. */
 type Listeners = Map<LiveListener, AudioMode>
 
-interface UnaskedTurn {
-  readonly chunks: ChunkSpool
-  readonly tap: WireTap
-}
-
 interface Parts {
   readonly keeperOf: (chatId: string) => ChatKeeper | undefined
   readonly observe: WireObserver | undefined
 }
 
-/** The chats that a client watches, and the turns in them that it did not ask for. */
+/** The chats that a client watches, and what is told of them. */
 export class LiveEvents {
   readonly #parts: Parts
   readonly #chats = new Map<string, Listeners>()
-  readonly #turns = new Map<string, UnaskedTurn>()
+  readonly turns: UnaskedTurns
 
   constructor(parts: Parts) {
     this.#parts = parts
+    const onChunk = (chatId: string, chunk: Chunk): void => this.onChunk(chatId, chunk)
+    this.turns = new UnaskedTurns({ ...parts, onChunk })
   }
 
   get size(): number {
@@ -89,8 +88,10 @@ export class LiveEvents {
   onFrame(frame: EventFrame): void {
     const { id } = frame
     const keeper = this.#parts.keeperOf(id)
-    if (frame.type === 'turn') this.#begin(frame)
-    else if (frame.type === 'user-message') {
+    if (frame.type === 'turn') {
+      this.#tell(id, { type: 'turn', messageId: frame.messageId })
+      this.turns.begin(frame)
+    } else if (frame.type === 'user-message') {
       const { message } = frame
       this.#parts.observe?.({ type: 'user-message', chatId: id, message })
       keeper?.onUserMessage(message, 'heard')
@@ -98,20 +99,10 @@ export class LiveEvents {
     } else this.#tell(id, frame)
   }
 
-  /** Takes a frame of a turn that nobody asked for. */
-  onTurnFrame(frame: IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>): boolean {
-    const turn = this.#turns.get(frame.requestId)
-    if (!turn) return false
-    if (frame.type === 'chunk') {
-      turn.tap.chunk(frame.chunk)
-      turn.chunks.push(frame.chunk)
-    }
-    if (frame.type === 'end' || frame.type === 'error') {
-      turn.tap.end(frame.type === 'error' ? frame.errorText : undefined)
-      turn.chunks.close()
-      this.#turns.delete(frame.requestId)
-    }
-    return true
+  /** A chunk of an answer in a chat, asked for or not. */
+  onChunk(chatId: string, chunk: Chunk): void {
+    const event = this.#chats.has(chatId) && toEvent(chunk)
+    if (event) this.#tell(chatId, event)
   }
 
   onAudio(bytes: ArrayBuffer): void {
@@ -119,25 +110,8 @@ export class LiveEvents {
     if (speaking !== undefined) this.#tell(speaking, { type: 'audio', bytes })
   }
 
-  onDown(): void {
-    for (const { chunks, tap } of this.#turns.values()) {
-      tap.end('the connection was lost')
-      chunks.close()
-    }
-    this.#turns.clear()
-  }
-
   onGivenUp(error: unknown): void {
     for (const id of this.#chats.keys()) this.#tell(id, { type: 'given-up', error })
-  }
-
-  #begin({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
-    const chunks = new ChunkSpool()
-    const begun = { chatId: id, trigger: 'turn' as const, messageId, message: userMessage }
-    this.#turns.set(requestId, { chunks, tap: new WireTap(this.#parts.observe, begun) })
-    this.#tell(id, { type: 'turn', messageId })
-    const said = userMessage ? { userMessage } : {}
-    this.#parts.keeperOf(id)?.onTurn({ messageId, ...said, chunks, continues: false })
   }
 
   #tell(chatId: string, event: LiveEvent): void {
@@ -147,3 +121,21 @@ export class LiveEvents {
 
 /** The most first. */
 const MODES: readonly AudioMode[] = ['binary', 'base64', 'none']
+
+/** What a chunk tells those who only listen. The words of the model are those that it speaks. */
+function toEvent(chunk: Chunk): LiveEvent | undefined {
+  if (chunk.type === 'text-delta')
+    return { type: 'transcript', author: 'model', text: chunk.delta, final: false }
+  if (chunk.type === 'text-end')
+    return { type: 'transcript', author: 'model', text: '', final: true }
+  const phase = PHASES[chunk.type]
+  return phase && { type: 'answer', phase }
+}
+
+const PHASES: Readonly<Record<string, 'start' | 'step' | 'end'>> = {
+  start: 'start',
+  'start-step': 'step',
+  finish: 'end',
+  abort: 'end',
+  error: 'end',
+}

@@ -32,8 +32,8 @@ export class LiveRequest {
   readonly opened: Promise<AdkChunkStream | undefined>
   state: RequestState = 'new'
   messageId: string | undefined
-  /** The request whose place this one takes, while the server still answers it. */
-  replaced: LiveRequest | undefined
+  /** The requests whose place this one takes, while the server still answers them. */
+  replaced: LiveRequest[] = []
   readonly stream: AdkChunkStream
   readonly tap: WireTap
   readonly #chunks = new ChunkSpool()

@@ -147,8 +147,7 @@ export class LiveRequests {
     if (request.state === 'healing') return this.#revive(request)
     this.#parts.answers.mark(request.answered, 'taken')
     // The server reads the turn to this one now, so that it does not stop it for want of readers.
-    if (request.replaced) this.#tellAbort(request.replaced)
-    request.replaced = undefined
+    for (const replaced of request.replaced.splice(0)) this.#tellAbort(replaced)
     request.start()
   }
 
@@ -225,10 +224,10 @@ export class LiveRequests {
   /** Ends a request here; the server is told when the newer one is being read. */
   #replace(request: LiveRequest, newer: LiveRequest): void {
     if (request.state === 'over' || request.state === 'stopping') return
-    const isTold = request.state !== 'new'
+    const replaced = [...request.replaced, ...(request.state === 'new' ? [] : [request])]
     this.#end(request)
-    if (isTold && newer.state === 'reading') this.#tellAbort(request)
-    else if (isTold) newer.replaced = request
+    newer.replaced.push(...replaced)
+    if (newer.state === 'reading') this.#start(newer)
   }
 
   #tellAbort({ id: requestId }: LiveRequest): void {

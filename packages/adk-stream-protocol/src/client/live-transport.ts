@@ -20,7 +20,7 @@ import { LiveRequests } from './live-requests.ts'
 import { Keepers } from './keepers.ts'
 import { newId } from './new-id.ts'
 import { Pings } from './pings.ts'
-import type { IncomingFrame } from './server-frames.ts'
+import type { IncomingFrame, IncomingFrameOf } from './server-frames.ts'
 import { readServerFrame } from './server-frames.ts'
 import type { Backoff } from './backoff.ts'
 import { withDefaults } from './backoff.ts'
@@ -241,6 +241,11 @@ export class LiveTransport
   #up(): void {
     for (const { id, audio } of this.#events.watched())
       this.#link.send({ type: 'watch', id, audio })
+    // A chat that reads an answer of its own asks for that itself.
+    const isWanted = (id: string): boolean =>
+      this.#events.audioOf(id) !== undefined && !this.#requests.ofChat(id)
+    for (const resumed of this.#events.turns.resume(isWanted))
+      this.#link.send({ type: 'resume', ...resumed })
     this.#requests.onUp()
     this.#acknowledgements.onUp()
     const unsent = this.#unsent
@@ -252,7 +257,7 @@ export class LiveTransport
   #down(): boolean {
     this.#requests.onDown()
     this.#acknowledgements.onDown()
-    this.#events.onDown()
+    this.#events.turns.onDown()
     const waiting = [this.#requests, this.#acknowledgements, this.#events, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
@@ -263,6 +268,11 @@ export class LiveTransport
     this.#unsent = []
     this.#pings.failAll(error)
     this.#events.onGivenUp(error)
+  }
+
+  #tellWatchers({ requestId, chunk }: IncomingFrameOf<'chunk'>): void {
+    const chatId = this.#requests.chatOf(requestId)
+    if (chatId !== undefined) this.#events.onChunk(chatId, chunk)
   }
 
   #read(text: string): void {
@@ -280,8 +290,9 @@ export class LiveTransport
       case 'end':
       case 'error':
       case 'no-active':
-        if (!this.#events.onTurnFrame(frame)) this.#requests.onFrame(frame)
-        return
+        if (this.#events.turns.onFrame(frame)) return
+        if (frame.type === 'chunk') this.#tellWatchers(frame)
+        return this.#requests.onFrame(frame)
       case 'decided':
       case 'tool-output-taken':
         return this.#acknowledgements.onFrame(frame)

@@ -10,7 +10,7 @@ import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
 import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
-import { toHandover } from '../adk/gate-events.ts'
+import { toHandover, toOffer } from '../adk/gate-events.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
 import type { Witness } from '../adk/live/execute-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
@@ -38,6 +38,8 @@ export interface LiveCallsOptions {
   readonly run: (call: ToolCall, witness: Witness) => Promise<CallOutcome>
   /** Stores an event of a call, and tells it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
+  /** Tells an event of a call that nothing is stored of, while its message is being told. */
+  readonly tell: (toolCallId: string, event: Event) => void
   /** Gives the model the result of a call. */
   readonly answer: (toolCallId: string, name: string, response: Record<string, unknown>) => void
   /** The message that a call belongs to. */
@@ -257,6 +259,7 @@ export class LiveCalls {
     call.timer = setTimeout(() => {
       this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
     }, browser.timeoutMs)
+    if (!note) this.#options.tell(call.id, toOffer(contextOf(call), call.id))
     this.#options.onChange(call.id, 'waiting')
     if (call.cancelled) this.cancel([call.id])
   }

@@ -99,6 +99,10 @@ export class LiveRun {
       ...options,
       run: (call, witness) => executeCall(call, { ...options, hosted: this.#hosted }, witness),
       write: (toolCallId, event) => this.#write(toolCallId, event),
+      tell: (toolCallId, event) => {
+        const message = this.#messages.ofCall(toolCallId)
+        if (message.open) this.#show(message, event)
+      },
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),

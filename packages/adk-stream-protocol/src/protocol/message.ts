@@ -70,6 +70,8 @@ export interface DataParts {
     /** The arguments that ran in place of those shown. */
     readonly editedArgs?: Readonly<Record<string, unknown>>
   }
+  /** A call waits for the client, and may run there; transient. */
+  readonly 'browser-call': { readonly toolCallId: string }
   /** Another agent speaks from here on. */
   readonly agent: { readonly name: string }
   readonly 'agent-transfer': { readonly to: string }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { Office, type OfficeOptions } from '../approvals/support/office.ts'
 import { browserTool } from '../../src/server/index.ts'
@@ -25,10 +26,15 @@ function locating(gated = false): OfficeOptions {
 
 describe.each(versions)('$name', (version) => {
   test.each([true, false])(
-    '[CL12] a browser tool runs once, and its output travels; stream held: %s',
+    '[BT10] [CL12] a browser tool runs once, and its output travels; stream held: %s',
     async (hold) => {
       await using office = await Office.open(locating())
-      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      const offered: unknown[] = []
+      const observe = (event: WireEvent): void => {
+        if (event.type === 'chunk' && event.chunk.type === 'data-browser-call')
+          offered.push(event.chunk.data.toolCallId)
+      }
+      await using page = new ClientPage({ url: office.url, version, live: { hold, observe } })
       const chat = await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -45,6 +51,8 @@ describe.each(versions)('$name', (version) => {
         { state: 'output-available', output: TOKYO },
       ])
       expect(office.told).toContain('139.7')
+      expect(offered).toEqual(toolParts(chat.lastMessage).map(({ toolCallId }) => toolCallId))
+      expect(JSON.stringify(chat.messages)).not.toContain('browser-call')
       expect(chat.errors).toEqual([])
     },
   )
@@ -61,33 +69,37 @@ describe.each(versions)('$name', (version) => {
   })
 
   test.each([
-    { approved: true, runsExpected: 1, state: 'output-available' },
-    { approved: false, runsExpected: 0, state: 'output-denied' },
-  ])('[CL12] a gated one runs after it is approved: $approved', async (given) => {
-    const { approved, runsExpected, state } = given
-    await using office = await Office.open(locating(true))
-    await using page = new ClientPage({ url: office.url, version })
-    const chat = await page.open()
-    let runs = 0
-    runBrowserTools(chat.attached, {
-      get_location: {
-        afterApproval: true,
-        run: () => {
+    { approved: true, runsExpected: 1, state: 'output-available', hold: true },
+    { approved: false, runsExpected: 0, state: 'output-denied', hold: true },
+    { approved: true, runsExpected: 1, state: 'output-available', hold: false },
+    { approved: false, runsExpected: 0, state: 'output-denied', hold: false },
+  ])(
+    '[CL12] [CL24] a gated one, a plain function, runs after it is approved: $approved, held $hold',
+    async (given) => {
+      const { approved, runsExpected, state, hold } = given
+      await using office = await Office.open(locating(true))
+      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      const chat = await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
           runs += 1
           return TOKYO
         },
-      },
-    })
-    const answer = chat.send(ASK)
-    const [id = ''] = await chat.untilAsked()
-    await page.transport.ping()
-    expect(runs).toBe(0)
-    await chat.click({ id, approved })
-    await answer
-    expect(runs).toBe(runsExpected)
-    expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
-    expect(chat.text).toBe('There you are.')
-  })
+      })
+      const answer = chat.send(ASK)
+      const [id = ''] = await chat.untilAsked()
+      await page.transport.ping()
+      expect(runs).toBe(0)
+      await chat.click({ id, approved })
+      await answer
+      await chat.untilShown('There you are.')
+      await chat.rest()
+      expect(runs).toBe(runsExpected)
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ state }])
+      expect(chat.text).toBe('There you are.')
+    },
+  )
 
   test('[CL12] what a browser tool throws is told to the model', async () => {
     await using office = await Office.open(locating())

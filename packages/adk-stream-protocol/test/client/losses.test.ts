@@ -1,7 +1,7 @@
 import { WebSocketServer } from 'ws'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 
 import type { WireEvent } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -127,6 +127,44 @@ describe.each(versions)('$name', (version) => {
       expect(chat.error).toBeUndefined()
       expect(chat.messages).toHaveLength(2)
       expect(await page.load('chat-1')).toHaveLength(2)
+    },
+  )
+
+  test('[CL7] a regenerate whose frame is lost is sent again', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    await chat.send('[[say Hello.]]')
+    const old = chat.lastMessage?.id
+    const [socket] = page.sockets
+    // The frame goes nowhere.
+    if (socket) socket.send = () => undefined
+    const again = chat.regenerate()
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']))
+    page.cut()
+    await again
+    await chat.rest()
+    expect(chat.text).toBe('Hello.')
+    expect(chat.lastMessage?.id).not.toBe(old)
+    expect(page.types.slice(-2)).toEqual(['resume', 'send'])
+    expect(await page.load('chat-1')).toHaveLength(2)
+    expect(chat.error).toBeUndefined()
+  })
+
+  test.each([true, false])(
+    '[CL8] an answer that a server without patience stopped is not taken for whole, reloads: %s',
+    async (reloads) => {
+      await using office = await Office.open({ live: undefined as never, disconnectGraceMs: 0 })
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = await page.open('chat-1', { reloads })
+      const answer = chat.send('[[say One.]][[wait never]]')
+      await chat.untilShown('One.')
+      page.cut()
+      await answer
+      await chat.rest()
+      const isStopped = JSON.stringify(chat.lastMessage).includes('"stopped":true')
+      const isDisconnect = chat.error instanceof TypeError && chat.error.message.includes('network')
+      expect(isDisconnect || (reloads && isStopped)).toBe(true)
     },
   )
 

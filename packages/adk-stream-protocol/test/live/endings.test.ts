@@ -121,6 +121,33 @@ for (const frame of [
   })
 }
 
+test('[WS23] who watches no more is told nothing, hears nothing, and keeps no conversation open', async () => {
+  await using office = await openLiveOffice({ live: { graceMs: 30 } })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+  const session = await office.emulator.live.nextSession()
+  client.send({ type: 'unwatch', id: 'chat-1' })
+  await session.ended
+  client.socket.send(Buffer.alloc(320))
+  expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
+  expect(openSockets(office.emulator)).toBe(0)
+  // One that was never watched is none.
+  client.send({ type: 'unwatch', id: 'chat-9' })
+  client.send({ type: 'ping', nonce: 'n' })
+  expect(await client.nextOf('pong')).toMatchObject({ nonce: 'n' })
+})
+
+test('[WS23] who said something takes part after it stopped watching', async () => {
+  await using office = await openLiveOffice({ live: { graceMs: 30 } })
+  await using client = await joinLive(office)
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say('[[say One.]]', 'r1')
+  await whole(client)
+  client.send({ type: 'unwatch', id: 'chat-1' })
+  client.say('[[say Two.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('Two.')
+})
+
 test('[LV39] what is no picture, or too large a one, is refused and begins nothing', async () => {
   await using office = await openLiveOffice({ limits: { maxFileBytes: 100 } })
   await using client = await joinLive(office)

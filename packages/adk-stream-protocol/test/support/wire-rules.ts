@@ -143,7 +143,7 @@ class Nesting {
 
 /** Chunks that make no part, so they may come between the pieces of a text. */
 function isUnseen(type: string): boolean {
-  return type === 'data-pcm' || type === 'data-input-transcription'
+  return ['data-pcm', 'data-input-transcription', 'data-browser-call'].includes(type)
 }
 
 function needsStep(type: string): boolean {

@@ -190,6 +190,8 @@ export class Talk {
         return tell({ type: 'person-said', text: event.text, final: event.final })
       case 'user-message':
         return tell({ type: 'person-said', text: '', final: true })
+      case 'given-up':
+        return this.#fail(LOST_CONNECTION)
       case 'turn':
       case 'status':
     }

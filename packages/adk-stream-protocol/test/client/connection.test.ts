@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+
+import type { ConnectionState, LiveEvent } from '../../src/client/index.ts'
+import { liveTransport } from '../../src/client/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { ClientPage, versions, type Version } from './support/client-page.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+const [version] = versions as [Version]
+const NOBODY = { url: 'ws://127.0.0.1:1', backoff: { firstMs: 1, maxMs: 2, attempts: 2 } }
+
+test('[CL19] a socket tells how it fares: opened, lost, back, given up, closed', async () => {
+  await using office = await Office.open()
+  await using page = new ClientPage({ url: office.url, version })
+  const states: ConnectionState[] = []
+  page.transport.onConnection((state) => states.push(state))
+  expect(page.transport.connection).toEqual({ state: 'idle' })
+  page.transport.watch('chat-1')
+  await page.transport.ping()
+  expect(page.transport.connection).toBe(states.at(-1))
+  page.cut()
+  await page.transport.ping()
+  page.transport.close()
+  expect(
+    states.map(({ retryAt, ...state }) => ({ ...state, later: retryAt !== undefined })),
+  ).toEqual([
+    { state: 'connecting', later: false },
+    { state: 'open', later: false },
+    { state: 'lost', attempt: 1, later: true },
+    { state: 'lost', attempt: 1, later: false },
+    { state: 'open', later: false },
+    { state: 'closed', later: false },
+  ])
+})
+
+test('[CL27] a ping settles: by its answer, by giving up, and when nothing comes back', async () => {
+  await using page = new ClientPage({ url: '', version, live: NOBODY })
+  await expect(page.transport.ping()).rejects.toThrow('network')
+  const silent = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const transport = liveTransport({ url: `ws://127.0.0.1:${port}`, webSocket: WebSocket })
+  const ping = transport.ping()
+  vi.advanceTimersByTime(10_000)
+  await expect(ping).rejects.toThrow('network')
+  vi.useRealTimers()
+  transport.close()
+  silent.close()
+})
+
+test('[CL27] who watches is told when the socket is given up, and sound opens another one', async () => {
+  await using office = await Office.open()
+  let isThere = false
+  const live = {
+    ...NOBODY,
+    url: () => (isThere ? `${office.url.replace('http', 'ws')}/live` : NOBODY.url),
+  }
+  await using page = new ClientPage({ url: office.url, version, live })
+  const events: LiveEvent[] = []
+  page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
+  await vi.waitFor(() => expect(events).toMatchObject([{ type: 'given-up' }]))
+  isThere = true
+  expect(page.transport.sendAudio(new Uint8Array(2))).toBe(false)
+  await page.transport.ping()
+  expect(page.transport.sendAudio(new Uint8Array(2))).toBe(true)
+  expect(page.types[0]).toBe('watch')
+})
+
+test('[CL27] the sound of a chat comes as the listener wants it who wants most, and watching ends', async () => {
+  await using office = await Office.open()
+  await using page = new ClientPage({ url: office.url, version })
+  const { transport } = page
+  await transport.ping()
+  const first = transport.watch('chat-1', undefined, { audio: 'binary' })
+  const second = transport.watch('chat-1')
+  const other = transport.watch('chat-2', undefined, { audio: 'binary' })
+  other()
+  first()
+  second()
+  await transport.ping()
+  expect(page.sent.filter(({ type }) => type !== 'ping')).toEqual([
+    { type: 'watch', id: 'chat-1', audio: 'binary' },
+    { type: 'watch', id: 'chat-1', audio: 'binary' },
+    { type: 'watch', id: 'chat-2', audio: 'binary' },
+    { type: 'unwatch', id: 'chat-2' },
+    // The server's ear is for one chat, and it is this one again.
+    { type: 'watch', id: 'chat-1', audio: 'binary' },
+    { type: 'watch', id: 'chat-1', audio: 'none' },
+    { type: 'unwatch', id: 'chat-1' },
+  ])
+})
+
+test('[CL27] pages that came without HTTPS, and servers that render pages, are no obstacle', async () => {
+  vi.stubGlobal('WebSocket', undefined)
+  const transport = liveTransport(NOBODY)
+  await expect(transport.ping()).rejects.toMatchObject({ code: 'unavailable' })
+  vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
+  await using office = await Office.open()
+  await using page = new ClientPage({ url: office.url, version })
+  const chat = await page.open()
+  await chat.send('[[say Hello.]]')
+  expect(chat.text).toBe('Hello.')
+})

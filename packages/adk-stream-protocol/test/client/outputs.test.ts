@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+
+import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
+import { CuttableFetch } from './support/cuttable-fetch.ts'
+
+const tools = (): ReturnType<typeof locationTool>[] => [locationTool()]
+
+describe.each(versions)('$name', (version) => {
+  test('[CL26] an output that could not be sent over HTTP is given again', async () => {
+    await using office = await Office.open({ tools })
+    const net = new CuttableFetch()
+    const headers = { 'x-api-key': 'hanako' }
+    const transport = sseTransport({ url: office.url, headers, fetch: net.fetch })
+    const chat = await openSse(transport, version)
+    let runs = 0
+    runBrowserTools(chat.attached, {
+      get_location: () => {
+        runs += 1
+        net.fail(1)
+        return TOKYO
+      },
+    })
+    await chat.send(ASK)
+    await chat.untilShown('There you are.')
+    await chat.rest()
+    expect(runs).toBe(1)
+    expect(office.told).toContain('139.7')
+    expect(chat.error).toBeUndefined()
+  })
+
+  test('[CL26] an output whose socket was given up is given again when there is one', async () => {
+    await using office = await Office.open({ tools, disconnectGraceMs: 60_000 })
+    let isThere = true
+    const live = {
+      url: () => (isThere ? `${office.url}/live` : 'http://127.0.0.1:1/live').replace('http', 'ws'),
+      backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
+    }
+    await using page = new ClientPage({ url: office.url, version, live })
+    const chat = await page.open()
+    runBrowserTools(chat.attached, {
+      get_location: () => {
+        isThere = false
+        page.cut()
+        return TOKYO
+      },
+    })
+    await chat.send(ASK)
+    expect(page.transport.connection).toEqual({ state: 'closed' })
+    isThere = true
+    await chat.untilShown('There you are.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ output: TOKYO }])
+    expect(office.told).toContain('139.7')
+  })
+
+  test.each(['held', 'HTTP'])(
+    '[CL26] an output that cannot be written is told to the model as an error, %s',
+    async (mode) => {
+      await using office = await Office.open({ tools })
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      const circle: { self?: object } = {}
+      circle.self = circle
+      runBrowserTools(chat.attached, { get_location: () => circle })
+      await chat.send(ASK)
+      await chat.untilShown('There you are.')
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
+      expect(office.told).toContain('cannot be written')
+      // What comes after it is not held up.
+      await chat.send('[[say Next.]]')
+      expect(chat.text).toBe('Next.')
+      const bad = { chatId: 'chat-1', toolCallId: 'x', output: circle }
+      await expect(page.transport.toolOutput(bad)).rejects.toThrow('circular')
+    },
+  )
+
+  test('[CL28] a chat that is attached twice is kept until both have let it go', async () => {
+    await using office = await Office.open({ tools })
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    const { attached } = chat
+    const again = attachChat(attached.chat, page.transport)
+    expect(again).toBe(attached)
+    again.detach()
+    runBrowserTools(attached, { get_location: () => TOKYO })
+    await chat.send(ASK)
+    expect(chat.text).toBe('There you are.')
+    expect(page.types).toEqual(['send', 'tool-output'])
+    attached.detach()
+    expect(Object.hasOwn(page.transport, 'keep')).toBe(false)
+    await chat.send('[[say Bare.]]')
+    expect(page.sent.at(-1)).toMatchObject({ body: { hold: false } })
+  })
+})

@@ -1,0 +1,42 @@
+import { describe, expect, test, vi } from 'vitest'
+
+import { expectValid } from '../approvals/support/expect-record.ts'
+import { Office } from '../approvals/support/office.ts'
+import { ClientPage, versions } from './support/client-page.ts'
+
+describe.each(versions)('$name', (version) => {
+  test.each([undefined, null])(
+    '[CL23] a second resume leaves the model alone, live %s; stop() of it stops the model',
+    async (live) => {
+      const turns = live === null ? { live: undefined as never } : {}
+      await using office = await Office.open({ ...turns, disconnectGraceMs: 0 })
+      await using before = new ClientPage({ url: office.url, version })
+      const first = await before.open()
+      const asked = first.send('[[say One.]][[wait more]][[say Two.]][[wait never]]')
+      await first.untilShown('One.')
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = await page.open()
+      void chat.resume()
+      await chat.untilShown('One.')
+      // Nobody reads it but the page that resumes.
+      before.transport.close()
+      before.cut()
+      await asked
+      const second = chat.resume()
+      const third = chat.resume()
+      await chat.until(({ status }) => status === 'streaming')
+      office.emulator.release('more')
+      await chat.untilShown('One.Two.')
+      await chat.stop()
+      await Promise.all([second, third])
+      expect(chat.error).toBeUndefined()
+      const { api } = page.sse()
+      await vi.waitFor(async () => {
+        const { messages, running } = await api.loadChat('chat-1')
+        expect(running).toBe(false)
+        expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+      })
+      await expectValid(chat.messages)
+    },
+  )
+})

@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+
+import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
+import { browserTool } from '../../src/server/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { defer } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
+import { ClientPage, openSse, versions } from './support/client-page.ts'
+import { FakeLocks } from './support/fake-locks.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+describe.each(versions)('$name', (version) => {
+  test.each([true, false])(
+    '[CL25] of two tabs that show a call, one runs it; gated: %s',
+    async (gated) => {
+      const locks = new FakeLocks()
+      vi.stubGlobal('navigator', { locks })
+      await using office = await Office.open({ tools: () => [locationTool({ gated })] })
+      await using pageOne = new ClientPage({ url: office.url, version })
+      await using pageTwo = new ClientPage({ url: office.url, version })
+      const [one, two] = [await pageOne.open(), await pageTwo.open()]
+      let runs = 0
+      const run = (): object => {
+        runs += 1
+        return TOKYO
+      }
+      // Slow enough for the other tab to see the call.
+      const release = defer()
+      const tools = { get_location: () => release.promise.then(run) }
+      runBrowserTools(one.attached, tools)
+      runBrowserTools(two.attached, tools)
+      void one.send(ASK)
+      if (gated) await one.untilAsked()
+      else await one.until(() => toolParts(one.lastMessage).length === 1)
+      void two.resume()
+      if (gated) {
+        const [id = ''] = await two.untilAsked()
+        await two.attached.approve(id)
+      }
+      await two.until(() => toolParts(two.lastMessage).length === 1)
+      await vi.waitFor(() => expect(locks.held.size).toBe(1))
+      release.resolve()
+      await Promise.all([one.untilShown('There you are.'), two.untilShown('There you are.')])
+      expect(runs).toBe(1)
+      expect([...one.errors, ...two.errors]).toEqual([])
+    },
+  )
+
+  test.each(['held', 'HTTP'])(
+    '[CL24] a call whose question comes late does not run before it, %s',
+    async (mode) => {
+      const late = defer()
+      const tool = browserTool({
+        name: 'get_location',
+        description: 'Where the person is.',
+        parameters: z.object({}),
+        requireConfirmation: () => late.promise.then(() => true),
+      })
+      await using office = await Office.open({ tools: () => [tool] })
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      let runs = 0
+      runBrowserTools(chat.attached, {
+        get_location: () => {
+          runs += 1
+          return TOKYO
+        },
+      })
+      void chat.send(ASK)
+      await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'input-available')
+      // Time enough for a page that does not wait.
+      await page.load('chat-1')
+      expect(runs).toBe(0)
+      late.resolve()
+      const [id = ''] = await chat.untilAsked()
+      expect(runs).toBe(0)
+      await chat.attached.approve(id)
+      await chat.untilShown('There you are.')
+      expect(runs).toBe(1)
+    },
+  )
+
+  test('[CL24] a gated tool, a plain function, runs over HTTP after its approval', async () => {
+    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
+    const transport = sseTransport({ url: office.url, headers: { 'x-api-key': 'hanako' } })
+    const chat = await openSse(transport, version)
+    let runs = 0
+    runBrowserTools(chat.attached, {
+      get_location: () => {
+        runs += 1
+        return TOKYO
+      },
+    })
+    await chat.send(ASK)
+    expect(runs).toBe(0)
+    const [id = ''] = await chat.untilAsked()
+    await chat.attached.approve(id)
+    await chat.untilShown('There you are.')
+    await chat.rest()
+    expect(runs).toBe(1)
+    expect(chat.errors).toEqual([])
+  })
+})
