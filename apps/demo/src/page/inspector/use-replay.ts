@@ -1,4 +1,9 @@
-import { type AdkUIMessage, playRecording, type Playback, type Pace } from 'adk-stream-protocol/client'
+import {
+  type AdkUIMessage,
+  playRecording,
+  type Playback,
+  type Pace,
+} from 'adk-stream-protocol/client'
 import { useEffect, useRef, useState } from 'react'
 
 export interface Replay {

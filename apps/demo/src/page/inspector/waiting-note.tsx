@@ -20,7 +20,8 @@ function describe(waiting: Waiting | undefined, now: number, { waitsFor }: Inspe
   if (!waiting) return waitsFor.you
   const due = dueAt(waiting)
   // Whole seconds: it ticks once a second.
-  const left = due === undefined ? undefined : formatMs(Math.max(0, Math.ceil((due - now) / 1000)) * 1000)
+  const left =
+    due === undefined ? undefined : formatMs(Math.max(0, Math.ceil((due - now) / 1000)) * 1000)
   switch (waiting.for) {
     case 'connection':
       return waitsFor.connection(left)
