@@ -9,7 +9,7 @@ describe.each(versions)('$name', (version) => {
     '[CL23] a second resume leaves the model alone, live %s; stop() of it stops the model',
     async (live) => {
       const turns = live === null ? { live: undefined as never } : {}
-      await using office = await Office.open({ ...turns, disconnectGraceMs: 0 })
+      await using office = await Office.open({ ...turns, disconnectGraceMs: 60_000 })
       await using before = new ClientPage({ url: office.url, version })
       const first = await before.open()
       const asked = first.send('[[say One.]][[wait more]][[say Two.]][[wait never]]')
@@ -22,6 +22,9 @@ describe.each(versions)('$name', (version) => {
       before.transport.close()
       before.cut()
       await asked
+      // What was cut before is known to the server when it has answered twice.
+      await page.transport.ping()
+      await page.transport.ping()
       const second = chat.resume()
       const third = chat.resume()
       await chat.until(({ status }) => status === 'streaming')

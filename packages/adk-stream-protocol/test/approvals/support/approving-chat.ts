@@ -5,7 +5,6 @@ import * as ai7 from 'ai-7'
 
 import type { AdkUIMessage, AttachableChat, AttachedChat } from '../../../src/client/index.ts'
 import { AdkError, attachChat, liveTransport } from '../../../src/client/index.ts'
-import type { Message } from '../../../src/protocol/index.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
@@ -233,8 +232,7 @@ function attach(
   { loadMessages }: ApprovingChatOptions,
 ): AttachedChat {
   return attachChat(chat, transport, {
-    // The server's messages are those of the protocol.
-    loadMessages: async () => (await loadMessages()) as unknown as Message[],
+    loadMessages,
   })
 }
 
