@@ -22,6 +22,18 @@ function traceOf(chunks: readonly [at: number, chunk: Chunk][]): TurnTrace {
   return trace
 }
 
+const historyOf = (times: Readonly<Record<string, number>>) =>
+  Object.entries(times).map(([type, time]) => ({ type, at: time }))
+
+const message = (...parts: object[]): AdkUIMessage =>
+  // Parts as the bridge makes them; the test names only what is looked at.
+  ({ id: 'm', role: 'assistant', parts }) as unknown as AdkUIMessage
+const call = (state: string) => ({ type: 'tool-pay', toolCallId: 'k', state, input: {} })
+const approval = (state: string) => ({
+  type: 'data-approval',
+  data: { approvalId: 'a', toolCallId: 'k', state, deadline: 99 },
+})
+
 describe('trace', () => {
   test('[IN1] deltas that follow each other are one line with their text and number', () => {
     const { entries, chunks } = traceOf([
@@ -83,11 +95,8 @@ describe('trace', () => {
 })
 
 describe('approval path', () => {
-  const at = (times: Readonly<Record<string, number>>) =>
-    Object.entries(times).map(([type, time]) => ({ type, at: time }))
-
   test('[IN2] an approval that was carried out has been everywhere', () => {
-    const path = readPath(at({ requested: 0, approved: 4000, started: 4001, succeeded: 4100 }))
+    const path = readPath(historyOf({ requested: 0, approved: 4000, started: 4001, succeeded: 4100 }))
     expect(path.map(({ type, tookMs }) => [type, tookMs])).toEqual([
       ['requested', undefined],
       ['approved', 4000],
@@ -97,34 +106,26 @@ describe('approval path', () => {
   })
 
   test('[IN2] what waits shows what is ahead, what was refused goes nowhere', () => {
-    expect(readPath(at({ requested: 0 })).map(({ type }) => type)).toEqual([
+    expect(readPath(historyOf({ requested: 0 })).map(({ type }) => type)).toEqual([
       'requested',
       undefined,
       undefined,
       undefined,
     ])
     for (const end of ['denied', 'expired', 'cancelled'])
-      expect(readPath(at({ requested: 0, [end]: 9 })).map(({ type }) => type)).toEqual([
+      expect(readPath(historyOf({ requested: 0, [end]: 9 })).map(({ type }) => type)).toEqual([
         'requested',
         end,
       ])
   })
 
   test('[IN2] a vote of several is not yet a decision', () => {
-    expect(readPath(at({ requested: 0, voted: 5 }))[1]).toEqual({ station: 'decided' })
+    expect(readPath(historyOf({ requested: 0, voted: 5 }))[1]).toEqual({ station: 'decided' })
   })
 })
 
 describe('why it waits', () => {
   const open = { state: 'open' } as const
-  const message = (...parts: object[]): AdkUIMessage =>
-    // Parts as the bridge makes them; the test names only what is looked at.
-    ({ id: 'm', role: 'assistant', parts }) as unknown as AdkUIMessage
-  const call = (state: string) => ({ type: 'tool-pay', toolCallId: 'k', state, input: {} })
-  const approval = (state: string) => ({
-    type: 'data-approval',
-    data: { approvalId: 'a', toolCallId: 'k', state, deadline: 99 },
-  })
 
   test.each([
     ['the person', { messages: [], busy: false, connection: open }, undefined],

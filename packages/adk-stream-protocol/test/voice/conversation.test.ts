@@ -133,5 +133,5 @@ test('[VO12] a page that only watches does not take the sound away, and who stop
   expect(devices.speaker.bytes).toBeGreaterThan(bytes)
   expect(JSON.stringify(chat.messages)).not.toContain('data-pcm')
   voice.stop()
-  expect(page.sent.at(-1)).toEqual({ type: 'watch', id: 'chat-1', audio: 'none' })
+  expect(page.sent.at(-1)).toEqual({ type: 'unwatch', id: 'chat-1' })
 })

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'react'
 
 import { countVotes, readPath, type Stop } from './approval-path.ts'
 import { formatMs } from './format-ms.ts'
+import { ScrolledText } from './scrolled-text.tsx'
 import { useInspectorTexts } from './texts.ts'
 
 interface ApprovalsProps {
@@ -25,7 +26,7 @@ export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
     <ul className="lives">
       {approvals.map(({ id, state }) => (
         <li key={id}>
-          <ApprovalPicture api={api} id={id} state={state} />
+          <ApprovalPicture api={api} id={id} key={state} />
         </li>
       ))}
     </ul>
@@ -37,7 +38,8 @@ interface Life {
   readonly history: readonly ApprovalRecord[]
 }
 
-function ApprovalPicture({ api, id, state }: SeenApproval & { readonly api: AdkApi }) {
+/** Made anew whenever the approval has moved on. */
+function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: string }) {
   const texts = useInspectorTexts()
   const [life, setLife] = useState<Life | 'failed'>()
   useEffect(() => {
@@ -49,7 +51,7 @@ function ApprovalPicture({ api, id, state }: SeenApproval & { readonly api: AdkA
     return () => {
       isLeft = true
     }
-  }, [api, id, state])
+  }, [api, id])
   if (!life) return <p role="status">{texts.reading}</p>
   if (life === 'failed') return <p className="turn-error">{texts.unreadable}</p>
   const { approval, history } = life
@@ -68,7 +70,7 @@ function ApprovalPicture({ api, id, state }: SeenApproval & { readonly api: AdkA
       {countVotes(history) > 0 && given < needed && <p>{texts.secondPerson}</p>}
       <details>
         <summary>{texts.record}</summary>
-        <pre tabIndex={0}>{history.map((line) => JSON.stringify(line)).join('\n')}</pre>
+        <ScrolledText>{history.map((line) => JSON.stringify(line)).join('\n')}</ScrolledText>
       </details>
     </article>
   )

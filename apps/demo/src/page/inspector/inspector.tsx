@@ -32,21 +32,21 @@ export function Inspector(props: InspectorProps) {
       <Tabs
         label={texts.title}
         tabs={[
-          { name: 'timeline', label: texts.timeline, content: () => <Timeline turns={turns} /> },
+          { name: 'timeline', label: texts.timeline, content: <Timeline turns={turns} /> },
           {
             name: 'approvals',
             label: texts.approvals,
-            content: () => <ApprovalPictures api={api} approvals={findApprovals(messages)} />,
+            content: <ApprovalPictures api={api} approvals={findApprovals(messages)} />,
           },
           {
             name: 'wire',
             label: texts.wire,
-            content: () => <WireList lines={lines} sound={sound} />,
+            content: <WireList lines={lines} sound={sound} />,
           },
           {
             name: 'recording',
             label: texts.recording,
-            content: () => <RecordingPanel recorder={recorder} onReplay={onReplay} />,
+            content: <RecordingPanel recorder={recorder} onReplay={onReplay} />,
           },
         ]}
       />
@@ -62,7 +62,7 @@ function findApprovals(messages: readonly AdkUIMessage[]): SeenApproval[] {
         if (part.type !== 'data-approval') return []
         const { approvalId, toolCallId, state } = part.data
         const call = parts.find((other) => 'toolCallId' in other && other.toolCallId === toolCallId)
-        const callState = call && 'state' in call ? String(call.state) : ''
+        const callState = call && 'state' in call ? call.state : ''
         return [{ id: approvalId, state: `${state} ${callState}` }]
       }),
     )

@@ -18,7 +18,6 @@ const PACES: readonly Pace[] = ['real-time', 'fast', 'step']
 export function ReplayView({ recording, renderMessages, onClose }: ReplayViewProps) {
   const texts = useInspectorTexts()
   const [pace, setPace] = useState<Pace>('real-time')
-  const { messages, isOver, step } = useReplay(recording, pace)
   const paceId = useId()
   return (
     <section className="replay" aria-label={texts.replay}>
@@ -36,19 +35,35 @@ export function ReplayView({ recording, renderMessages, onClose }: ReplayViewPro
             </option>
           ))}
         </select>
+        <button type="button" onClick={onClose}>
+          <X size={16} aria-hidden="true" />
+          {texts.endReplay}
+        </button>
+      </header>
+      <Playing key={pace} recording={recording} pace={pace} renderMessages={renderMessages} />
+    </section>
+  )
+}
+
+interface PlayingProps extends Omit<ReplayViewProps, 'onClose'> {
+  readonly pace: Pace
+}
+
+function Playing({ recording, pace, renderMessages }: PlayingProps) {
+  const texts = useInspectorTexts()
+  const { messages, isOver, step } = useReplay(recording, pace)
+  return (
+    <>
+      <p className="replay-state">
+        <span role="status">{isOver ? texts.over : texts.playing}</span>
         {pace === 'step' && (
           <button type="button" onClick={step} disabled={isOver}>
             <StepForward size={16} aria-hidden="true" />
             {texts.step}
           </button>
         )}
-        <span role="status">{isOver ? texts.over : texts.playing}</span>
-        <button type="button" onClick={onClose}>
-          <X size={16} aria-hidden="true" />
-          {texts.endReplay}
-        </button>
-      </header>
+      </p>
       {renderMessages(messages)}
-    </section>
+    </>
   )
 }

@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'rea
 export interface Tab {
   readonly name: string
   readonly label: string
-  readonly content: () => ReactNode
+  readonly content: ReactNode
 }
 
 /** Tabs as WAI-ARIA describes them: arrows move between them, only the chosen one is in the order of Tab. */
@@ -24,7 +24,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   }
   return (
     <>
-      <div role="tablist" aria-label={label} className="tabs" ref={listRef} onKeyDown={onKeyDown}>
+      <div role="tablist" aria-label={label} className="tabs" ref={listRef}>
         {tabs.map(({ name, label: text }) => (
           <button
             key={name}
@@ -36,6 +36,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
             aria-controls={`${id}-panel`}
             tabIndex={name === chosen ? 0 : -1}
             onClick={() => choose(name)}
+            onKeyDown={onKeyDown}
           >
             {text}
           </button>
@@ -48,7 +49,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
         tabIndex={0}
         className="tab-panel"
       >
-        {current?.content()}
+        {current?.content}
       </div>
     </>
   )

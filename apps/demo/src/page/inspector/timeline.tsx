@@ -2,6 +2,7 @@ import { memo } from 'react'
 
 import { formatMs } from './format-ms.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
+import { ScrolledText } from './scrolled-text.tsx'
 import { useInspectorTexts } from './texts.ts'
 
 /** The answers of the conversation, newest first: what each was made of, and when that came. */
@@ -117,7 +118,7 @@ const EntryLine = memo(function EntryLine({ entry, count, offset }: EntryLinePro
           <code>{entry.type}</code>
           {count > 1 && <span className="entry-count">×{count}</span>}
         </summary>
-        <pre tabIndex={0}>{entry.detail}</pre>
+        <ScrolledText>{entry.detail}</ScrolledText>
       </details>
     </li>
   )

@@ -77,42 +77,44 @@ function addEntry(entries: Entry[], chunk: Chunk, at: number): void {
 
 function addSpans(trace: TurnTrace, chunk: Chunk, at: number): void {
   const { spans } = trace
-  const begin = (span: Omit<Span, 'from' | 'to'>) => void spans.push({ ...span, from: at })
-  const end = (kind: Span['kind'], id: string): void => {
+  if (chunk.type === 'text-delta') trace.firstWordAt ??= at
+  const begun = beginsSpan(chunk, spans)
+  if (begun) spans.push({ ...begun, from: at })
+  for (const [kind, id] of endsSpans(chunk)) {
     const open = spans.findLast((span) => span.kind === kind && span.id === id)
     if (open) open.to ??= at
   }
-  switch (chunk.type) {
-    case 'text-start':
-      return begin({ kind: 'words', id: chunk.id, label: '' })
-    case 'text-delta':
-      trace.firstWordAt ??= at
-      return
-    case 'text-end':
-      return end('words', chunk.id)
-    case 'reasoning-start':
-      return begin({ kind: 'thoughts', id: chunk.id, label: '' })
-    case 'reasoning-end':
-      return end('thoughts', chunk.id)
-    case 'tool-input-start':
-    case 'tool-input-available':
-      // A call whose arguments come at once has no start of its own.
-      if (spans.every(({ kind, id }) => kind !== 'call' || id !== chunk.toolCallId))
-        begin({ kind: 'call', id: chunk.toolCallId, label: chunk.toolName })
-      return
-    case 'tool-approval-request':
-      return begin({ kind: 'wait', id: chunk.toolCallId, label: labelOf(spans, chunk.toolCallId) })
-    case 'data-approval':
-      if (chunk.data.state !== 'requested') end('wait', chunk.data.toolCallId)
-      return
-    case 'tool-output-available':
-    case 'tool-output-error':
-    case 'tool-output-denied':
-      end('wait', chunk.toolCallId)
-      return end('call', chunk.toolCallId)
-  }
 }
 
-function labelOf(spans: readonly Span[], toolCallId: string): string {
-  return spans.find(({ kind, id }) => kind === 'call' && id === toolCallId)?.label ?? ''
+function beginsSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | 'to'> | undefined {
+  if (chunk.type === 'text-start') return { kind: 'words', id: chunk.id, label: '' }
+  if (chunk.type === 'reasoning-start') return { kind: 'thoughts', id: chunk.id, label: '' }
+  const calls = spans.filter(({ kind }) => kind === 'call')
+  if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
+    const { toolCallId, toolName } = chunk
+    // A call whose arguments come at once has no start of its own.
+    const isKnown = calls.some(({ id }) => id === toolCallId)
+    return isKnown ? undefined : { kind: 'call', id: toolCallId, label: toolName }
+  }
+  if (chunk.type !== 'tool-approval-request') return undefined
+  const { toolCallId } = chunk
+  const label = calls.find(({ id }) => id === toolCallId)?.label ?? ''
+  return { kind: 'wait', id: toolCallId, label }
+}
+
+function endsSpans(chunk: Chunk): readonly (readonly [Span['kind'], string])[] {
+  if (chunk.type === 'text-end') return [['words', chunk.id]]
+  if (chunk.type === 'reasoning-end') return [['thoughts', chunk.id]]
+  if (chunk.type === 'data-approval')
+    return chunk.data.state === 'requested' ? [] : [['wait', chunk.data.toolCallId]]
+  const isResult =
+    chunk.type === 'tool-output-available' ||
+    chunk.type === 'tool-output-error' ||
+    chunk.type === 'tool-output-denied'
+  return isResult
+    ? [
+        ['wait', chunk.toolCallId],
+        ['call', chunk.toolCallId],
+      ]
+    : []
 }

@@ -1,8 +1,8 @@
 import {
   type AdkUIMessage,
+  type Pace,
   playRecording,
   type Playback,
-  type Pace,
 } from 'adk-stream-protocol/client'
 import { useEffect, useRef, useState } from 'react'
 
@@ -12,21 +12,21 @@ export interface Replay {
   readonly step: () => void
 }
 
-/** Plays a recording from its beginning, anew whenever the pace is changed. */
+/** Plays a recording from its beginning. For another one or another pace, be another component: give it a `key`. */
 export function useReplay(recording: string, pace: Pace): Replay {
   const [messages, setMessages] = useState<readonly AdkUIMessage[]>([])
   const [isOver, setOver] = useState(false)
   const playing = useRef<Playback>(undefined)
   useEffect(() => {
-    setMessages([])
-    setOver(false)
-    const stage = createStage(setMessages)
+    let isLeft = false
+    const stage = createStage((shown) => !isLeft && setMessages(shown))
     const playback = playRecording(stage, recording, { pace })
     playing.current = playback
-    let isLeft = false
-    void playback.done.then(() => {
+    const watchEnd = async (): Promise<void> => {
+      await playback.done
       if (!isLeft) setOver(true)
-    })
+    }
+    void watchEnd()
     return () => {
       isLeft = true
       playback.stop()

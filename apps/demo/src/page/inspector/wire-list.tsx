@@ -2,6 +2,7 @@ import { ArrowDown, ArrowUp } from 'lucide-react'
 import { memo, useState } from 'react'
 
 import { formatBytes } from './format-ms.ts'
+import { ScrolledText } from './scrolled-text.tsx'
 import { useInspectorTexts } from './texts.ts'
 import type { SoundCount, WireLine } from './wire-log.ts'
 
@@ -57,7 +58,9 @@ const WireLineView = memo(function WireLineView({ line }: { readonly line: WireL
             {new Date(at).toLocaleTimeString(texts.locale)}
           </time>
         </summary>
-        {isOpen && <pre tabIndex={0}>{JSON.stringify(content, undefined, 2).slice(0, 20_000)}</pre>}
+        {isOpen && (
+          <ScrolledText>{JSON.stringify(content, undefined, 2).slice(0, 20_000)}</ScrolledText>
+        )}
       </details>
     </li>
   )
