@@ -20,8 +20,8 @@ test('[DM34] a payment waits in plain sight and runs once it is approved', async
     locale: 'ja-JP',
   })
   const payment = card('花子')
-  expect(await payment.locator('.approval-deed').textContent()).toMatch(/花子 に .*50.* を送金/)
-  expect(await payment.locator('.approval-hint').textContent()).toContain('残高は 1000 USD')
+  expect(await payment.locator('.adk-deed').textContent()).toMatch(/花子 に .*50.* を送金/)
+  expect(await payment.locator('.adk-hint').textContent()).toContain('残高は 1000 USD')
   expect(await readTable(payment)).toEqual([
     ['金額', '50'],
     ['送金先', '花子'],
@@ -280,7 +280,7 @@ async function ask(words: string, visit: Parameters<World['visit']>[0] = {}, pla
   const page = await place.visit(visit)
   const reading = readPage(page)
   await reading.say(words)
-  await page.locator('.approval').first().waitFor()
+  await page.locator('.adk-approval').first().waitFor()
   await reading.idle()
   return { page, ...reading, card: reading.tool, books: readBooks(place, page) }
 }

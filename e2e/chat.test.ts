@@ -121,7 +121,7 @@ test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
   await idle()
 
   expect(await answers.count()).toBe(1)
-  expect(await log.locator('.user').count()).toBe(1)
+  expect(await log.locator('[data-role=user]').count()).toBe(1)
   expect(await answer().locator('.markdown').textContent()).toMatch(
     /^Before the reload, ?and after it\.$/,
   )
@@ -177,7 +177,7 @@ test('[DM25] a rate limit says how long to wait, and trying again brings the ans
   await log.getByText('Now I can.').waitFor()
   expect(await alert.count()).toBe(0)
   expect(await answers.count()).toBe(1)
-  expect(await log.locator('.user').count()).toBe(1)
+  expect(await log.locator('[data-role=user]').count()).toBe(1)
 })
 
 test('[DM25] after a lost connection, reconnecting shows the whole answer, once', async () => {
@@ -215,7 +215,7 @@ test('[DM25] a message that never arrived is sent again, after those that did', 
   await log.getByText('The second answer.', { exact: true }).waitFor()
   await idle()
   expect(await answers.count()).toBe(2)
-  expect(await log.locator('.user').count()).toBe(2)
+  expect(await log.locator('[data-role=user]').count()).toBe(2)
 })
 
 test('[DM25] another answer to the same question takes the place of the first', async () => {

@@ -174,10 +174,10 @@ test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
   await input.press('Shift+Enter')
   await input.pressSequentially('two')
   expect(await input.inputValue()).toBe('one\ntwo')
-  expect(await log.locator('.user').count()).toBe(0)
+  expect(await log.locator('[data-role=user]').count()).toBe(0)
   await input.press('Enter')
-  await log.locator('.user').waitFor()
-  expect(await log.locator('.said').textContent()).toBe('one\ntwo')
+  await log.locator('[data-role=user]').waitFor()
+  expect(await log.locator('.adk-said').textContent()).toBe('one\ntwo')
   expect(await input.inputValue()).toBe('')
 })
 
@@ -192,13 +192,13 @@ test('[DM28] Enter that accepts a conversion does not send', async () => {
     selectionEnd: 2,
   })
   await input.press('Enter')
-  expect(await log.locator('.user').count()).toBe(0)
+  expect(await log.locator('[data-role=user]').count()).toBe(0)
   expect(await input.inputValue()).toContain('東京')
 
   await browser.send('Input.insertText', { text: '東京' })
   await input.press('Enter')
-  await log.locator('.user').waitFor()
-  expect(await log.locator('.said').textContent()).toContain('東京')
+  await log.locator('[data-role=user]').waitFor()
+  expect(await log.locator('.adk-said').textContent()).toContain('東京')
 })
 
 test('[DM29] a chunk renders the message it belongs to and no other', async () => {

@@ -290,7 +290,7 @@ test.each([
     await say('[[say Hello again.]]')
     await log.getByText('Hello again.', { exact: true }).waitFor()
     await idle()
-    await log.locator('.user').first().getByRole('button').nth(1).click()
+    await log.locator('[data-role=user]').first().getByRole('button').nth(1).click()
     await check()
   },
 )

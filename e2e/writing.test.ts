@@ -25,8 +25,8 @@ test('[DM64] pictures are chosen, seen, removed and sent', async () => {
   expect(await previews.getByRole('img').count()).toBe(1)
 
   await say('What is in this picture?')
-  await log.locator('.user').getByRole('img').waitFor()
-  await log.locator('.assistant').getByText('image/png').waitFor()
+  await log.locator('[data-role=user]').getByRole('img').waitFor()
+  await log.locator('[data-role=assistant]').getByText('image/png').waitFor()
   await idle()
   expect(await previews.count()).toBe(0)
   expect(await isFocused(input)).toBe(true)
@@ -42,9 +42,9 @@ test('[DM64] a picture is pasted and dropped, and goes without a word', async ()
   await give(page, 'drop')
   await previews.getByRole('img').nth(1).waitFor()
   await input.press('Enter')
-  await log.locator('.user').getByRole('img').nth(1).waitFor()
-  await log.locator('.assistant').getByText('image/png').first().waitFor()
-  expect(await log.locator('.said').count()).toBe(0)
+  await log.locator('[data-role=user]').getByRole('img').nth(1).waitFor()
+  await log.locator('[data-role=assistant]').getByText('image/png').first().waitFor()
+  expect(await log.locator('.adk-said').count()).toBe(0)
 })
 
 test('[DM64] what cannot be sent is refused in words', async () => {
@@ -81,7 +81,7 @@ test('[DM66] a message is changed in its place, and takes the place of what foll
   await log.getByText('The second.', { exact: true }).waitFor()
   await idle()
 
-  const first = log.locator('.user').first()
+  const first = log.locator('[data-role=user]').first()
   await first.getByRole('button', { name: 'Edit and send again' }).focus()
   await page.keyboard.press('Enter')
   const editor = page.getByLabel('Edit the message')
@@ -117,8 +117,8 @@ const OUTCOMES: readonly ((page: Page) => Locator)[] = [
   (page) => readPage(page).tool('Alice').getByRole('timer'),
   (page) => readPage(page).answer().getByRole('img'),
   (page) => readPage(page).answer().getByText('image/png'),
-  (page) => readPage(page).answer().locator('.reasoning'),
-  (page) => readPage(page).answer().locator('.sources'),
+  (page) => readPage(page).answer().locator('.adk-reasoning'),
+  (page) => readPage(page).answer().locator('.adk-sources'),
   (page) => readPage(page).answer().locator('.markdown'),
   (page) => readPage(page).alert,
 ]

@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
+/** The demo's server, as it listens by default. */
+const SERVER = 'http://127.0.0.1:8000'
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   plugins: [react()],
@@ -15,14 +18,17 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     // The Markdown renderer brings an HTML parser; it is loaded beside the page.
-    chunkSizeWarningLimit: 600,
+    chunkSizeWarningLimit: 650,
   },
   server: {
-    proxy: Object.fromEntries(
-      ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo'].map((path) => [
-        path,
-        'http://127.0.0.1:8000',
-      ]),
-    ),
+    proxy: {
+      ...Object.fromEntries(
+        ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo'].map((path) => [
+          path,
+          SERVER,
+        ]),
+      ),
+      '/live': { target: SERVER, ws: true },
+    },
   },
 })

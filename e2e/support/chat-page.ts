@@ -1,5 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 
+const ANSWER = '.adk-message[data-role=assistant]'
+
 /** The page in a reader's words. */
 export function readPage(page: Page) {
   const log = page.getByRole('log')
@@ -7,9 +9,9 @@ export function readPage(page: Page) {
   return {
     log,
     input,
-    answers: log.locator('.assistant'),
+    answers: log.locator(ANSWER),
     /** The n-th answer, from 0. */
-    answer: (index = 0): Locator => log.locator('.assistant').nth(index),
+    answer: (index = 0): Locator => log.locator(ANSWER).nth(index),
     tool: (name: string): Locator => log.getByRole('group', { name }),
     stop: page.getByRole('button', { name: /^(Stop|停止)$/ }),
     alert: page.getByRole('alert'),

@@ -96,7 +96,9 @@ describe('trace', () => {
 
 describe('approval path', () => {
   test('[IN2] an approval that was carried out has been everywhere', () => {
-    const path = readPath(historyOf({ requested: 0, approved: 4000, started: 4001, succeeded: 4100 }))
+    const path = readPath(
+      historyOf({ requested: 0, approved: 4000, started: 4001, succeeded: 4100 }),
+    )
     expect(path.map(({ type, tookMs }) => [type, tookMs])).toEqual([
       ['requested', undefined],
       ['approved', 4000],

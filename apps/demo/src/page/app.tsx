@@ -1,18 +1,18 @@
-import { useMemo, useState } from 'react'
+import { useInbox } from 'adk-stream-protocol/react'
+import { useCallback, useMemo, useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
-import type { ChatsStore } from './chats/chats-store.ts'
 import { useChats } from './chats/use-chats.ts'
-import { Inbox, toggleInbox } from './components/inbox.tsx'
-import { MusicControl } from './components/music-control.tsx'
-import { OpenChat } from './components/open-chat.tsx'
 import { focusComposer } from './composer/composer.tsx'
-import { type InboxState, useInbox } from './hooks/use-inbox.ts'
-import { usePlace } from './hooks/use-place.ts'
+import { OpenChat } from './conversation/open-chat.tsx'
+import { Replay } from './conversation/replay.tsx'
 import { useTexts } from './i18n/language.tsx'
+import { Inbox, toggleInbox } from './inbox/inbox.tsx'
+import { MusicControl } from './music/music-control.tsx'
 import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
+import { Connection } from './shell/connection.tsx'
 import { focusNextApproval } from './shell/focus-next-approval.ts'
-import { Inspector } from './shell/inspector.tsx'
+import { InspectorPanel } from './shell/inspector-panel.tsx'
 import { OfflineMark } from './shell/offline-mark.tsx'
 import { Panel } from './shell/panel.tsx'
 import { SettingsMenu } from './shell/settings-menu.tsx'
@@ -20,7 +20,9 @@ import { ShortcutsDialog } from './shell/shortcuts-dialog.tsx'
 import { TopBar } from './shell/top-bar.tsx'
 import { useDocumentTitle } from './shell/use-document-title.ts'
 import { usePanel } from './shell/use-panel.ts'
+import { usePlace } from './shell/use-place.ts'
 import { useShortcuts } from './shell/use-shortcuts.ts'
+import { api } from './wire/wire.ts'
 
 const ROOM_FOR_SIDEBAR = '(width >= 60rem)'
 const ROOM_FOR_INSPECTOR = '(width >= 80rem)'
@@ -32,10 +34,27 @@ export function App() {
   const sidebar = usePanel(ROOM_FOR_SIDEBAR, useSidebarPanel())
   const inspector = usePanel(ROOM_FOR_INSPECTOR, useInspectorPanel())
   const [helps, setHelps] = useState(false)
-  const { place, startNew, open } = usePlace(sidebar.leaveDrawer)
-  const { store, list } = useChats()
-  const inbox = useRefreshed(useInbox(), store)
+  const [recording, setRecording] = useState<string>()
+  const { place, kept, startNew, open, remember } = usePlace(sidebar.leaveDrawer)
+  const inbox = useInbox(api)
+  const { refresh } = inbox
+  const { store, list } = useChats(refresh)
+  const given = useMemo(
+    () => new Map(inbox.approvals.map(({ id, approvals }) => [id, approvals.given])),
+    [inbox.approvals],
+  )
   const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
+  const onSaid = useCallback(
+    (text: string) => {
+      remember(place.id)
+      if (kept) store.begin(place.id, text)
+    },
+    [remember, kept, store, place.id],
+  )
+  const onProgress = useCallback(() => {
+    refresh()
+    void store.refresh()
+  }, [refresh, store])
   useDocumentTitle(`${title} · ${texts.title}`)
   useShortcuts({
     newChat: startNew,
@@ -65,38 +84,41 @@ export function App() {
           sidebar={sidebar}
           inspector={inspector}
           onNewChat={startNew}
-          connection={<OfflineMark />}
+          connection={
+            <>
+              <OfflineMark />
+              <Connection />
+            </>
+          }
         >
           <MusicControl />
-          <Inbox pending={inbox.pending} onChange={inbox.refresh} onOpenChat={open} />
+          <Inbox inbox={inbox} onOpenChat={open} />
           <SettingsMenu onShowShortcuts={() => setHelps(true)} />
         </TopBar>
+        {recording !== undefined && (
+          <Replay recording={recording} onClose={() => setRecording(undefined)} />
+        )}
         <OpenChat
           key={place.id}
           location={place}
-          inbox={inbox}
+          hidden={recording !== undefined}
+          given={given}
           onNewChat={startNew}
-          onSaid={(text) => store.begin(place.id, text)}
+          onSaid={onSaid}
+          onProgress={onProgress}
         />
       </div>
       <Panel panel={inspector} side="end" label={shell.inspector.title}>
-        <Inspector chatId={place.id} onClose={() => inspector.setOpen(false)} />
+        <InspectorPanel
+          chatId={place.id}
+          onReplay={(chosen) => {
+            inspector.leaveDrawer()
+            setRecording(chosen)
+          }}
+          onClose={() => inspector.setOpen(false)}
+        />
       </Panel>
       <ShortcutsDialog open={helps} onClose={() => setHelps(false)} />
     </div>
-  )
-}
-
-/** What changes the inbox changes the marks in the list of chats. */
-function useRefreshed({ pending, refresh }: InboxState, store: ChatsStore): InboxState {
-  return useMemo(
-    () => ({
-      pending,
-      refresh: () => {
-        refresh()
-        void store.refresh()
-      },
-    }),
-    [pending, refresh, store],
   )
 }

@@ -6,12 +6,16 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const DEMO = fileURLToPath(new URL('../..', import.meta.url))
+const LIBRARY = '../../packages/adk-stream-protocol/src'
+
+/** What the page is made of; of the library, that which runs in a browser. */
+const SOURCES = ['src/page', ...['protocol', 'client', 'react'].map((part) => join(LIBRARY, part))]
 
 /** Builds the page unless the last build is newer than everything it was made of. */
 export async function buildPage(): Promise<void> {
   const built = await modifiedAt('dist/index.html')
-  const sources = await readdir(join(DEMO, 'src/page'), { recursive: true })
-  const files = [...sources.map((file) => join('src/page', file)), 'index.html', 'vite.config.ts']
+  const sources = await Promise.all(SOURCES.map(listFiles))
+  const files = [...sources.flat(), 'src/demo-info.ts', 'index.html', 'vite.config.ts']
   const times = await Promise.all(files.map(modifiedAt))
   if (built > Math.max(...times)) return
 
@@ -21,6 +25,11 @@ export async function buildPage(): Promise<void> {
     cwd: DEMO,
     env: { ...process.env, NODE_ENV: 'production' },
   })
+}
+
+async function listFiles(folder: string): Promise<string[]> {
+  const files = await readdir(join(DEMO, folder), { recursive: true })
+  return files.map((file) => join(folder, file))
 }
 
 async function modifiedAt(file: string): Promise<number> {

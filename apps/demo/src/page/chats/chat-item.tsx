@@ -1,7 +1,7 @@
 import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { useEffect, useRef, useState } from 'react'
 
-import { chatAddress } from '../hooks/use-chat-location.ts'
+import { chatAddress } from '../shell/use-chat-location.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { ChatMenu } from './chat-menu.tsx'
 import { RenameForm } from './rename-form.tsx'

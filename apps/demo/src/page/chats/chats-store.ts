@@ -1,6 +1,7 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { AdkApi, ChatSummary } from 'adk-stream-protocol/client'
 
-import type { ChatsApi } from './chats-api.ts'
+/** What the list of chats needs of the server. */
+export type ChatsApi = Pick<AdkApi, 'listChats' | 'renameChat' | 'deleteChat'>
 
 /** The list as the reader sees it. */
 export interface Chats {

@@ -1,13 +1,20 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
 
-import { chatsApi } from './chats-api.ts'
+import { api } from '../wire/wire.ts'
 import { ChatsStore } from './chats-store.ts'
 
-/** The chats of the reader; read anew when the server says that something changed. */
-export function useChats() {
-  const [store] = useState(() => new ChatsStore(chatsApi))
+/** The chats of the reader; read anew when the server says that something changed, which may be news for others too. */
+export function useChats(onChange: () => void) {
+  const [store] = useState(() => new ChatsStore(api))
   const list = useSyncExternalStore(store.subscribe, store.read)
-  useEffect(() => watchLists(() => void store.refresh()), [store])
+  useEffect(
+    () =>
+      watchLists(() => {
+        void store.refresh()
+        onChange()
+      }),
+    [store, onChange],
+  )
   return { store, list }
 }
 

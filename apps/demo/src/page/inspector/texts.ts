@@ -58,7 +58,7 @@ export interface InspectorTexts {
 }
 
 export function useInspectorTexts(): InspectorTexts {
-  return useTexts().approval.locale.startsWith('ja') ? ja : en
+  return useTexts().calls.locale.startsWith('ja') ? ja : en
 }
 
 const en: InspectorTexts = {

@@ -1,9 +1,7 @@
-import { isTextUIPart } from 'ai'
-
-import type { Message } from '../chat/message.ts'
+import { isTextUIPart, type UIMessage } from 'ai'
 
 /** What a message says, as it was written; thoughts, calls and pictures are left out. */
-export function toMarkdown({ parts }: Pick<Message, 'parts'>): string {
+export function toMarkdown({ parts }: Pick<UIMessage, 'parts'>): string {
   return parts
     .filter(isTextUIPart)
     .map(({ text }) => text.trim())

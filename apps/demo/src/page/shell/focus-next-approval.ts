@@ -1,5 +1,5 @@
 /** A card in the conversation that waits for a decision. */
-const WAITING = '.approval[data-state="approval-requested"]'
+const WAITING = '.adk-approval[data-state="approval-requested"]'
 
 /** Goes to the next card that waits, around the end to the first; `false` when none does. */
 export function focusNextApproval(): boolean {
@@ -8,6 +8,6 @@ export function focusNextApproval(): boolean {
   const next = cards[(current + 1) % cards.length]
   if (!next) return false
   next.scrollIntoView({ block: 'center' })
-  next.querySelector<HTMLElement>('button:not(:disabled)')?.focus({ preventScroll: true })
+  next.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')?.focus({ preventScroll: true })
   return true
 }

@@ -1,3 +1,4 @@
+import { useDemo } from '../demo/use-demo.ts'
 import { useTexts } from '../i18n/language.tsx'
 import { MODES, useMode } from '../settings/mode.ts'
 import { Segmented } from './segmented.tsx'
@@ -6,7 +7,8 @@ import { Segmented } from './segmented.tsx'
 export function ModeSwitch() {
   const { mode: words } = useTexts().shell
   const [mode, choose] = useMode()
-  const options = MODES.map((value) => ({
+  const offered = useDemo()?.modes ?? MODES
+  const options = offered.map((value) => ({
     value,
     name: words.names[value],
     explanation: words.explanations[value],

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useCallback, useState } from 'react'
 
 import { useMedia } from './use-media.ts'
 
@@ -22,6 +22,6 @@ export function usePanel(
     docked,
     open: docked ? dockedOpen : drawerOpen,
     setOpen: docked ? setDockedOpen : setDrawerOpen,
-    leaveDrawer: () => setDrawerOpen(false),
+    leaveDrawer: useCallback(() => setDrawerOpen(false), []),
   }
 }

@@ -92,6 +92,22 @@ export const enShell: ShellTexts = {
     cancel: 'Cancel',
     resend: 'Send again',
   },
+  voice: {
+    needsLive: 'Talk: switches to ADK · Live, the mode that can listen and speak',
+    microphone: 'Microphone',
+    waiting: 'No connection: what you say waits.',
+    emulated:
+      'The built-in emulator does not understand speech: whatever you say, it plays a demonstration.',
+  },
+  model: {
+    label: 'Model',
+    emulated:
+      'The built-in emulator answers, not Gemini: it knows the examples below. Set GOOGLE_API_KEY for the real model.',
+  },
+  approver: {
+    is: 'This browser is the second person for large payments.',
+    how: 'Large payments need a second person. To be that person as well, open in another browser or a private window:',
+  },
   suggestions: [
     {
       title: 'Tools',

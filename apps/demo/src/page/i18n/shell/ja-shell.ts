@@ -92,6 +92,21 @@ export const jaShell: ShellTexts = {
     cancel: 'キャンセル',
     resend: '再送信',
   },
+  voice: {
+    needsLive: '音声で話す:聞いて話せるモード「ADK · Live」に切り替えます',
+    microphone: 'マイク',
+    waiting: '接続が切れています。話した内容は保留されます。',
+    emulated: '内蔵エミュレーターは音声を理解しません。何を話してもデモの会話を再生します。',
+  },
+  model: {
+    label: 'モデル',
+    emulated:
+      '回答するのは Gemini ではなく内蔵エミュレーターです。下の入力例に答えられます。実際のモデルを使うには GOOGLE_API_KEY を設定してください。',
+  },
+  approver: {
+    is: 'このブラウザは高額送金の二人目の承認者です。',
+    how: '高額の送金には二人目の承認者が必要です。二人目として試すには、別のブラウザかプライベートウィンドウで開いてください:',
+  },
   suggestions: [
     {
       title: 'ツール',

@@ -88,5 +88,22 @@ export interface ShellTexts {
     readonly cancel: string
     readonly resend: string
   }
+  readonly voice: {
+    readonly needsLive: string
+    readonly microphone: string
+    /** There is no connection; what is said waits for it. */
+    readonly waiting: string
+    readonly emulated: string
+  }
+  /** About the model that answers. */
+  readonly model: {
+    readonly label: string
+    readonly emulated: string
+  }
+  /** About the second person for large payments. */
+  readonly approver: {
+    readonly is: string
+    readonly how: string
+  }
   readonly suggestions: readonly SuggestionGroup[]
 }

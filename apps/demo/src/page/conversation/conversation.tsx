@@ -1,0 +1,97 @@
+import type { LoadedChat } from 'adk-stream-protocol/client'
+import { MessageList, ProblemCard } from 'adk-stream-protocol/react'
+import { ArrowDown } from 'lucide-react'
+import { memo, useCallback, useMemo, useRef } from 'react'
+
+import { Composer, type ComposerHandle } from '../composer/composer.tsx'
+import type { Draft } from '../composer/use-draft.ts'
+import { useTexts } from '../i18n/language.tsx'
+import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
+import type { Mode } from '../settings/mode.ts'
+import { VoiceSlot } from '../voice/voice-slot.tsx'
+import { useConversation } from './use-conversation.ts'
+import { useStickToEnd } from './use-stick-to-end.ts'
+import { Welcome } from './welcome.tsx'
+
+export interface ConversationProps {
+  readonly id: string
+  readonly mode: Mode
+  readonly saved: LoadedChat
+  /** How many have approved what takes several, by approval. */
+  readonly given: ReadonlyMap<string, number>
+  /** Something moved on that the inbox and the list of chats show. A function that stays the same. */
+  readonly onProgress: () => void
+  /** Something was said in it. A function that stays the same. */
+  readonly onSaid: (text: string) => void
+}
+
+/** What is said and done in a chat, and where one says more. */
+export function Conversation(props: ConversationProps) {
+  const { id, mode, given, onSaid } = props
+  const chat = useConversation(props)
+  const { messages, status, busy, problem, send } = chat
+  const isEmpty = messages.length === 0 && !busy
+  const { scrollerRef, contentRef, following, goToEnd } = useStickToEnd<
+    HTMLElement,
+    HTMLDivElement
+  >(isEmpty)
+  const composerRef = useRef<ComposerHandle>(null)
+  const say = useCallback(
+    (draft: Draft) => {
+      send(draft)
+      onSaid(draft.text)
+      goToEnd()
+      composerRef.current?.focus()
+    },
+    [send, onSaid, goToEnd],
+  )
+  const voice = useMemo(() => <VoiceSlot mode={mode} chatId={id} />, [mode, id])
+  return (
+    <>
+      <main className="scroller" ref={scrollerRef}>
+        <div className="column" ref={contentRef}>
+          {isEmpty && (
+            <Welcome
+              onChoose={(text) => say({ text, files: [] })}
+              onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}
+            />
+          )}
+          <EditContext value={busy ? undefined : chat.edit}>
+            <MessageList
+              messages={messages}
+              status={status}
+              onDecide={chat.decide}
+              refusals={chat.refusals}
+              given={given}
+              onRegenerate={chat.regenerate}
+              renderActions={renderActions}
+            />
+          </EditContext>
+          {problem && <ProblemCard problem={problem} onRecover={chat.recover} />}
+        </div>
+      </main>
+      <footer className="footer">
+        {!following && <LatestButton onClick={goToEnd} />}
+        <QuietComposer
+          handleRef={composerRef}
+          busy={busy}
+          onSend={say}
+          onStop={chat.stop}
+          voice={voice}
+        />
+      </footer>
+    </>
+  )
+}
+
+/** Not rendered by what is said above it. */
+const QuietComposer = memo(Composer)
+
+function LatestButton({ onClick }: { readonly onClick: () => void }) {
+  const texts = useTexts()
+  return (
+    <button type="button" className="latest" aria-label={texts.latest} onClick={onClick}>
+      <ArrowDown aria-hidden="true" />
+    </button>
+  )
+}

@@ -1,0 +1,57 @@
+import { useTexts } from '../i18n/language.tsx'
+import { useMode } from '../settings/mode.ts'
+import type { ChatLocation } from '../shell/use-chat-location.ts'
+import { Conversation, type ConversationProps } from './conversation.tsx'
+import { Notice } from './notice.tsx'
+import { useSavedChat } from './use-saved-chat.ts'
+
+interface OpenChatProps extends Pick<ConversationProps, 'given' | 'onProgress' | 'onSaid'> {
+  readonly location: ChatLocation
+  /** Something else is shown in its place; it goes on. */
+  readonly hidden: boolean
+  readonly onNewChat: () => void
+}
+
+/** A chat from the moment it is opened: first read, then shown. */
+export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps) {
+  const texts = useTexts()
+  const [mode] = useMode()
+  const loading = useSavedChat(location, mode)
+  switch (loading.state) {
+    case 'loading':
+      return (
+        <main className="pause" aria-busy="true">
+          <p role="status">{texts.loading}</p>
+        </main>
+      )
+    case 'missing':
+      return (
+        <main className="pause">
+          <Notice
+            title={texts.missingTitle}
+            text={texts.missingText}
+            action={texts.newChat}
+            onAction={onNewChat}
+          />
+        </main>
+      )
+    case 'failed':
+      return (
+        <main className="pause">
+          <Notice
+            title={texts.unreadableTitle}
+            text={texts.unreadableText}
+            action={texts.reload}
+            onAction={() => window.location.reload()}
+          />
+        </main>
+      )
+    case 'ready':
+      return (
+        // What is said before the chat is read for the new mode would be said in the old one.
+        <div className="conversation" hidden={hidden} inert={loading.mode !== mode}>
+          <Conversation id={location.id} mode={loading.mode} saved={loading.chat} {...rest} />
+        </div>
+      )
+  }
+}

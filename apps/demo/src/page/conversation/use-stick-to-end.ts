@@ -1,0 +1,52 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+
+const NEAR_PX = 40
+
+/**
+ * Follows what is added at the end of a scrolling element, until the reader scrolls up; and again when they come back. What is
+ * `still` is read from its beginning.
+ */
+export function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement>(
+  still: boolean,
+) {
+  const scrollerRef = useRef<Scroller>(null)
+  const contentRef = useRef<Content>(null)
+  const followingRef = useRef(true)
+  const [following, setFollowing] = useState(true)
+
+  useEffect(() => {
+    const scroller = scrollerRef.current
+    const content = contentRef.current
+    if (still || !scroller || !content) return
+    let lastTop = scroller.scrollTop
+    const follow = (value: boolean) => {
+      followingRef.current = value
+      setFollowing(value)
+    }
+    const watch = () => {
+      const distance = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop
+      // Only a movement upwards is the reader's: content that grows also makes the distance larger.
+      if (distance < NEAR_PX) follow(true)
+      else if (scroller.scrollTop < lastTop) follow(false)
+      lastTop = scroller.scrollTop
+    }
+    const grown = new ResizeObserver(() => {
+      if (followingRef.current) scroller.scrollTop = scroller.scrollHeight
+    })
+    scroller.addEventListener('scroll', watch, { passive: true })
+    grown.observe(content)
+    grown.observe(scroller)
+    return () => {
+      scroller.removeEventListener('scroll', watch)
+      grown.disconnect()
+    }
+  }, [still])
+
+  const goToEnd = useCallback(() => {
+    followingRef.current = true
+    setFollowing(true)
+    const scroller = scrollerRef.current
+    if (scroller) scroller.scrollTop = scroller.scrollHeight
+  }, [])
+  return { scrollerRef, contentRef, following, goToEnd }
+}

@@ -1,0 +1,49 @@
+import { ImagePlus } from 'lucide-react'
+
+import { useDemo } from '../demo/use-demo.ts'
+import { useTexts } from '../i18n/language.tsx'
+import type { Suggestion } from '../i18n/shell/shell-texts.ts'
+import { useMode } from '../settings/mode.ts'
+
+interface WelcomeProps {
+  readonly onChoose: (text: string) => void
+  /** The reader chooses a picture, and sends it with this question. */
+  readonly onAskAboutPicture: (text: string) => void
+}
+
+/** An empty chat: what this is, and what one can try. */
+export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
+  const texts = useTexts()
+  const { mode: modes, suggestions, model } = texts.shell
+  const [mode] = useMode()
+  const demo = useDemo()
+  const choose = ({ text, needsPicture }: Suggestion) =>
+    needsPicture ? onAskAboutPicture(text) : onChoose(text)
+  return (
+    <section className="welcome">
+      <h2>{texts.tagline}</h2>
+      <p>{texts.intro}</p>
+      <p className="fine">
+        <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}
+      </p>
+      {demo?.emulated && <p className="fine">{model.emulated}</p>}
+      <div className="suggestions" role="group" aria-label={texts.suggestionsLabel}>
+        {suggestions.map((group) => (
+          <section key={group.title} className="suggestion-group">
+            <h3>{group.title}</h3>
+            <ul>
+              {group.suggestions.map((suggestion) => (
+                <li key={suggestion.text}>
+                  <button type="button" className="suggestion" onClick={() => choose(suggestion)}>
+                    {suggestion.needsPicture && <ImagePlus aria-hidden="true" />}
+                    {suggestion.text}
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </div>
+    </section>
+  )
+}

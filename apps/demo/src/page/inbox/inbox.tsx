@@ -1,0 +1,92 @@
+import type { Inbox as InboxState } from 'adk-stream-protocol/react'
+import { ApprovalInbox, useAdkTexts } from 'adk-stream-protocol/react'
+import { Inbox as InboxIcon } from 'lucide-react'
+import { useCallback } from 'react'
+
+import { useDemo } from '../demo/use-demo.ts'
+import { useTexts } from '../i18n/language.tsx'
+import { chatAddress } from '../shell/use-chat-location.ts'
+
+interface InboxProps {
+  readonly inbox: InboxState
+  readonly onOpenChat: (chatId: string) => void
+}
+
+const POPOVER_ID = 'inbox'
+
+export function toggleInbox(): void {
+  document.getElementById(POPOVER_ID)?.togglePopover()
+}
+
+/** What waits for a decision in all chats, behind a button that says how much it is. */
+export function Inbox({ inbox, onOpenChat }: InboxProps) {
+  const { inbox: words } = useAdkTexts()
+  const { approvals, problem, refusals, decide } = inbox
+  const renderChatLink = useCallback(
+    (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
+    [onOpenChat],
+  )
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={words.label(approvals.length)}
+        title={words.title}
+        popoverTarget={POPOVER_ID}
+      >
+        <InboxIcon aria-hidden="true" />
+        {approvals.length > 0 && (
+          <span className="badge" aria-hidden="true">
+            {approvals.length}
+          </span>
+        )}
+      </button>
+      <div id={POPOVER_ID} className="popover inbox" popover="auto">
+        <h2>{words.title}</h2>
+        <ApprovalInbox
+          approvals={approvals}
+          onDecide={decide}
+          refusals={refusals}
+          problem={problem}
+          renderChatLink={renderChatLink}
+        />
+        {approvals.some((approval) => approval.approvals.needed > 1) && <SecondPerson />}
+      </div>
+    </>
+  )
+}
+
+/** How to be the second person, where somebody tries this alone. */
+function SecondPerson() {
+  const { approver } = useTexts().shell
+  const demo = useDemo()
+  if (!demo?.approver.address || demo.approver.is) return null
+  return (
+    <p className="fine">
+      {approver.how} <code>{new URL(demo.approver.address, window.location.href).href}</code>
+    </p>
+  )
+}
+
+interface ChatLinkProps extends Pick<InboxProps, 'onOpenChat'> {
+  readonly chatId: string
+}
+
+function ChatLink({ chatId, onOpenChat }: ChatLinkProps) {
+  const { inbox } = useAdkTexts()
+  return (
+    <a
+      href={chatAddress(chatId)}
+      onClick={(event) => {
+        // In another tab or window, as the reader wishes.
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return
+        event.preventDefault()
+        document.getElementById(POPOVER_ID)?.hidePopover()
+        onOpenChat(chatId)
+      }}
+    >
+      {inbox.open}
+    </a>
+  )
+}

@@ -1,0 +1,85 @@
+import { useConnection } from 'adk-stream-protocol/react'
+import { X } from 'lucide-react'
+import { lazy, Suspense, useSyncExternalStore } from 'react'
+
+import { useTexts } from '../i18n/language.tsx'
+import { keepsChats, useMode } from '../settings/mode.ts'
+import { shownChat } from '../wire/shown-chat.ts'
+import { api, log, recorder, transports } from '../wire/wire.ts'
+
+interface InspectorPanelProps {
+  readonly chatId: string
+  readonly onReplay: (recording: string) => void
+  readonly onClose: () => void
+}
+
+// For those who look: it is fetched when they do.
+const Inspector = lazy(async () => {
+  const loaded = await import('../inspector/inspector.tsx')
+  return { default: loaded.Inspector }
+})
+
+/** Looks behind the conversation. */
+export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProps) {
+  const { inspector } = useTexts().shell
+  return (
+    <>
+      <header className="panel-header">
+        <h2>{inspector.title}</h2>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={inspector.hide}
+          title={inspector.hide}
+          onClick={onClose}
+        >
+          <X aria-hidden="true" />
+        </button>
+      </header>
+      <div className="panel-body inspector-body">
+        <Facts chatId={chatId} />
+        <Suspense>
+          <Behind onReplay={onReplay} />
+        </Suspense>
+      </div>
+    </>
+  )
+}
+
+function Facts({ chatId }: { readonly chatId: string }) {
+  const { inspector, mode: modes } = useTexts().shell
+  const [mode] = useMode()
+  return (
+    <>
+      <dl className="facts">
+        <dt>{inspector.chat}</dt>
+        <dd>
+          <code>{chatId}</code>
+        </dd>
+        <dt>{inspector.mode}</dt>
+        <dd>
+          {modes.names[mode]}
+          <br />
+          <span className="fine">{modes.explanations[mode]}</span>
+        </dd>
+      </dl>
+      {keepsChats(mode) && (
+        <a
+          href={`/chats/${encodeURIComponent(chatId)}/messages`}
+          target="_blank"
+          rel="noopener noreferrer"
+        >
+          {inspector.messages}
+        </a>
+      )}
+    </>
+  )
+}
+
+/** Renders with every chunk, as what it shows does. */
+function Behind({ onReplay }: Pick<InspectorPanelProps, 'onReplay'>) {
+  const [mode] = useMode()
+  const { messages, busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
+  const connection = useConnection(transports[mode])
+  return <Inspector {...{ log, recorder, api, messages, busy, connection, onReplay }} />
+}

@@ -1,0 +1,32 @@
+import { Voice } from 'adk-stream-protocol/voice'
+import { useEffect, useState } from 'react'
+
+import { music } from '../music/music.ts'
+import { live } from '../wire/wire.ts'
+
+/** A voice for a chat. It ends when the chat or the mode is left; the music makes room for it; Escape interrupts the model. */
+export function useTalk(chatId: string): Voice {
+  const [voice] = useState(() => new Voice({ transport: live, chatId }))
+  useEffect(() => () => voice.stop(), [voice])
+  useEffect(() => {
+    const leave = voice.onSpeaking((speaking) => (speaking ? music.duck() : music.unduck()))
+    return () => {
+      leave()
+      music.unduck()
+    }
+  }, [voice])
+  useEffect(() => {
+    const interrupt = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || event.isComposing || isMeantOtherwise()) return
+      if (voice.state.state === 'model-speaking') voice.interrupt()
+    }
+    document.addEventListener('keydown', interrupt)
+    return () => document.removeEventListener('keydown', interrupt)
+  }, [voice])
+  return voice
+}
+
+/** What is open above the page closes with Escape. */
+function isMeantOtherwise(): boolean {
+  return document.querySelector('dialog:modal, :popover-open') !== null
+}

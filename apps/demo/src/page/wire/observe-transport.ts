@@ -1,0 +1,70 @@
+import type { AnyTransport, WireEvent, WireObserver } from 'adk-stream-protocol/client'
+
+type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
+type ChunkStream = Awaited<ReturnType<AnyTransport['sendMessages']>>
+
+/** A transport of the AI SDK, seen by an observer as ours are. It resumes nothing: its server keeps no answer. */
+export function observeTransport(transport: AnyTransport, observe: WireObserver): AnyTransport {
+  return {
+    sendMessages: async (options) => {
+      const { chatId, trigger, messageId, messages } = options
+      const request = crypto.randomUUID()
+      const message = messages.at(-1)
+      observe({
+        type: 'request',
+        request,
+        chatId,
+        trigger,
+        ...(message && { message }),
+        ...(messageId !== undefined && { messageId }),
+      })
+      const end = (error?: unknown): void =>
+        observe({
+          type: 'end',
+          request,
+          chatId,
+          ...(error !== undefined && { error: String(error) }),
+        })
+      try {
+        const stream = await transport.sendMessages(options)
+        // Chunks of the AI SDK: those of the bridge are a part of them, and the observer passes over what it does not know.
+        const onChunk = (chunk: unknown): void =>
+          observe({ type: 'chunk', request, chatId, chunk: chunk as Chunk })
+        return tap(stream, { onChunk, end })
+      } catch (error) {
+        end(error)
+        throw error
+      }
+    },
+    reconnectToStream: async () => null,
+  }
+}
+
+interface Tap {
+  readonly onChunk: (chunk: unknown) => void
+  readonly end: (error?: unknown) => void
+}
+
+function tap(stream: ChunkStream, { onChunk, end }: Tap): ChunkStream {
+  const reader = stream.getReader()
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) {
+          onChunk(value)
+          return controller.enqueue(value)
+        }
+        end()
+        controller.close()
+      } catch (error) {
+        end(error)
+        throw error
+      }
+    },
+    async cancel(reason) {
+      end()
+      await reader.cancel(reason)
+    },
+  })
+}
