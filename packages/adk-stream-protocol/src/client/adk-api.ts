@@ -34,6 +34,7 @@ export function adkApi(options: HttpOptions): AdkApi {
   return new AdkApi(new Http(options))
 }
 
+/** The requests of `adkApi()`. */
 export class AdkApi {
   readonly #http: Http
 

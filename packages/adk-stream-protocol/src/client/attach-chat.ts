@@ -10,6 +10,7 @@ import { ChatFollower } from './follow-chat.ts'
 import { dropQuestions, findApproval, mergeMessages } from './message-edits.ts'
 import { addMessage, showTurn } from './show-turn.ts'
 
+/** How a chat is looked after. */
 export interface AttachOptions {
   /** Where the chat is kept: what happens to it elsewhere is followed, and what was lost is read again. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
@@ -42,6 +43,7 @@ export function attachChat(
 
 const ATTACHED = new WeakMap<AttachableChat, AttachedChat>()
 
+/** A chat that is looked after, of `attachChat()`: where answers are given, and what became of them. */
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel

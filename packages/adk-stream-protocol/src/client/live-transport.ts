@@ -29,6 +29,7 @@ import type { SocketClass } from './socket-link.ts'
 import { SocketLink } from './socket-link.ts'
 import type { WireObserver } from './wire-events.ts'
 
+/** Where the socket is, and how it is used. */
 export interface LiveTransportOptions {
   /** The address of the socket; a function is asked for each one, for addresses with a token. */
   readonly url: string | (() => string | Promise<string>)
@@ -48,6 +49,7 @@ export function liveTransport(options: LiveTransportOptions): LiveTransport {
   return new LiveTransport(options)
 }
 
+/** The transport of `liveTransport()`: answers of all chats over one socket, and what a live conversation needs beside them. */
 export class LiveTransport
   implements ChatTransport<AdkUIMessage>, AnswerChannel, Beside, Connected
 {

@@ -7,6 +7,7 @@ import type { Decision } from '../reading/approval.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
 
+/** When the inbox is looked up, besides when the server says that it changed. */
 export interface UseInboxOptions {
   /** How often it is looked up while the page is seen, should the feed be lost, in ms. Default 60,000. */
   readonly pollMs?: number
@@ -14,6 +15,7 @@ export interface UseInboxOptions {
   readonly attached?: AttachedChat | undefined
 }
 
+/** What waits for a decision, and how it is decided. */
 export interface Inbox {
   /** What waits for this person in all chats, and in those of others. */
   readonly approvals: readonly PendingApproval[]
