@@ -259,3 +259,14 @@ test('[EV2] [EV4] feeds of lists and of chats are counted together', async () =>
   await list.body?.cancel()
   await expect.poll(async () => (await browser.get('/events')).status).toBe(200)
 })
+
+test('[EV5] a feed says how often it gives a sign, and gives it', async () => {
+  await using server = await serve({ recorded: false, limits: { keepAliveMs: 20 } })
+  const { body } = await server.browser().get('/events')
+  let text = ''
+  for await (const piece of body ?? []) {
+    text += new TextDecoder().decode(piece)
+    if (text.length > 60) break
+  }
+  expect(text).toMatch(/^(?:: keep-alive 20\n\n){3,}/)
+})

@@ -15,8 +15,6 @@ export interface Block {
   readonly file: string | undefined
   /** What the page says, in a comment before the block, that it begins with: `<!-- given: … -->`. */
   readonly given: string
-  /** The public name or module that it waits for: `<!-- needs: … -->`. */
-  readonly needs: string | undefined
 }
 
 export interface Page {
@@ -67,7 +65,6 @@ export function readBlocks(page: string, text: string): Block[] {
         content.split('\n', 1)[0] ?? '',
       )?.[1],
       given: /<!-- given: ((?:(?!-->)[\s\S])*) -->\s*$/.exec(before)?.[1] ?? '',
-      needs: /<!-- needs: (\S+) -->\s*$/.exec(before)?.[1],
     }
   })
 }

@@ -1,16 +1,19 @@
-import type { ApprovalRecord, ChatSummary, PendingApproval } from '../protocol/server-views.ts'
+import type { ChatSummary } from '../protocol/chat-summary.ts'
+import { ListEvent } from '../protocol/chat-summary.ts'
+import type { ApprovalRecord, PendingApproval } from '../protocol/server-views.ts'
 import {
   ApprovalList,
   ApprovalNow,
   ApprovalWithHistory,
+  ChatEvent,
   ChatList,
   StoredChat,
 } from '../protocol/server-views.ts'
 import type { AdkUIMessage } from './adk-ui-message.ts'
 import type { HttpOptions } from './http.ts'
 import { Http } from './http.ts'
-import type { WatchListener, WatchOptions } from './watch-chat.ts'
-import { watchChat } from './watch-chat.ts'
+import type { WatchListener, WatchOptions } from './watch-feed.ts'
+import { watchFeed } from './watch-feed.ts'
 
 /** What a person says to a call, from wherever. */
 export interface DecisionGiven {
@@ -26,11 +29,12 @@ export interface LoadedChat {
   readonly running: boolean
 }
 
-/** All that a page asks of the bridge besides answers: the list of chats, what waits for approval, the feed of a chat. */
+/** All that a page asks of the bridge besides answers: the list of chats, what waits for approval, the feeds that tell of both. */
 export function adkApi(options: HttpOptions): AdkApi {
   return new AdkApi(new Http(options))
 }
 
+/** The requests of `adkApi()`. */
 export class AdkApi {
   readonly #http: Http
 
@@ -82,8 +86,13 @@ export class AdkApi {
 
   /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. */
   watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
-    const feed = { http: this.#http, path: chatPath(chatId, 'events') }
-    return watchChat(feed, listener, options)
+    const feed = { http: this.#http, path: chatPath(chatId, 'events'), schema: ChatEvent }
+    return watchFeed(feed, listener, options)
+  }
+
+  /** Tells when `listChats` or `listApprovals` would answer otherwise. Opened again by itself; give back ends it. */
+  watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
+    return watchFeed({ http: this.#http, path: '/events', schema: ListEvent }, listener, options)
   }
 }
 

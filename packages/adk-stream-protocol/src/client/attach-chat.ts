@@ -1,15 +1,17 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { AdkApi } from './adk-api.ts'
 import type { AnswerChannel } from './answer-channel.ts'
-import type { MessageView, PartView } from './answers.ts'
+import type { MessageView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven, Ways } from './attachable-chat.ts'
-import { isBusy, takeOver, whenIdle } from './attachable-chat.ts'
+import { takeOver, whenIdle } from './attachable-chat.ts'
 import { ChatAnswers } from './chat-answers.ts'
 import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
+import { ChatOutcomes } from './chat-outcomes.ts'
+import { ChatTurns } from './chat-turns.ts'
 import { ChatFollower } from './follow-chat.ts'
-import { dropQuestions, findApproval, mergeMessages } from './message-edits.ts'
-import { addMessage, showTurn } from './show-turn.ts'
+import { findApproval } from './message-edits.ts'
 
+/** How a chat is looked after. */
 export interface AttachOptions {
   /** Where the chat is kept: what happens to it elsewhere is followed, and what was lost is read again. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
@@ -42,6 +44,7 @@ export function attachChat(
 
 const ATTACHED = new WeakMap<AttachableChat, AttachedChat>()
 
+/** A chat that is looked after, of `attachChat()`: where answers are given, and what became of them. */
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
@@ -50,16 +53,11 @@ export class AttachedChat {
   #holders = 1
   readonly #detach: () => void
   readonly #listeners = new Set<() => void>()
-  /** The newest message that answers something spoken: what was said is known in full only when its answer has begun. */
-  #unasked: string | undefined
-  /** The message that the chat's own stream writes. */
-  #written: string | undefined
-  /** Messages that are shown without the chat's asking. */
-  readonly #shown = new Set<string>()
-  readonly #offered = new Set<string>()
+  readonly #turns: ChatTurns
   readonly #own: OwnWays
   readonly #restore: () => void
   readonly #answers: ChatAnswers
+  readonly #outcomes: ChatOutcomes
   #follower: ChatFollower | undefined
 
   constructor(chat: AttachableChat, channel: AnswerChannel, options: AttachOptions) {
@@ -73,11 +71,23 @@ export class AttachedChat {
       chat,
       channel,
       own,
-      reload: () => this.#report(this.#reload()),
-      onTaken: () => this.#report(this.#readOutcome()),
+      reload: () => this.#report(this.#outcomes.reload()),
+      onTaken: () => this.#report(this.#outcomes.read()),
       onProgress: () => this.#progress(),
       onError: (error) => this.#options.onError?.(error),
       onRefused: (ids, error) => this.#options.onRefused?.(ids, error),
+    })
+    this.#outcomes = new ChatOutcomes({
+      chat,
+      channel,
+      own,
+      answers: this.#answers,
+      load: () => this.#load(),
+      onProgress: () => this.#progress(),
+    })
+    this.#turns = new ChatTurns(chat, {
+      onChunk: (chunk) => this.#onChunk(chunk),
+      onShown: (messageId, shown) => this.#follower?.onShown(messageId, shown),
     })
     this.#detach = channel.keep(chat.id, this.#keeper())
     this.#follow()
@@ -101,13 +111,12 @@ export class AttachedChat {
 
   /** Whether the server said that a call may run here. */
   isOffered(toolCallId: string): boolean {
-    return this.#offered.has(toolCallId)
+    return this.#turns.isOffered(toolCallId)
   }
 
   /** Whether a message is still being written, as far as it is read here. */
   isWriting(messageId: string): boolean {
-    const isRead = isBusy(this.chat) && (this.#written ?? messageId) === messageId
-    return isRead || this.#shown.has(messageId)
+    return this.#turns.isWriting(messageId)
   }
 
   /** One more holds it. */
@@ -184,10 +193,7 @@ export class AttachedChat {
 
   #keeper(): ChatKeeper {
     return {
-      onChunk: (chunk) => {
-        if (chunk.type === 'start') this.#written = chunk.messageId
-        this.#onChunk(chunk)
-      },
+      onChunk: (chunk) => this.#turns.onOwnChunk(chunk),
       onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
       onDecided: async (decision) => {
         this.channel.answers.mark([decision.id], 'taken')
@@ -195,38 +201,21 @@ export class AttachedChat {
           await this.#own.answer(decision)
       },
       onRevived: () => this.#report(whenIdle(this.chat).then(() => this.chat.resumeStream())),
-      reload: () => this.#reload(),
+      reload: () => this.#outcomes.reload(),
       onTurn: (turn) => this.#report(this.#show(turn)),
-      onUserMessage: (message, how) => {
-        addMessage(this.chat, message, how === 'heard' ? this.#unasked : undefined)
-        this.#unasked = undefined
-      },
+      onUserMessage: (message, how) => this.#turns.addUserMessage(message, how),
       onRest: () => this.#report(this.#rest()),
       onRefused: (ids, error) => this.#answers.refuse(ids, error),
     }
   }
 
   async #show(turn: ServerTurn): Promise<void> {
-    const { messageId, userMessage } = turn
-    const isNew = !this.chat.messages.some(({ id }) => id === messageId)
-    if (isNew && !userMessage) this.#unasked = messageId
-    const shown = showTurn(this.chat, { ...turn, chunks: this.#tap(turn.chunks) })
-    this.#follower?.onShown(messageId, shown)
-    this.#shown.add(messageId)
-    await shown.finally(() => this.#shown.delete(messageId))
+    await this.#turns.show(turn)
     this.#progress()
-  }
-
-  async *#tap(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk, void> {
-    for await (const chunk of chunks) {
-      this.#onChunk(chunk)
-      yield chunk
-    }
   }
 
   #onChunk(chunk: Chunk): void {
     this.#answers.onChunk(chunk)
-    if (chunk.type === 'data-browser-call') this.#offered.add(chunk.data.toolCallId)
     if (MOVING.has(chunk.type)) this.#progress()
   }
 
@@ -236,44 +225,13 @@ export class AttachedChat {
   }
 
   async #rest(): Promise<void> {
-    if (!(await whenIdle(this.chat))) return
-    const { chat, channel } = this
-    const { messages } = chat
-    const settled = dropQuestions(messages)
-    if (settled) chat.messages = settled
-    this.#progress()
-    // The AI SDK looks at the newest message alone; an older one was answered while another was written.
-    const older = messages.slice(0, -1)
-    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await this.#own.send()
-    // Its outcome was told where nobody read.
-    else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
-      await this.#reload()
-    else await this.#readOutcome()
-    this.#follower?.onRest()
+    if (await this.#outcomes.onRest()) this.#follower?.onRest()
   }
 
-  /** An answer travelled beside a stream that was about to end: what came of it is told where nobody reads. */
-  async #readOutcome(): Promise<void> {
-    if (!(await whenIdle(this.chat)) || !this.#answers.areUntold) return
-    await this.chat.resumeStream()
-    if (this.#answers.areUntold && !isBusy(this.chat)) await this.#reload()
-  }
-
-  #isUntold({ state, approval }: PartView): boolean {
-    const { answers } = this.channel
-    return state === 'approval-responded' && answers.stateOf(approval?.id ?? '') === 'taken'
-  }
-
-  async #reload(): Promise<readonly string[] | undefined> {
-    const { chat } = this
-    const { api, loadMessages = api && (async () => (await api.loadChat(chat.id)).messages) } =
-      this.#options
-    const loaded = await loadMessages?.()
-    if (!loaded) return undefined
-    // The server leaves out what is still being written.
-    chat.messages = isBusy(chat) ? mergeMessages(loaded, chat.messages) : [...loaded]
-    this.#progress()
-    return loaded.map(({ id }) => id)
+  #load(): Promise<readonly MessageView[]> | undefined {
+    const { api, loadMessages } = this.#options
+    if (loadMessages) return loadMessages()
+    return api?.loadChat(this.chat.id).then(({ messages }) => messages)
   }
 
   #progress(): void {

@@ -9,6 +9,7 @@ export interface ConnectionState {
   readonly attempt?: number
 }
 
+/** Hears when a connection comes, goes, or is tried again. */
 export type ConnectionListener = (connection: ConnectionState) => void
 
 /** A transport whose connection can be shown. */

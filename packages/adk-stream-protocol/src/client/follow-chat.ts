@@ -7,7 +7,7 @@ import type { ServerTurn } from './chat-keeper.ts'
 import type { ConnectionState } from './connection-state.ts'
 import { mergeMessages } from './message-edits.ts'
 import { readChunks } from './read-chunks.ts'
-import type { WatchEvent } from './watch-chat.ts'
+import type { WatchEvent } from './watch-feed.ts'
 
 const UNDER_WAY = new Set<string | undefined>(['given', 'travelling'])
 

@@ -5,6 +5,7 @@ import { AdkError } from './adk-error.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
+/** Where the bridge is, and how it is asked. */
 export interface HttpOptions {
   /** Where the bridge is mounted, such as `/adk`. */
   readonly url: string

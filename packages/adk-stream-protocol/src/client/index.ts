@@ -21,14 +21,10 @@ export type { PlayerOptions } from './player.ts'
 export { Player } from './player.ts'
 export type { AnyTransport, RecordedLine } from './recording.ts'
 export { readRecording, Recorder } from './recording.ts'
-export type {
-  ApprovalRecord,
-  ChatEvent,
-  ChatSummary,
-  PendingApproval,
-} from '../protocol/server-views.ts'
+export type { ChatSummary, ListEvent } from '../protocol/chat-summary.ts'
+export type { ApprovalRecord, ChatEvent, PendingApproval } from '../protocol/server-views.ts'
 export type { SocketClass, SocketLike } from './socket-link.ts'
 export type { SseTransport, SseTransportOptions } from './sse-transport.ts'
 export { sseTransport } from './sse-transport.ts'
-export type { WatchEvent, WatchListener, WatchOptions } from './watch-chat.ts'
+export type { WatchEvent, WatchListener, WatchOptions } from './watch-feed.ts'
 export type { WireEvent, WireObserver, WireTrigger } from './wire-events.ts'

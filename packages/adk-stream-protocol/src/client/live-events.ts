@@ -25,8 +25,10 @@ export type LiveEvent =
   /** The socket was given up: nothing is told until somebody asks for something. */
   | { readonly type: 'given-up'; readonly error: unknown }
 
+/** Hears of what happens in a live chat. */
 export type LiveListener = (event: LiveEvent) => void
 
+/** How sound comes: as binary frames, within the messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'interrupted' | 'status'>

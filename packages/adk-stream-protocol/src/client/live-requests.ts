@@ -6,9 +6,10 @@ import type { RequestFrame } from './live-request.ts'
 import { LiveRequest } from './live-request.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
 import type { SocketLink } from './socket-link.ts'
-import type { WireObserver, WireTrigger } from './wire-events.ts'
+import { OpenRequests } from './open-requests.ts'
+import { describeRequest, isAnswered } from './request-frames.ts'
+import type { WireObserver } from './wire-events.ts'
 import { WireTap } from './wire-events.ts'
-import type { MessageView } from './answers.ts'
 
 type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
 
@@ -22,7 +23,7 @@ interface Parts {
 /** The answers that are being read over a socket, and what becomes of them when it is lost. */
 export class LiveRequests {
   readonly #parts: Parts
-  readonly #requests = new Map<string, LiveRequest>()
+  readonly #requests = new OpenRequests()
   /** Streams that go on with one that was cut off, until their chat takes them. */
   readonly #revived = new Map<string, LiveRequest>()
 
@@ -36,11 +37,11 @@ export class LiveRequests {
 
   /** The answer that a chat is reading. */
   ofChat(chatId: string): LiveRequest | undefined {
-    return this.#all().findLast((request) => request.chatId === chatId && request.isRead)
+    return this.#requests.ofChat(chatId)
   }
 
   chatOf(requestId: string): string | undefined {
-    return this.#requests.get(requestId)?.chatId
+    return this.#requests.find(requestId)?.chatId
   }
 
   /** Asks for an answer; resolves when the server has taken the request. */
@@ -66,7 +67,7 @@ export class LiveRequests {
   }
 
   onFrame(frame: AnswerFrame): void {
-    const request = this.#requests.get(frame.requestId)
+    const request = this.#requests.find(frame.requestId)
     if (!request) return
     switch (frame.type) {
       case 'start':
@@ -86,7 +87,7 @@ export class LiveRequests {
 
   /** The socket is there: says what was not said, and goes on with what was cut off. */
   onUp(): void {
-    for (const request of this.#all()) {
+    for (const request of this.#requests.all) {
       if (request.state === 'new') this.#transmit(request)
       else if (request.state === 'stopping') this.#stopAnew(request)
       else if (request.state === 'asked' && request.answered.length > 0) this.#transmit(request)
@@ -97,7 +98,7 @@ export class LiveRequests {
 
   /** The socket was lost. Whom nobody looks after is told; they can resume. */
   onDown(): void {
-    for (const request of this.#all()) {
+    for (const request of this.#requests.all) {
       const isCut = request.state === 'reading' || request.state === 'healing'
       if (isCut && !request.isRead) this.#end(request)
       else if (isCut && !this.#parts.keeperOf(request.chatId))
@@ -106,23 +107,18 @@ export class LiveRequests {
   }
 
   failAll(error: unknown): void {
-    for (const request of this.#all()) this.#fail(request, error)
-  }
-
-  /** A list of its own: a request that is said again gets another name, and with it another place. */
-  #all(): LiveRequest[] {
-    return Array.from(this.#requests.values())
+    for (const request of this.#requests.all) this.#fail(request, error)
   }
 
   #create(frame: RequestFrame, answered: readonly string[]): LiveRequest {
     const keeper = (): ChatKeeper | undefined => this.#parts.keeperOf(frame.id)
     const request = new LiveRequest(frame, answered, {
       keeper,
-      tap: new WireTap(this.#parts.observe, { chatId: frame.id, ...describe(frame) }),
+      tap: new WireTap(this.#parts.observe, { chatId: frame.id, ...describeRequest(frame) }),
       // Whoever ends it says so by its signal as well, and more exactly.
       onCancel: (cancelled) => this.#abandon(cancelled),
     })
-    this.#requests.set(request.id, request)
+    this.#requests.add(request)
     return request
   }
 
@@ -137,10 +133,7 @@ export class LiveRequests {
 
   #say(request: LiveRequest, type: 'as-asked' | 'resume'): boolean {
     if (!this.#parts.link().isOpen) return false
-    this.#requests.delete(request.id)
-    const frame = request.named(type)
-    this.#requests.set(request.id, request)
-    return this.#parts.link().send(frame)
+    return this.#parts.link().send(this.#requests.rename(request, type))
   }
 
   #start(request: LiveRequest): void {
@@ -155,9 +148,7 @@ export class LiveRequests {
   #revive(cut: LiveRequest): void {
     const { chatId: id } = cut
     const next = this.#create({ type: 'resume', requestId: cut.id, id }, [])
-    this.#requests.delete(next.id)
-    next.id = cut.id
-    this.#requests.set(next.id, next)
+    this.#requests.replace(cut, next)
     next.start()
     this.#revived.set(id, next)
     cut.end()
@@ -165,12 +156,12 @@ export class LiveRequests {
   }
 
   #end(request: LiveRequest): void {
-    this.#requests.delete(request.id)
+    this.#requests.drop(request)
     request.end()
   }
 
   #fail(request: LiveRequest, error: unknown): void {
-    this.#requests.delete(request.id)
+    this.#requests.drop(request)
     if (request.state === 'asked' || request.state === 'checking' || request.state === 'new') {
       this.#parts.answers.mark(request.answered, 'refused')
       if (request.answered.length > 0)
@@ -202,7 +193,7 @@ export class LiveRequests {
   #listen(request: LiveRequest, signal: AbortSignal | undefined): void {
     const onAbort = (): void =>
       queueMicrotask(() => {
-        const newer = this.#newerThan(request)
+        const newer = this.#requests.newerThan(request)
         if (request.frame.type === 'resume' && newer) this.#replace(request, newer)
         else this.#stop(request)
       })
@@ -213,12 +204,6 @@ export class LiveRequests {
   /** Nobody reads its stream any more, and a moment later nobody has said why: the chat is gone. */
   #abandon(request: LiveRequest): void {
     queueMicrotask(() => queueMicrotask(() => this.#stop(request)))
-  }
-
-  #newerThan(request: LiveRequest): LiveRequest | undefined {
-    const all = this.#all().filter(({ chatId, isRead }) => chatId === request.chatId && isRead)
-    const newest = all.findLast((other) => other !== request)
-    return newest && newest.born > request.born ? newest : undefined
   }
 
   /** Ends a request here; the server is told when the newer one is being read. */
@@ -239,7 +224,7 @@ export class LiveRequests {
     const { id: requestId, state } = request
     request.end()
     if (state === 'new' || this.#parts.link().send({ type: 'abort', requestId })) {
-      this.#requests.delete(requestId)
+      this.#requests.drop(request)
     } else request.state = 'stopping'
   }
 
@@ -247,31 +232,7 @@ export class LiveRequests {
   #stopAnew(request: LiveRequest): void {
     this.#say(request, 'resume')
     this.#parts.link().send({ type: 'abort', requestId: request.id })
-    this.#requests.delete(request.id)
+    this.#requests.drop(request)
     request.state = 'over'
   }
-}
-
-/** Whether a request that was cut off shows in what the server has. */
-function isAnswered({ state, frame, messageId }: LiveRequest, known: readonly string[]): boolean {
-  if (state === 'healing') return messageId !== undefined && known.includes(messageId)
-  if (frame.type === 'resume') return true
-  // What is made anew takes the place of what was there; what was said is there in any case.
-  if (frame.trigger === 'regenerate-message') return !known.includes(frame.messageId ?? '')
-  return known.includes(sentMessage(frame)?.id ?? '')
-}
-
-function sentMessage(frame: RequestFrame): MessageView | undefined {
-  // The transport made the frame, of messages of the chat.
-  return frame.type === 'send' ? (frame.messages.at(-1) as MessageView | undefined) : undefined
-}
-
-function describe(frame: RequestFrame): {
-  trigger: WireTrigger
-  message?: MessageView | undefined
-  messageId?: string | undefined
-} {
-  if (frame.type === 'resume') return { trigger: 'resume' }
-  const { trigger = 'submit-message', messageId } = frame
-  return { trigger, message: sentMessage(frame), messageId: messageId ?? undefined }
 }

@@ -12,6 +12,7 @@ export interface Stage {
   messages: MessageView[]
 }
 
+/** Which part of a recording is played, and how fast. */
 export interface PlaybackOptions {
   /** Default `fast`. */
   readonly pace?: Pace

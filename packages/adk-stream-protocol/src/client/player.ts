@@ -6,6 +6,7 @@ import { Pacing } from './pacing.ts'
 import type { AnyTransport, RecordedLine } from './recording.ts'
 import { readRecording } from './recording.ts'
 
+/** What a player answers with, and how fast. */
 export interface PlayerOptions {
   readonly recording: string
   /** Default `fast`. */

@@ -14,8 +14,19 @@ export async function* readSse(
   throw disconnected('the answer broke off')
 }
 
-/** The data of each event of a body. */
-export async function* readEvents(
+/** The data of each event of a body. All else are comments that keep the connection alive. */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<string, void> {
+  for await (const block of readBlocks(body, signal)) {
+    const data = dataOf(block)
+    if (data !== undefined) yield data
+  }
+}
+
+/** The blocks of a body, between its empty lines. */
+export async function* readBlocks(
   body: ReadableStream<Uint8Array>,
   signal?: AbortSignal,
 ): AsyncGenerator<string, void> {
@@ -28,18 +39,20 @@ export async function* readEvents(
     for (;;) {
       const { done, value } = await read(reader)
       if (done) return
-      const events = (rest + decoder.decode(value, { stream: true })).split('\n\n')
-      rest = events.pop() ?? ''
-      // All else are comments that keep the connection alive.
-      yield* events
-        .filter((event) => event.startsWith(DATA))
-        .map((event) => event.slice(DATA.length))
+      const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n')
+      rest = blocks.pop() ?? ''
+      yield* blocks
     }
   } finally {
     signal?.removeEventListener('abort', leave)
     // Who reads no further lets the connection go; what it says to that is of no use.
     await reader.cancel().catch(() => undefined)
   }
+}
+
+/** What a block tells, unless it is a comment. */
+export function dataOf(block: string): string | undefined {
+  return block.startsWith(DATA) ? block.slice(DATA.length) : undefined
 }
 
 const DATA = 'data: '

@@ -21,6 +21,7 @@ import { SseAnswers } from './sse-answers.ts'
 import type { WireObserver } from './wire-events.ts'
 import { WireTap } from './wire-events.ts'
 
+/** Where the bridge is, and how its answers are read. */
 export interface SseTransportOptions extends HttpOptions {
   /** How an answer that was cut off is asked for again, for chats that are attached. */
   readonly backoff?: Backoff
@@ -33,6 +34,7 @@ export function sseTransport(options: SseTransportOptions): SseTransport {
   return new SseTransport(options)
 }
 
+/** The transport of `sseTransport()`: each answer by a request of its own. */
 export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel, Connected {
   /** A stream that is resumed tells its message from the start. */
   readonly resumeStreamIsReplay = true

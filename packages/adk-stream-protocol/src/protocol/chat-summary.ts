@@ -18,6 +18,8 @@ export type ChatSummary = z.infer<typeof ChatSummary>
 export const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
 
 /** What `GET /events` tells: which list is to be read again. */
-export type ListEvent =
-  | { readonly type: 'chat'; readonly chatId: string }
-  | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
+export const ListEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('chat'), chatId: z.string() }),
+  z.object({ type: z.literal('approval'), approvalId: z.string(), state: z.string() }),
+])
+export type ListEvent = z.infer<typeof ListEvent>

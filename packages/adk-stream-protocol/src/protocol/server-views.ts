@@ -1,22 +1,11 @@
 import { z } from 'zod'
 
+import { ChatSummary } from './chat-summary.ts'
+
 /** What the server tells over HTTP, as a client reads it. What it does not know, it leaves out. */
 
 const Time = z.number()
 const Arguments = z.record(z.string(), z.unknown())
-
-/** A chat in a list of them; times are ms since 1970. */
-export const ChatSummary = z.object({
-  id: z.string(),
-  title: z.string(),
-  createdAt: Time,
-  updatedAt: Time,
-  /** Whether an answer is being written in it. */
-  running: z.boolean(),
-  /** How many approvals wait in it. */
-  pending: z.number(),
-})
-export type ChatSummary = z.infer<typeof ChatSummary>
 
 /** An approval as somebody may see it who may know of it. */
 export const PendingApproval = z.object({

@@ -20,3 +20,14 @@ export const SSE_DONE = 'data: [DONE]\n\n'
 
 /** A comment that keeps proxies from closing a quiet stream; clients ignore it. */
 export const SSE_KEEP_ALIVE = ': keep-alive\n\n'
+
+/** The same of a feed, which says how often it comes: who hears nothing for much longer has lost the feed (EV5). */
+export function sseKeepAlive(everyMs: number): string {
+  return `: keep-alive ${everyMs}\n\n`
+}
+
+/** How often a feed gives a sign, in ms, if this is where it says so. */
+export function readKeepAlive(block: string): number | undefined {
+  const told = /^: keep-alive (\d{1,9})$/.exec(block)?.[1]
+  return told === undefined ? undefined : Number(told)
+}

@@ -21,7 +21,7 @@ export {
 } from './hooks/use-browser-tools.ts'
 export { useConnection } from './hooks/use-connection.ts'
 export { useCountdown } from './hooks/use-countdown.ts'
-export { type Inbox, useInbox, type UseInboxOptions } from './hooks/use-inbox.ts'
+export { type Inbox, type InboxApi, useInbox, type UseInboxOptions } from './hooks/use-inbox.ts'
 export type { AnyChatTransport } from './hooks/use-opened-chat.ts'
 export { useVoice, type VoiceSource } from './hooks/use-voice.ts'
 export { AdkProvider, type AdkProviderProps, type AdkRenderers, useAdkTexts } from './provider.tsx'

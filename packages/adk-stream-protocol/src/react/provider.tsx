@@ -19,6 +19,7 @@ export interface AdkRenderers {
   readonly renderData?: ((part: UIMessage['parts'][number]) => ReactNode | undefined) | undefined
 }
 
+/** Words and renderers for all components below. */
 export interface AdkProviderProps extends AdkRenderers {
   /** Default `en`. Words of one's own: `{ ...en, … }`. */
   readonly texts?: 'en' | 'ja' | AdkTexts
@@ -41,6 +42,7 @@ export function AdkProvider(props: AdkProviderProps) {
   return <Settings value={settings}>{children}</Settings>
 }
 
+/** The words that hold here, for components of your own. */
 export function useAdkTexts(): AdkTexts {
   return use(Settings).texts
 }

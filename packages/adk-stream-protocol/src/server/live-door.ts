@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
+import type { Server } from 'ws'
 import { WebSocketServer } from 'ws'
 
 import { BIDI_SUBPROTOCOL } from '../protocol/bidi-events.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import { ClosingSocket } from '../transport/closing-socket.ts'
 import type { Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
 import { Credentials } from './credentials.ts'
@@ -37,7 +38,7 @@ const CLOSE_TIMEOUT_MS = 1_000
 /** Lets sockets in: everything that can be refused is refused before the upgrade, with a status and a reason (WS3). */
 export class LiveDoor {
   readonly #options: LiveDoorOptions
-  readonly #server: WebSocketServer
+  readonly #server: Server<typeof ClosingSocket>
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
   readonly #open = new Set<LiveSocket>()
   readonly #perPrincipal: Quota
@@ -50,6 +51,7 @@ export class LiveDoor {
     const closing = { closeTimeout: CLOSE_TIMEOUT_MS }
     this.#server = new WebSocketServer({
       ...closing,
+      WebSocket: ClosingSocket,
       noServer: true,
       clientTracking: false,
       maxPayload: options.limits.maxBodyBytes,
@@ -94,7 +96,7 @@ export class LiveDoor {
 
   #welcome(
     principal: Principal,
-    connected: { socket: WebSocket; stream: Duplex; exchange: Exchange },
+    connected: { socket: ClosingSocket; stream: Duplex; exchange: Exchange },
   ): void {
     const { door, ...options } = this.#options
     const credentials = new Credentials(connected.exchange, principal, (request) =>

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
 
 import { isBidiShaped } from '../protocol/bidi-events.ts'
 import type { ClientFrame } from '../protocol/client-frame.ts'
@@ -7,6 +6,7 @@ import type { CloseReason } from '../protocol/close-codes.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { openBidiCodec } from '../transport/bidi-frames.ts'
+import type { ClosingSocket } from '../transport/closing-socket.ts'
 import type { IncomingFrame, SocketCodec } from '../transport/socket-codec.ts'
 import { jsonCodec } from '../transport/socket-codec.ts'
 import { SocketPeer } from '../transport/socket-peer.ts'
@@ -24,7 +24,7 @@ import { readError } from './front-door.ts'
 import type { BridgeLimits } from './options.ts'
 
 export interface LiveSocketOptions {
-  readonly socket: WebSocket
+  readonly socket: ClosingSocket
   readonly stream: Duplex
   readonly principal: Principal
   readonly exchange: Exchange

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-import { SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
+import { SSE_HEADERS, sseFrame, sseKeepAlive } from '../protocol/sse.ts'
 
 /** Something that goes on until the client leaves. `send` takes JSON; the feed gives the way to stop it. */
 export type Feed = (send: (json: string) => void) => () => void
@@ -15,10 +15,11 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
   const write = (text: string): void => {
     if (!response.write(text)) response.destroy()
   }
+  const sign = sseKeepAlive(options.keepAliveMs)
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  response.write(SSE_KEEP_ALIVE)
+  response.write(sign)
   const stop = feed((json) => write(sseFrame(json)))
-  const keepAlive = setInterval(() => write(SSE_KEEP_ALIVE), options.keepAliveMs)
+  const keepAlive = setInterval(() => write(sign), options.keepAliveMs)
   const leave = (): void => {
     clearInterval(keepAlive)
     stop()
@@ -30,6 +31,7 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
 /** Sends a feed as a web `Response`. A client that does not read is let go. */
 export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
   const encoder = new TextEncoder()
+  const sign = sseKeepAlive(options.keepAliveMs)
   let leave: (() => void) | undefined
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -39,9 +41,9 @@ export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): R
         leave?.()
         controller.error(new Error('The client does not read.'))
       }
-      write(SSE_KEEP_ALIVE)
+      write(sign)
       const stop = feed((json) => write(sseFrame(json)))
-      const keepAlive = setInterval(() => write(SSE_KEEP_ALIVE), options.keepAliveMs)
+      const keepAlive = setInterval(() => write(sign), options.keepAliveMs)
       leave = () => {
         clearInterval(keepAlive)
         stop()

@@ -1,11 +1,12 @@
 import type { Duplex } from 'node:stream'
-import type { RawData, WebSocket } from 'ws'
+import type { RawData } from 'ws'
 
 import type { FrameFault } from '../protocol/client-frame.ts'
 import type { CloseReason } from '../protocol/close-codes.ts'
 import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
+import type { ClosingSocket } from './closing-socket.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
 import { soundIn } from './socket-codec.ts'
@@ -23,6 +24,7 @@ export interface SocketEvents {
   readonly onAudio: (bytes: Uint8Array) => void
   /** The socket takes again what is written. */
   readonly onDrain: () => void
+  /** Nothing goes either way any more; the connection may be there for a while yet. Told once. */
   readonly onClose: () => void
 }
 
@@ -43,7 +45,7 @@ const MAX_AUDIO_WAITING = 96_000
 
 /** The other end of one socket: what it says, parsed and within limits, and what it is told, no faster than it reads. */
 export class SocketPeer {
-  readonly #socket: WebSocket
+  readonly #socket: ClosingSocket
   readonly #stream: Duplex
   readonly #limits: SocketLimits
   readonly #events: SocketEvents
@@ -59,7 +61,7 @@ export class SocketPeer {
   readonly closed: Promise<void>
 
   constructor(
-    { socket, stream }: { socket: WebSocket; stream: Duplex },
+    { socket, stream }: { socket: ClosingSocket; stream: Duplex },
     limits: SocketLimits,
     events: SocketEvents,
   ) {
@@ -128,8 +130,7 @@ export class SocketPeer {
 
   close(reason: CloseReason): void {
     if (this.#state === 'closing') return
-    this.#state = 'closing'
-    this.#heartbeat.stop()
+    this.#leave()
     this.#socket.close(CLOSE_CODES[reason].code, reason)
     // A flood is not read to its end; what still waits in the kernel goes with the connection.
     if (reason === 'too-fast') this.#socket.pause()
@@ -146,23 +147,28 @@ export class SocketPeer {
   }
 
   #listen(): void {
-    const { onDrain, onClose } = this.#events
+    const { onDrain } = this.#events
     this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
     this.#socket.on('pong', () => this.#heartbeat.beat())
     this.#socket.on('ping', () => this.#admit(1))
     // What is wrong with the connection or its bytes is answered by a close code; the close follows.
     this.#socket.on('error', () => undefined)
-    this.#socket.on('close', () => {
-      this.#state = 'closing'
-      this.#heartbeat.stop()
-      onClose()
-    })
+    // The first comes with a client's goodbye, the second alone when the connection broke.
+    this.#socket.on('closing', () => this.#leave())
+    this.#socket.on('close', () => this.#leave())
     this.#stream.on('drain', () => {
       // What waited was taken, so somebody is there: pings wait in the same line.
       this.#heartbeat.beat()
       this.#unread = 0
       onDrain()
     })
+  }
+
+  #leave(): void {
+    if (this.#state === 'closing') return
+    this.#state = 'closing'
+    this.#heartbeat.stop()
+    this.#events.onClose()
   }
 
   #receive(data: RawData, isBinary: boolean): void {

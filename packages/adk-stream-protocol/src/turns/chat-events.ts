@@ -1,13 +1,8 @@
 import { ProtocolError } from '../protocol/errors.ts'
+import type { ChatEvent } from '../protocol/server-views.ts'
 import type { Quota } from './quota.ts'
 import type { ChatKey } from './turns.ts'
 import { keyOf } from './turns.ts'
-
-/** What a page that watches a chat is told of; what it then reads, it reads where it always does. */
-export type ChatEvent =
-  /** A turn begins or goes on: resume to read it. */
-  | { readonly type: 'turn'; readonly messageId: string }
-  | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
 
 type Listener = (event: ChatEvent) => void
 

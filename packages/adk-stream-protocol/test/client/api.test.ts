@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 
-import type { ChatSummary, WatchEvent } from '../../src/client/index.ts'
+import type { ChatSummary, ListEvent, WatchEvent } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -166,4 +166,78 @@ test('[CL18] the feed of a chat is opened again until it is ended, and tells whe
   net.cut()
   expect(events).toHaveLength(6)
   expect(net.requests).toHaveLength(before)
+})
+
+test('[CL29] the feed of the lists tells of chats and approvals, in their words', async () => {
+  await using office = await Office.open()
+  const [version = versions[0]] = versions
+  if (!version) return
+  const api = adkApi({ url: office.url, headers: HEADERS })
+  const events: WatchEvent<ListEvent>[] = []
+  const opened = defer()
+  const asked = defer()
+  const end = api.watch((event) => {
+    events.push(event)
+    if (event.type === 'open') opened.resolve()
+    if (event.type === 'approval') asked.resolve()
+  })
+  await opened.promise
+  const chat = await openSse(sseTransport({ url: office.url, headers: HEADERS }), version)
+  await chat.send(callPayment(50))
+  await asked.promise
+  end()
+  const [approvalId] = chat.asked
+  expect(events[0]).toEqual({ type: 'open', again: false })
+  expect(events).toContainEqual({ type: 'chat', chatId: 'chat-1' })
+  expect(events).toContainEqual({ type: 'approval', approvalId, state: 'requested' })
+  expect(events.map(({ type }) => type)).not.toContain('lost')
+})
+
+test('[CL18] a feed that falls silent without an end is lost, and opened again', async () => {
+  let requests = 0
+  await using server = await answering((_request, response) => {
+    requests += 1
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    if (requests === 1) response.write(': keep-alive 20\n\n')
+    else response.write(': keep-alive 60000\n\ndata: {"type":"chat","chatId":"a"}\n\n')
+  })
+  const events: WatchEvent<ListEvent>[] = []
+  const told = defer()
+  const end = adkApi({ url: server.url }).watch(
+    (event) => {
+      events.push(event)
+      if (event.type === 'chat') told.resolve()
+    },
+    { backoff: { firstMs: 1, maxMs: 1 } },
+  )
+  await told.promise
+  end()
+  expect(events).toMatchObject([
+    { type: 'open', again: false },
+    { type: 'lost', attempt: 1, error: { name: 'TypeError' } },
+    { type: 'open', again: true },
+    { type: 'chat', chatId: 'a' },
+  ])
+})
+
+test('[CL18] a feed whose signs come is not given up, however little happens', async () => {
+  await using server = await answering((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    let signs = 0
+    const sign = setInterval(() => {
+      response.write(': keep-alive 100\n\n')
+      if ((signs += 1) < 20) return
+      clearInterval(sign)
+      response.write('data: {"type":"chat","chatId":"a"}\n\n')
+    }, 25)
+  })
+  const events: WatchEvent<ListEvent>[] = []
+  const told = defer()
+  const end = adkApi({ url: server.url }).watch((event) => {
+    events.push(event)
+    if (event.type === 'chat') told.resolve()
+  })
+  await told.promise
+  end()
+  expect(events.map(({ type }) => type)).toEqual(['open', 'chat'])
 })

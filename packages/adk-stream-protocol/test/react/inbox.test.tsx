@@ -2,8 +2,13 @@ import { act, render, screen, waitFor } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
-import type { AdkApi, AttachedChat } from '../../src/client/index.ts'
-import { ApprovalInbox, useInbox, type UseInboxOptions } from '../../src/react/index.ts'
+import type { AttachedChat } from '../../src/client/index.ts'
+import {
+  ApprovalInbox,
+  type InboxApi,
+  useInbox,
+  type UseInboxOptions,
+} from '../../src/react/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser } from './support/chat-page.tsx'
@@ -14,7 +19,7 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const user = userEvent.setup()
 
 interface InboxPageProps extends UseInboxOptions {
-  readonly api: Pick<AdkApi, 'listApprovals' | 'decide'>
+  readonly api: InboxApi
 }
 
 function InboxPage({ api, ...options }: InboxPageProps) {
@@ -60,6 +65,50 @@ test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there
   await screen.findByText('Nothing is waiting.')
   expect(office.wallet.payments).toHaveLength(1)
   view.unmount()
+})
+
+test('[RE11] what is asked and decided elsewhere shows by the feed, without looking at intervals', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'sse')
+  const view = render(<InboxPage api={browser.api} pollMs={1_000_000} />)
+  await screen.findByText('Nothing is waiting.')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('listitem', { name: 'Run process_payment' })
+  await page.click('Approve')
+  await page.until('Paid.')
+  await screen.findByText('Nothing is waiting.')
+  expect(office.wallet.payments).toHaveLength(1)
+  view.unmount()
+})
+
+test('[RE11] a page that nobody sees holds no feed', async () => {
+  const open = new Set<object>()
+  const api: InboxApi = {
+    listApprovals: () => Promise.resolve([]),
+    decide: () => Promise.resolve('approved'),
+    watch: () => {
+      const feed = {}
+      open.add(feed)
+      return () => void open.delete(feed)
+    },
+  }
+  const seen = vi.spyOn(document, 'visibilityState', 'get')
+  const view = render(<InboxPage api={api} />)
+  const turn = (state: 'hidden' | 'visible'): void => {
+    seen.mockReturnValue(state)
+    act(() => void document.dispatchEvent(new window.Event('visibilitychange')))
+  }
+  await screen.findByText('Nothing is waiting.')
+  expect(open.size).toBe(1)
+  turn('hidden')
+  expect(open.size).toBe(0)
+  turn('visible')
+  turn('visible')
+  expect(open.size).toBe(1)
+  view.unmount()
+  expect(open.size).toBe(0)
+  seen.mockRestore()
 })
 
 test('[RE11] a refusal is told where it was decided', async () => {

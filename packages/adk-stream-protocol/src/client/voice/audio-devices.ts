@@ -8,6 +8,7 @@ export interface AudioDevices {
   now(): number
 }
 
+/** Which microphone is opened, and who hears it. */
 export interface MicrophoneOptions {
   readonly deviceId?: string
   /** 20 ms of sound: 16 bit PCM at 16 kHz, and how loud it is, from 0 to 1. */
@@ -16,6 +17,7 @@ export interface MicrophoneOptions {
   readonly onLost: () => void
 }
 
+/** A microphone that is open. */
 export interface Microphone {
   /** The device that it is. */
   readonly deviceId: string | undefined
@@ -23,6 +25,7 @@ export interface Microphone {
   close(): void
 }
 
+/** Who is told what became of the sound. */
 export interface SpeakerOptions {
   readonly onPlayback: (playback: Playback) => void
 }
@@ -41,6 +44,7 @@ export interface Playback {
   readonly underruns: number
 }
 
+/** What the model's speech is played by. */
 export interface Speaker {
   /** 16 bit PCM at 24 kHz. */
   play(bytes: ArrayBuffer): void

@@ -3,6 +3,7 @@ import { openMicrophone } from './open-microphone.ts'
 import { openSpeaker } from './open-speaker.ts'
 import { AudioError } from './voice-problem.ts'
 
+/** How a browser's audio is used. */
 export interface BrowserAudioOptions {
   /** Where `voice-worklet.js` of this package is served, for pages whose bundler does not follow `new URL(…, import.meta.url)`. */
   readonly workletUrl?: string | URL
@@ -28,6 +29,7 @@ export function browserAudio(options: BrowserAudioOptions = {}): AudioDevices {
   }
 }
 
+/** A microphone that a person may choose. */
 export interface MicrophoneChoice {
   readonly deviceId: string
   /** Empty until the person has allowed a microphone. */

@@ -10,6 +10,7 @@ export type VoiceState =
   | (VoiceSettings & { readonly state: 'asking' })
   | ActiveVoice
 
+/** A voice that is on. */
 export interface ActiveVoice extends VoiceSettings {
   /** Who speaks, if anybody does. */
   readonly state: 'listening' | 'person-speaking' | 'model-speaking'

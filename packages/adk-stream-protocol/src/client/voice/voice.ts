@@ -8,6 +8,7 @@ import { nextVoice, startModel, toVoiceState } from './voice-state.ts'
 
 export type { VoiceTransport } from './talk.ts'
 
+/** Whom a voice talks to, and how. */
 export interface VoiceOptions extends BrowserAudioOptions {
   /** Of `liveTransport()`. One transport speaks in one chat at a time. */
   readonly transport: VoiceTransport

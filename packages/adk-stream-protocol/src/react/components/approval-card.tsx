@@ -13,6 +13,7 @@ import { Countdown } from './countdown.tsx'
 import { SeverityMark } from './severity-mark.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
+/** A call that waits for a decision, or how it ended. */
 export interface ApprovalCardProps {
   readonly call: Call
   readonly approval: Approval

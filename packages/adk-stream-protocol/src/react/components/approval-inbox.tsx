@@ -10,6 +10,7 @@ import { Refused } from './refused.tsx'
 import { SeverityMark } from './severity-mark.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
+/** What waits in all chats; that of `useInbox`. */
 export interface ApprovalInboxProps {
   readonly approvals: readonly PendingApproval[]
   /** What goes wrong with it comes back as a refusal. */

@@ -1,6 +1,7 @@
 import type { Arguments } from '../reading/call.ts'
 import { useAdkTexts } from '../provider.tsx'
 
+/** What a call was made with, and what ran. */
 export interface ArgumentsTableProps {
   readonly args: Arguments
   /** What ran in place of them. */

@@ -1,5 +1,6 @@
 import { useAdkTexts } from '../provider.tsx'
 
+/** A file of a message. */
 export interface FileViewProps {
   readonly url: string
   readonly mediaType: string

@@ -8,6 +8,7 @@ import { MessagePartView } from './message-part-view.tsx'
 import { Sources } from './sources.tsx'
 import { Usage } from './usage.tsx'
 
+/** A message, and what can be done with it. */
 export interface MessageItemProps {
   readonly message: UIMessage
   readonly streaming: boolean

@@ -7,6 +7,7 @@ import { isBusy } from '../reading/is-busy.ts'
 import { type ApprovalDesk, ApprovalDeskContext } from './approval-desk.ts'
 import { MessageItem } from './message-item.tsx'
 
+/** A conversation, and where its calls are decided; that of `useAdkChat`. */
 export interface MessageListProps extends Partial<ApprovalDesk> {
   readonly messages: readonly UIMessage[]
   /** That of `useAdkChat` or `useChat`. Default `ready`. */

@@ -14,6 +14,7 @@ import { ToolCard } from './tool-card.tsx'
 
 type Part = UIMessage['parts'][number]
 
+/** A part of a message, with the approval of its call. */
 export interface MessagePartViewProps {
   readonly part: Part
   readonly role: UIMessage['role']

@@ -3,6 +3,7 @@ import { useAdkTexts } from '../provider.tsx'
 import type { Problem } from '../reading/problem.ts'
 import type { ProblemTexts } from '../texts/texts.ts'
 
+/** Why there is no answer, and the way on; that of `useAdkChat`. */
 export interface ProblemCardProps {
   readonly problem: Problem
   /** Tries again, or reads on: whatever helps. */

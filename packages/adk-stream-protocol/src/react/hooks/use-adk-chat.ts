@@ -23,6 +23,7 @@ import { useLatest } from './use-latest.ts'
 import { type AnyChatTransport, useOpenedChat } from './use-opened-chat.ts'
 import { usePageTools } from './use-page-tools.ts'
 
+/** Which chat it is, and by which transport. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
   readonly id: string
   /** `liveTransport`, `sseTransport`, or any other of the AI SDK. One that stays the same: another one is another chat. */
@@ -41,6 +42,7 @@ export interface UseAdkChatOptions<Tools extends UITools = UITools> {
   readonly throttleMs?: number
 }
 
+/** All of `useChat`, with answers that travel when they are given, and what went wrong. */
 export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers<
   AdkUIMessage<Tools>
 > {

@@ -7,13 +7,15 @@ import type { Decision } from '../reading/approval.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
 
+/** When the inbox is looked up, besides when the server says that it changed. */
 export interface UseInboxOptions {
-  /** How often it is looked up while the page is seen. Default 15,000. */
+  /** How often it is looked up while the page is seen, should the feed be lost, in ms. Default 60,000. */
   readonly pollMs?: number
   /** A chat whose calls move on is a reason to look. */
   readonly attached?: AttachedChat | undefined
 }
 
+/** What waits for a decision, and how it is decided. */
 export interface Inbox {
   /** What waits for this person in all chats, and in those of others. */
   readonly approvals: readonly PendingApproval[]
@@ -24,12 +26,15 @@ export interface Inbox {
   readonly refresh: () => void
 }
 
+/** What the inbox needs of an api. Without `watch` it is looked up at intervals alone. */
+export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> & Partial<Pick<AdkApi, 'watch'>>
+
 const NOTHING: readonly PendingApproval[] = []
 
-/** What waits for a decision: looked up at intervals while the page is seen, when it is seen again, when something moved. */
+/** What waits for a decision: looked up when the server says that it changed, when the page is seen again, and now and then. */
 export function useInbox(
-  api: Pick<AdkApi, 'listApprovals' | 'decide'>,
-  { pollMs = 15_000, attached }: UseInboxOptions = {},
+  api: InboxApi,
+  { pollMs = 60_000, attached }: UseInboxOptions = {},
 ): Inbox {
   const [approvals, setApprovals] = useState(NOTHING)
   const [problem, setProblem] = useState<ToldError>()
@@ -46,7 +51,7 @@ export function useInbox(
     }
     void look()
   }, [api])
-  useRefreshing(refresh, { pollMs, attached, newest })
+  useRefreshing(refresh, { api, pollMs, attached, newest })
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
       setRefusals((known) => new Map([...known].filter(([id]) => id !== approvalId)))
@@ -63,25 +68,41 @@ export function useInbox(
 }
 
 interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {
+  readonly api: InboxApi
   readonly attached: AttachedChat | undefined
   readonly newest: { current: number }
 }
 
-function useRefreshing(refresh: () => void, { pollMs, attached, newest }: Refreshing): void {
+function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: Refreshing): void {
   useEffect(() => {
-    const look = (): void => {
-      if (document.visibilityState === 'visible') refresh()
-    }
-    look()
-    const timer = setInterval(look, pollMs)
-    document.addEventListener('visibilitychange', look)
-    return () => {
+    const watch = (): (() => void) | undefined =>
+      api.watch?.((event) => {
+        if (event.type === 'approval' || (event.type === 'open' && event.again)) refresh()
+      })
+    let unwatch: (() => void) | undefined
+    let timer: ReturnType<typeof setInterval> | undefined
+    const rest = (): void => {
+      unwatch?.()
       clearInterval(timer)
-      document.removeEventListener('visibilitychange', look)
+    }
+    const isSeen = (): boolean => document.visibilityState === 'visible'
+    // A browser has few connections to a server: a page that nobody sees holds none.
+    const begin = (): void => {
+      rest()
+      if (!isSeen()) return
+      refresh()
+      unwatch = watch()
+      timer = setInterval(() => isSeen() && refresh(), pollMs)
+    }
+    begin()
+    document.addEventListener('visibilitychange', begin)
+    return () => {
+      rest()
+      document.removeEventListener('visibilitychange', begin)
       // What is under way was asked for somebody who has left.
       newest.current += 1
     }
-  }, [refresh, pollMs, newest])
+  }, [api, refresh, pollMs, newest])
   useEffect(() => attached?.onProgress(refresh), [attached, refresh])
 }
 

@@ -3,6 +3,7 @@ import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai'
 /** One call of a tool within a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
+/** The arguments of a call. */
 export type Arguments = Readonly<Record<string, unknown>>
 
 type Part = UIMessage['parts'][number]

@@ -1,5 +1,6 @@
 import type { AdkTexts } from './texts.ts'
 
+/** All words in English. */
 export const en: AdkTexts = {
   locale: 'en',
   message: {

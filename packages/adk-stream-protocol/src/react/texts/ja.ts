@@ -1,5 +1,6 @@
 import type { AdkTexts } from './texts.ts'
 
+/** All words in Japanese. */
 export const ja: AdkTexts = {
   locale: 'ja',
   message: {

@@ -49,6 +49,7 @@ export interface AdkTexts {
   readonly voice: VoiceTexts
 }
 
+/** What is said about approvals. */
 export interface ApprovalTexts {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
   readonly waiting: string
@@ -84,6 +85,7 @@ interface Notice {
   readonly text: string
 }
 
+/** What is said when there is no answer. */
 export interface ProblemTexts {
   readonly rateLimited: string
   readonly rateLimitedText: (seconds: number | undefined) => string
@@ -98,6 +100,7 @@ export interface ProblemTexts {
   readonly reload: string
 }
 
+/** What is said about the voice. */
 export interface VoiceTexts {
   readonly hold: string
   readonly handsFree: string

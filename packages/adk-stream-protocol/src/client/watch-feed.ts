@@ -1,14 +1,16 @@
-import { ChatEvent } from '../protocol/server-views.ts'
+import type { ChatEvent } from '../protocol/server-views.ts'
+import { readKeepAlive } from '../protocol/sse.ts'
 import { disconnected } from './adk-error.ts'
 import type { Backoff } from './backoff.ts'
 import { pauseBefore, withDefaults } from './backoff.ts'
 import type { Http } from './http.ts'
-import { readEvents } from './read-sse.ts'
+import { Patience } from './patience.ts'
+import { dataOf, readBlocks } from './read-sse.ts'
 import { sleep } from './sleep.ts'
 
 /** What a watcher is told besides what happens: that it looks on, and that it does not. */
-export type WatchEvent =
-  | ChatEvent
+export type WatchEvent<Event = ChatEvent> =
+  | Event
   /** The feed is there. What happened before it, and while it was lost, was not told. */
   | { readonly type: 'open'; readonly again: boolean }
   /** It is opened again at `retryAt`, in ms since 1970. */
@@ -19,49 +21,57 @@ export type WatchEvent =
       readonly error: unknown
     }
 
-export type WatchListener = (event: WatchEvent) => void
+/** Hears of a feed, until it is ended. */
+export type WatchListener<Event = ChatEvent> = (event: WatchEvent<Event>) => void
 
+/** How a feed is watched. */
 export interface WatchOptions {
   /** The pauses before it is opened again. It is, until it is ended: `attempts` are not counted here. */
   readonly backoff?: Omit<Backoff, 'attempts'>
   readonly signal?: AbortSignal
 }
 
-interface Feed {
+interface Feed<Event> {
   readonly http: Http
   readonly path: string
+  readonly schema: { safeParse(value: unknown): { readonly data?: Event | undefined } }
 }
 
-/** Follows the feed of a chat. Give back ends it. */
-export function watchChat(
-  feed: Feed,
-  listener: WatchListener,
+/** Follows a feed of the bridge. Give back ends it. */
+export function watchFeed<Event>(
+  feed: Feed<Event>,
+  listener: WatchListener<Event>,
   options: WatchOptions = {},
 ): () => void {
   const ending = new AbortController()
   const { signal } = ending
   options.signal?.addEventListener('abort', () => ending.abort(), { once: true })
   if (options.signal?.aborted === true) ending.abort()
-  const tell = (event: WatchEvent): void => {
+  const tell: WatchListener<Event> = (event) => {
     if (!signal.aborted) listener(event)
   }
   void follow(feed, { tell, signal, backoff: withDefaults(options.backoff) })
   return () => ending.abort()
 }
 
-interface Watch {
-  readonly tell: WatchListener
+interface Watch<Event> {
+  readonly tell: WatchListener<Event>
   readonly signal: AbortSignal
   readonly backoff: Required<Backoff>
 }
 
-async function follow(feed: Feed, { tell, signal, backoff }: Watch): Promise<void> {
+async function follow<Event>(
+  feed: Feed<Event>,
+  { tell, signal, backoff }: Watch<Event>,
+): Promise<void> {
   let attempt = 0
   for (let again = false; !signal.aborted; again = true) {
-    const error = await read(feed, signal, (event) => {
+    const patience = new Patience()
+    const error = await read(feed, { signal, patience }, (event) => {
       if (event !== 'open') attempt = 0
       tell(event === 'open' ? { type: 'open', again } : event)
     })
+    patience.end()
     const pause = pauseBefore(attempt, backoff)
     attempt += 1
     tell({ type: 'lost', attempt, retryAt: Date.now() + pause, error })
@@ -69,17 +79,19 @@ async function follow(feed: Feed, { tell, signal, backoff }: Watch): Promise<voi
   }
 }
 
-/** Reads the feed until it breaks off; gives what it broke off with. */
-async function read(
-  { http, path }: Feed,
-  signal: AbortSignal,
-  onEvent: (event: ChatEvent | 'open') => void,
+/** Reads the feed until it breaks off or falls silent; gives what it broke off with. */
+async function read<Event>(
+  { http, path, schema }: Feed<Event>,
+  { signal, patience }: { readonly signal: AbortSignal; readonly patience: Patience },
+  onEvent: (event: Event | 'open') => void,
 ): Promise<unknown> {
+  const either = AbortSignal.any([signal, patience.signal])
   try {
-    const { body } = await http.send(path, { signal })
+    const { body } = await http.send(path, { signal: either })
     onEvent('open')
-    for await (const data of body ? readEvents(body) : []) {
-      const event = readEvent(data)
+    for await (const block of body ? readBlocks(body, either) : []) {
+      patience.heard(readKeepAlive(block))
+      const event = schema.safeParse(parse(dataOf(block))).data
       if (event) onEvent(event)
     }
     return disconnected('the feed ended')
@@ -88,11 +100,11 @@ async function read(
   }
 }
 
-function readEvent(data: string): ChatEvent | undefined {
+/** What this page cannot read, it does not need. */
+function parse(json: string | undefined): unknown {
   try {
-    return ChatEvent.safeParse(JSON.parse(data)).data
+    return json === undefined ? undefined : JSON.parse(json)
   } catch {
-    // What this page cannot read, it does not need.
     return undefined
   }
 }

@@ -1,0 +1,67 @@
+import type { AnswerChannel } from './answer-channel.ts'
+import type { MessageView, PartView } from './answers.ts'
+import type { AttachableChat, OwnWays } from './attachable-chat.ts'
+import { isBusy, whenIdle } from './attachable-chat.ts'
+import type { ChatAnswers } from './chat-answers.ts'
+import { dropQuestions, mergeMessages } from './message-edits.ts'
+
+interface Parts {
+  readonly chat: AttachableChat
+  readonly channel: AnswerChannel
+  readonly own: OwnWays
+  readonly answers: ChatAnswers
+  /** The chat's messages as the server has them, where they can be had. */
+  readonly load: () => Promise<readonly MessageView[]> | undefined
+  readonly onProgress: () => void
+}
+
+/** Finds out what came of the person's answers where no stream of the chat told it. */
+export class ChatOutcomes {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The chat has read to the end. Says whether it rests, and did not fail. */
+  async onRest(): Promise<boolean> {
+    const { chat, channel, own, onProgress } = this.#parts
+    if (!(await whenIdle(chat))) return false
+    const { messages } = chat
+    const settled = dropQuestions(messages)
+    if (settled) chat.messages = settled
+    onProgress()
+    // The AI SDK looks at the newest message alone; an older one was answered while another was written.
+    const older = messages.slice(0, -1)
+    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await own.send()
+    // Its outcome was told where nobody read.
+    else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
+      await this.reload()
+    else await this.read()
+    return true
+  }
+
+  /** An answer travelled beside a stream that was about to end: what came of it is told where nobody reads. */
+  async read(): Promise<void> {
+    const { chat, answers } = this.#parts
+    if (!(await whenIdle(chat)) || !answers.areUntold) return
+    await chat.resumeStream()
+    if (answers.areUntold && !isBusy(chat)) await this.reload()
+  }
+
+  /** Shows the messages that the server has; gives their ids. */
+  async reload(): Promise<readonly string[] | undefined> {
+    const { chat, load, onProgress } = this.#parts
+    const loaded = await load()
+    if (!loaded) return undefined
+    // The server leaves out what is still being written.
+    chat.messages = isBusy(chat) ? mergeMessages(loaded, chat.messages) : [...loaded]
+    onProgress()
+    return loaded.map(({ id }) => id)
+  }
+
+  #isUntold({ state, approval }: PartView): boolean {
+    const { answers } = this.#parts.channel
+    return state === 'approval-responded' && answers.stateOf(approval?.id ?? '') === 'taken'
+  }
+}

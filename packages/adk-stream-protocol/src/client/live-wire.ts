@@ -1,0 +1,166 @@
+import type { ClientFrame } from '../protocol/client-frame.ts'
+import { Acknowledgements } from './acknowledgements.ts'
+import { AdkError } from './adk-error.ts'
+import type { Answers } from './answers.ts'
+import { withDefaults } from './backoff.ts'
+import type { ChatKeeper } from './chat-keeper.ts'
+import type { AudioMode, LiveListener } from './live-events.ts'
+import { LiveEvents } from './live-events.ts'
+import { LiveRequests } from './live-requests.ts'
+import type { LiveTransportOptions } from './live-transport.ts'
+import { Pings } from './pings.ts'
+import type { IncomingFrame, IncomingFrameOf } from './server-frames.ts'
+import { readServerFrame } from './server-frames.ts'
+import type { SocketClass } from './socket-link.ts'
+import { SocketLink } from './socket-link.ts'
+
+interface Parts {
+  readonly options: LiveTransportOptions
+  readonly answers: Answers
+  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+}
+
+/** One socket after the other with all that goes over it: every frame to whom it concerns, and what was cut off said again. */
+export class LiveWire {
+  readonly link: SocketLink
+  readonly requests: LiveRequests
+  readonly acknowledgements: Acknowledgements
+  readonly #events: LiveEvents
+  readonly pings = new Pings()
+  readonly #options: LiveTransportOptions
+  /** Frames that need no answer, until there is a socket. */
+  #unsent: ClientFrame[] = []
+
+  constructor({ options, answers, keeperOf }: Parts) {
+    this.#options = options
+    const { observe } = options
+    const link = (): SocketLink => this.link
+    this.requests = new LiveRequests({ link, keeperOf, observe, answers })
+    this.acknowledgements = new Acknowledgements(link)
+    this.#events = new LiveEvents({ keeperOf, observe })
+    this.link = new SocketLink({
+      url: options.url,
+      webSocket: () => options.webSocket ?? browserSocket(),
+      backoff: withDefaults(options.backoff),
+      onFrame: (text) => this.#read(text),
+      onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
+      onAudio: (bytes) => {
+        observe?.({ type: 'sound', direction: 'in', bytes: bytes.byteLength })
+        this.#events.onAudio(bytes)
+      },
+      onUp: () => this.#up(),
+      onDown: () => this.#down(),
+      onGivenUp: (error) => this.#giveUp(error),
+    })
+  }
+
+  /** Says something, as soon as there is a socket. */
+  say(frame: ClientFrame): void {
+    this.link.open()
+    if (!this.link.send(frame)) this.#unsent.push(frame)
+  }
+
+  watch(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
+    const events = this.#events
+    const leave = events.watch(chatId, audio, listener)
+    this.link.open()
+    // A socket that comes up later tells the server of all that is watched.
+    this.#tellWatched(chatId)
+    return () => {
+      const before = events.audioOf(chatId)
+      const { speaking } = events
+      leave()
+      if (events.audioOf(chatId) !== before) this.#tellWatched(chatId)
+      const now = events.speaking
+      if (now !== undefined && now !== speaking) this.#tellWatched(now)
+    }
+  }
+
+  /** Tells the server how a chat is watched now. */
+  #tellWatched(chatId: string): void {
+    const audio = this.#events.audioOf(chatId)
+    if (audio === undefined) this.link.send({ type: 'unwatch', id: chatId })
+    else this.link.send({ type: 'watch', id: chatId, audio })
+  }
+
+  #up(): void {
+    for (const { id, audio } of this.#events.watched()) this.link.send({ type: 'watch', id, audio })
+    // A chat that reads an answer of its own asks for that itself.
+    const isWanted = (id: string): boolean =>
+      this.#events.audioOf(id) !== undefined && !this.requests.ofChat(id)
+    for (const resumed of this.#events.turns.resume(isWanted))
+      this.link.send({ type: 'resume', ...resumed })
+    this.requests.onUp()
+    this.acknowledgements.onUp()
+    const unsent = this.#unsent
+    this.#unsent = []
+    for (const frame of unsent) this.link.send(frame)
+    for (const nonce of this.pings.nonces) this.link.send({ type: 'ping', nonce })
+  }
+
+  #down(): boolean {
+    this.requests.onDown()
+    this.acknowledgements.onDown()
+    this.#events.turns.onDown()
+    const waiting = [this.requests, this.acknowledgements, this.#events, this.pings]
+    return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
+  }
+
+  #giveUp(error: unknown): void {
+    this.requests.failAll(error)
+    this.acknowledgements.failAll(error)
+    this.#unsent = []
+    this.pings.failAll(error)
+    this.#events.onGivenUp(error)
+  }
+
+  #tellWatchers({ requestId, chunk }: IncomingFrameOf<'chunk'>): void {
+    const chatId = this.requests.chatOf(requestId)
+    if (chatId !== undefined) this.#events.onChunk(chatId, chunk)
+  }
+
+  #read(text: string): void {
+    const frame = readServerFrame(text)
+    if (frame) {
+      this.#options.observe?.({ type: 'frame', direction: 'in', frame })
+      this.#route(frame)
+    } else this.link.renew()
+  }
+
+  #route(frame: IncomingFrame): void {
+    switch (frame.type) {
+      case 'start':
+      case 'chunk':
+      case 'end':
+      case 'error':
+      case 'no-active':
+        if (this.#events.turns.onFrame(frame)) return
+        if (frame.type === 'chunk') this.#tellWatchers(frame)
+        return this.requests.onFrame(frame)
+      case 'decided':
+      case 'tool-output-taken':
+        return this.acknowledgements.onFrame(frame)
+      case 'pong':
+        return this.pings.onPong(frame.nonce ?? '')
+      case 'refused':
+        this.#options.onRefused?.(frame)
+        return
+      case 'turn':
+      case 'user-message':
+      case 'transcript':
+      case 'interrupted':
+      case 'status':
+        return this.#events.onFrame(frame)
+      case 'hello':
+    }
+  }
+}
+
+function browserSocket(): SocketClass {
+  const found = (globalThis as { WebSocket?: SocketClass }).WebSocket
+  if (found) return found
+  throw new AdkError(
+    'unavailable',
+    'liveTransport needs a WebSocket here; pass `webSocket` from the package `ws`.',
+  )
+}
