@@ -89,6 +89,24 @@ test('[LV16] the stored conversation is what was streamed: same messages, parts 
   expect(framesOf(again, 'refused')).toEqual([])
 })
 
+test('[LV16] what is spoken before a call is told and stored once, and before it', async () => {
+  await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
+  await using client = await joinLive(office)
+  client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
+  await whole(client, 'r1')
+  const told = client
+    .chunks('r1')
+    .flatMap(({ type, delta, toolName }) =>
+      type === 'text-delta' ? delta : type === 'tool-input-available' ? toolName : [],
+    )
+  expect(told.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
+  const [, assistant] = await office.page().messages()
+  const stored = assistant?.parts.flatMap(({ type, text }) =>
+    type === 'step-start' ? [] : (text ?? type),
+  )
+  expect(stored).toEqual(['Let me look.', 'tool-look', 'A whale.'])
+})
+
 test('[LV17] an answer can be asked for anew', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)

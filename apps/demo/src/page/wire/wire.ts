@@ -28,7 +28,12 @@ const headers = () => ({ 'accept-language': document.documentElement.lang })
 export const api = adkApi({ url: '', headers })
 
 /** One socket for the page, opened when something needs it. */
-export const live = liveTransport({ url: socketAddress, observe })
+export const live = liveTransport({
+  url: socketAddress,
+  observe,
+  // While a call waits for a person, they can say something else: the answer pauses there, as it does over HTTP.
+  hold: false,
+})
 
 /** A way to talk for every mode; one of each for the page, whichever chat is open. */
 export const transports = {

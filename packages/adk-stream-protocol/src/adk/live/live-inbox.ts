@@ -32,6 +32,8 @@ export class LiveInbox {
   /** Calls that ADK has not taken from its queue yet. */
   readonly #undelivered = new Set<FunctionCall>()
   readonly #withdrawn = new WeakSet<FunctionCall>()
+  /** Whether ADK holds words of a transcript that it has not told as a whole. */
+  #isTranscribing = false
 
   constructor(options: InboxOptions) {
     this.#options = options
@@ -70,6 +72,8 @@ export class LiveInbox {
     if (inputTranscription?.text) journal.hear(inputTranscription.text)
     if (modelTurn?.parts) journal.say(toSpoken(modelTurn))
     if (outputTranscription?.text) journal.say(outputTranscription.text)
+    if (outputTranscription?.text) this.#isTranscribing = true
+    if (endsTranscript(content)) this.#isTranscribing = false
     if (content.interrupted) hooks.onInterrupted()
     if (content.turnComplete) journal.endTurn()
   }
@@ -77,6 +81,7 @@ export class LiveInbox {
   #takeRare(message: LiveServerMessage): void {
     const { isTool, forward: tell, answer, journal, onHandle, onGoAway } = this.#options
     const { forward, calls, unknownCalls } = sortMessage(message, isTool)
+    if (calls.length > 0) this.#endTranscript()
     for (const call of calls) this.#takeCall(call)
     if (forward) tell(forward)
     for (const call of unknownCalls) journal.noteCall(call)
@@ -91,6 +96,13 @@ export class LiveInbox {
     if (message.goAway) onGoAway(message.goAway.timeLeft)
   }
 
+  /** What was said before a call is told and stored before it: ADK 2.0.0 would hold it until the model has said all. */
+  #endTranscript(): void {
+    if (!this.#isTranscribing) return
+    this.#isTranscribing = false
+    this.#options.forward(toMessage({ serverContent: { outputTranscription: { finished: true } } }))
+  }
+
   #takeCall(call: FunctionCall): void {
     this.#options.onProgress()
     this.#options.journal.call(call)
@@ -103,6 +115,13 @@ export class LiveInbox {
     }
     this.#options.hooks.onCancelled(toolCallIds)
   }
+}
+
+function endsTranscript(content: LiveServerContent): boolean {
+  const { outputTranscription, interrupted, turnComplete, generationComplete } = content
+  return Boolean(
+    outputTranscription?.finished || interrupted || turnComplete || generationComplete,
+  )
 }
 
 function toSpoken({ parts = [] }: Content): string {
