@@ -68,7 +68,10 @@ export class LiveInbox {
     const { modelTurn, inputTranscription, outputTranscription } = content
     onProgress()
     if (inputTranscription?.text) journal.hear(inputTranscription.text)
-    if (modelTurn?.parts) journal.say(toSpoken(modelTurn))
+    if (modelTurn?.parts) {
+      hooks.onSpoken(modelTurn.parts)
+      journal.say(toSpoken(modelTurn))
+    }
     if (outputTranscription?.text) journal.say(outputTranscription.text)
     if (content.interrupted) hooks.onInterrupted()
     if (content.turnComplete) journal.endTurn()
