@@ -6,6 +6,7 @@ import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
 import { AUDIO_END } from '../adk/live/audio-end.ts'
+import { SoundMarks } from '../adk/live/sound-marks.ts'
 import { executeCall } from '../adk/live/execute-call.ts'
 import { toLiveAgent } from '../adk/live/live-agent.ts'
 import type { LiveHooks } from '../adk/live/live-hooks.ts'
@@ -72,6 +73,7 @@ export class LiveRun {
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
   #failed: (error: unknown) => void = () => undefined
+  readonly #sound = new SoundMarks()
   /** Turns that were cut off, and whose end has not come out of ADK yet. */
   #cutOffs = 0
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -195,7 +197,11 @@ export class LiveRun {
       onConnecting: (request) => this.#connect(request),
       onConnected: () => this.#connected(),
       onCancelled: (ids) => this.#cancel(ids),
-      onInterrupted: () => this.#options.listener.onInterrupted(),
+      onSpoken: (parts) => this.#sound.note(parts),
+      onInterrupted: () => {
+        this.#sound.interrupt()
+        this.#options.listener.onInterrupted()
+      },
       onCutOff: () => {
         this.#cutOffs += 1
       },
@@ -265,7 +271,9 @@ export class LiveRun {
     const kind = kindOf(event)
     if (kind === 'heard') return this.#hear(event)
     if (message) this.#noteCalls(message, event)
-    if (message && !message.stopped) this.#show(message, event)
+    // Who was told of an interruption hears nothing more of before it (LV41).
+    const isOvertaken = kind === 'sound' && this.#sound.areOvertaken(event.content?.parts ?? [])
+    if (message && !message.stopped && !isOvertaken) this.#show(message, event)
     if (kind === 'end') this.#endTurn(event)
   }
 

@@ -1,3 +1,5 @@
+import { BasePlugin, type Event } from '@google/adk'
+import type { LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { textParts } from './support/conversation.ts'
@@ -14,6 +16,7 @@ import {
 } from './support/live-office.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { FREE_MODEL } from '../approvals/support/office.ts'
+import { defer } from '../support/agents.ts'
 
 /** Bytes of sound within the messages. */
 function soundIn(client: SocketClient, requestId: string): number {
@@ -182,3 +185,62 @@ test('[LV40] the end of sound begins no conversation', async () => {
   await client.nextOf('pong')
   expect(office.emulator.live.sessions).toEqual([])
 })
+
+/** A plugin of the host that takes its time over sound: it waits in ADK's queue. */
+class Slow extends BasePlugin {
+  readonly met = defer()
+  readonly gate = defer()
+  isSlow = false
+
+  override async onEventCallback({ event }: { event: Event }): Promise<Event | undefined> {
+    if (this.isSlow && event.content?.parts?.some(({ inlineData }) => inlineData)) {
+      this.met.resolve()
+      await this.gate.promise
+    }
+    return undefined
+  }
+}
+
+test.each([
+  ['the model is interrupted', (session: LiveSession) => session.interrupt(), 0],
+  [
+    'its connection is lost, and the answer begun anew',
+    (session: LiveSession) => session.drop(),
+    1,
+  ],
+])(
+  '[LV41] sound that still waits when %s is not sent after `interrupted`; what follows is',
+  async (_name, breakOff, answers) => {
+    const slow = new Slow('slow')
+    await using office = await openLiveOffice({
+      spoken: true,
+      liveModel: FREE_MODEL,
+      plugins: [slow],
+    })
+    await using client = await joinLive(office)
+    /** Bytes of sound since the last interruption. */
+    let heard = 0
+    client.socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) heard += data.length
+      else if (String(data).startsWith('{"type":"interrupted"')) heard = 0
+    })
+    client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
+    client.send({ type: 'text', id: 'chat-1', text: '[[say One two three.]]' })
+    await whole(client, await nextUnasked(client))
+    const once = heard
+    expect(once).toBeGreaterThan(10_000)
+    slow.isSlow = true
+    const text = '[[say One two three.]][[wait more]]'
+    client.send({ type: 'text', id: 'chat-1', text })
+    await slow.met.promise
+    breakOff(lastSession(office))
+    await client.nextOf('interrupted')
+    slow.gate.resolve()
+    office.emulator.release('more')
+    await whole(client, await nextUnasked(client, 1))
+    expect(heard).toBe(once * answers)
+    client.send({ type: 'text', id: 'chat-1', text: '[[say One two three.]]' })
+    await whole(client, await nextUnasked(client, 2))
+    expect(heard).toBe(once * (answers + 1))
+  },
+)

@@ -114,22 +114,13 @@ test('[VO10] of several that are chosen in a row the last one is used, whichever
   expect(second?.closed).toBe(true)
 })
 
-test('[VO4] an interruption drops the sound, and what it overtook on its way', async () => {
+test('[VO4] an interruption drops the sound, and what comes after it is heard, however soon', async () => {
   const { voice, transport, devices } = await talk()
   transport.tell(sound(), { type: 'interrupted' })
   expect(devices.speaker.drops).toBe(1)
   expect(voice.state.state).toBe('listening')
+  // An answer that is begun anew has the same message: nothing but its sound tells of it.
   transport.tell(sound())
-  expect(devices.speaker.played).toHaveLength(1)
-  // An answer that is begun anew has the same message.
-  devices.clock += 300
-  transport.tell(sound())
-  expect(devices.speaker.played).toHaveLength(2)
-})
-
-test('[VO4] the next answer is heard however soon it comes', async () => {
-  const { transport, devices } = await talk()
-  transport.tell(sound(), { type: 'interrupted' }, { type: 'answer', phase: 'end' }, sound())
   expect(devices.speaker.played).toHaveLength(2)
 })
 
@@ -139,9 +130,7 @@ test('[VO4] who interrupts hears no more of the answer, also from a model that g
   voice.interrupt()
   expect(devices.speaker.drops).toBe(1)
   expect(transport.said).toContain('interrupt chat-1')
-  devices.clock += 10_000
   transport.tell(sound(), { type: 'interrupted' }, sound())
-  devices.clock += 10_000
   transport.tell(sound())
   expect(devices.speaker.played).toHaveLength(1)
   transport.tell({ type: 'answer', phase: 'start' }, sound())

@@ -1,4 +1,5 @@
 import type { LlmRequest } from '@google/adk'
+import type { Part } from '@google/genai'
 
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed'
 
@@ -9,6 +10,8 @@ export interface LiveHooks {
   readonly onConnected: () => void
   /** The model took calls back. None of them is delivered afterwards; some may never have been. */
   readonly onCancelled: (toolCallIds: readonly string[]) => void
+  /** The model said something, told at once: these very parts come with ADK's events. */
+  readonly onSpoken: (parts: readonly Part[]) => void
   /** The model fell silent, told at once: ADK loses the mark for text, and delivers it behind buffered audio. */
   readonly onInterrupted: () => void
   /**

@@ -70,7 +70,10 @@ export class LiveInbox {
     const { modelTurn, inputTranscription, outputTranscription } = content
     onProgress()
     if (inputTranscription?.text) journal.hear(inputTranscription.text)
-    if (modelTurn?.parts) journal.say(toSpoken(modelTurn))
+    if (modelTurn?.parts) {
+      hooks.onSpoken(modelTurn.parts)
+      journal.say(toSpoken(modelTurn))
+    }
     if (outputTranscription?.text) journal.say(outputTranscription.text)
     if (outputTranscription?.text) this.#isTranscribing = true
     if (endsTranscript(content)) this.#isTranscribing = false

@@ -4,8 +4,6 @@ export interface AudioDevices {
   openMicrophone(options: MicrophoneOptions): Promise<Microphone>
   /** Called in the person's gesture, without which a page may make no sound. */
   openSpeaker(options: SpeakerOptions): Promise<Speaker>
-  /** A clock in ms. */
-  now(): number
 }
 
 /** Which microphone is opened, and who hears it. */

@@ -25,7 +25,6 @@ export function browserAudio(options: BrowserAudioOptions = {}): AudioDevices {
       checkPage()
       return openSpeaker(asked, { workletUrl, maxBufferedSeconds })
     },
-    now: () => performance.now(),
   }
 }
 

@@ -1,7 +1,6 @@
 import type { LiveEvent } from '../live-events.ts'
 import type { LiveTransport } from '../live-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
-import { Muffler } from './muffler.ts'
 import { SoundBacklog } from './sound-backlog.ts'
 import { detectSpeech, SILENCE } from './speech-detector.ts'
 import { toProblem } from './voice-problem.ts'
@@ -32,10 +31,11 @@ const TAIL_FRAMES = 4
 export class Talk {
   readonly #options: TalkOptions
   readonly #backlog = new SoundBacklog()
-  readonly #muffler: Muffler
   #microphone: Microphone | undefined
   #speaker: Speaker | undefined
   #leave: () => void = () => undefined
+  /** The person wants to hear no more of this answer, and not every model can be told so. */
+  #isHushed = false
   #speech = SILENCE
   /** How much of an utterance is still to be sent. */
   #sending: 'nothing' | 'all' | { readonly frames: number } = 'nothing'
@@ -47,7 +47,6 @@ export class Talk {
 
   constructor(options: TalkOptions) {
     this.#options = options
-    this.#muffler = new Muffler(() => options.devices.now())
     this.opened = this.#open()
   }
 
@@ -75,7 +74,7 @@ export class Talk {
   interrupt(): void {
     const { transport, chatId } = this.#options
     this.#speaker?.drop()
-    this.#muffler.untilNextAnswer()
+    this.#isHushed = true
     transport.interrupt(chatId)
   }
 
@@ -176,13 +175,14 @@ export class Talk {
     const { tell } = this.#options
     switch (event.type) {
       case 'audio':
-        if (!this.#muffler.isSilent) this.#speaker?.play(event.bytes)
+        if (!this.#isHushed) this.#speaker?.play(event.bytes)
         return
       case 'interrupted':
+        // What comes after it on the same socket is of the next answer, or of this one begun anew (LV41).
         this.#speaker?.drop()
-        return this.#muffler.forAMoment()
+        return
       case 'answer':
-        this.#muffler.end()
+        this.#isHushed = false
         if (event.phase === 'start') tell({ type: 'answer-start' })
         return
       case 'transcript':

@@ -126,6 +126,7 @@ function listen(told: Told): LastingModelOptions['hooks'] {
     onStatus: (status) => void told.statuses.push(status),
     onCancelled: (ids) => void told.cancelled.push(...ids),
     onError: (error) => void told.errors.push(error),
+    onSpoken: () => undefined,
     onInterrupted: () => void (told.interruptions += 1),
     onCutOff: () => undefined,
     onGivenUp: (error) => void told.errors.push(error),

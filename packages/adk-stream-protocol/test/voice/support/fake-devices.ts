@@ -87,11 +87,6 @@ class FakeSpeaker implements Speaker {
 export class FakeDevices implements AudioDevices {
   readonly prompts: Prompt[] = []
   readonly speakers: FakeSpeaker[] = []
-  clock = 0
-
-  now(): number {
-    return this.clock
-  }
 
   openMicrophone(options: MicrophoneOptions): Promise<Microphone> {
     return new Promise((resolve, reject) => {
