@@ -25,10 +25,11 @@ export async function ask(world: World, words: string, visit: Parameters<World['
   const page = await world.visit(visit)
   const reading = readPage(page)
   await reading.say(words)
-  await page.locator('.adk-approval').first().waitFor()
+  const first = page.locator('.adk-approval').first()
+  await first.waitFor()
   await reading.idle()
   const books = readBooks(world, page)
-  const [id = ''] = await books.pending()
+  const id = (await first.getAttribute('data-approval')) ?? ''
   return { page, ...reading, card: reading.tool, books, id, results }
 }
 

@@ -30,3 +30,11 @@ export async function converse(page: Page, words: string): Promise<void> {
 export function isFocused(element: Locator): Promise<boolean> {
   return element.evaluate((found) => found === document.activeElement)
 }
+
+/** Chooses how to talk with the model, as a person does. */
+export async function chooseMode(page: Page, name: string): Promise<void> {
+  const modes = page.getByRole('radiogroup', { name: 'How to talk with the model' })
+  await modes.getByRole('radio', { name }).click()
+  // Until the chat is read for that mode, nothing in it can be used.
+  await page.locator('.conversation:not([inert])').waitFor()
+}
