@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 
+import Database from 'libsql'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -11,20 +12,40 @@ const History = z.object({
   approval: z.object({ state: z.string() }),
   history: z.array(z.looseObject({ type: z.string() })),
 })
+const Payment = z.object({ recipient: z.string(), amount_cents: z.number() })
 const Pending = z.object({ approvals: z.array(z.object({ id: z.string() })) })
 
 /** What the server knows of the reader of a page: their money, and what was decided and done. */
 export function readBooks(world: World, page: Page) {
   const get = async (path: string): Promise<unknown> =>
     (await page.request.get(world.demo.url + path)).json()
+  const readPrincipal = async (): Promise<string> => {
+    const cookies = await page.context().cookies()
+    const principal = cookies[0]?.value.split('.')[0] ?? ''
+    expect(principal).not.toBe('')
+    return principal
+  }
+  const file = join(world.dataDir, 'wallets.db')
   return {
     /** What is left of the 1000 dollars. */
     balance: async (): Promise<number> => {
-      const cookies = await page.context().cookies()
-      const principal = cookies[0]?.value.split('.')[0] ?? ''
-      expect(principal).not.toBe('')
-      using wallets = openSqliteWallets(join(world.dataDir, 'wallets.db'))
+      const principal = await readPrincipal()
+      using wallets = openSqliteWallets(file)
       return wallets.balance(principal) / 100
+    },
+    /** What was paid, and to whom, in order: `Alice 50`. */
+    paid: async (): Promise<string[]> => {
+      const principal = await readPrincipal()
+      const database = new Database(file, { readonly: true })
+      try {
+        const rows = database.prepare(PAID).all(principal)
+        return rows.map((row) => {
+          const { recipient, amount_cents: cents } = Payment.parse(row)
+          return `${recipient} ${cents / 100}`
+        })
+      } finally {
+        database.close()
+      }
     },
     /** The ids of what waits for a decision. */
     pending: async (): Promise<string[]> =>
@@ -34,3 +55,5 @@ export function readBooks(world: World, page: Page) {
       History.parse(await get(`/approvals/${id}`)).history.map(({ type }) => type),
   }
 }
+
+const PAID = 'SELECT recipient, amount_cents FROM payments WHERE user_id = ? ORDER BY rowid'

@@ -31,8 +31,10 @@ export function isFocused(element: Locator): Promise<boolean> {
   return element.evaluate((found) => found === document.activeElement)
 }
 
-/** Has the page talk with the model in another way. */
+/** Chooses how to talk with the model, as a person does. */
 export async function chooseMode(page: Page, name: string): Promise<void> {
-  // The radio button itself is not seen; its label is.
-  await page.getByRole('radio', { name }).click({ force: true })
+  const modes = page.getByRole('radiogroup', { name: 'How to talk with the model' })
+  await modes.getByRole('radio', { name }).click()
+  // Until the chat is read for that mode, nothing in it can be used.
+  await page.locator('.conversation:not([inert])').waitFor()
 }

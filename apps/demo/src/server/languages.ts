@@ -9,7 +9,7 @@ export interface Languages {
   of(principalId: string): Language
   /** Of whoever was noted last. */
   latest(): Language
-  /** Authenticates, and notes the language that the page asks for whenever it sends something. */
+  /** Authenticates, and notes the language that the page asks for. */
   noting(authenticate: Authenticate): Authenticate
 }
 
@@ -28,10 +28,15 @@ export function createLanguages(): Languages {
       const header = request.headers.get('accept-language')
       if (!principal || header === null) return principal
       const language = header.startsWith('ja') ? 'ja' : 'en'
-      if (request.method === 'POST') asked.set(principal.id, language)
-      // A socket has the language of the browser; what the page asked for counts more.
+      const known = asked.get(principal.id)
+      if (known === undefined || isChosen(request.method, header)) asked.set(principal.id, language)
       latest = asked.get(principal.id) ?? language
       return principal
     },
   }
+}
+
+/** A socket and a picture have the language of the browser, with regions and weights; what the reader chose in the page counts more. */
+function isChosen(method: string, header: string): boolean {
+  return method === 'POST' || header === 'en' || header === 'ja'
 }

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+
+import { createLanguages } from '../src/server/languages.ts'
+
+const BROWSER = 'ja-JP,ja;q=0.9,en;q=0.8'
+
+test.each([
+  ['a browser that only opened the page', [['GET', BROWSER]], 'ja'],
+  [
+    'a reader who chose another language, with a socket',
+    [
+      ['GET', BROWSER],
+      ['GET', 'en'],
+      ['GET', BROWSER],
+    ],
+    'en',
+  ],
+  [
+    'another client that sends something',
+    [
+      ['GET', 'en'],
+      ['POST', BROWSER],
+    ],
+    'ja',
+  ],
+  ['nobody we know', [], 'en'],
+] as const)(
+  '[DM34] people are addressed in their language: %s',
+  async (_who, requests, language) => {
+    const languages = createLanguages()
+    const authenticate = languages.noting(() => ({ id: 'hanako' }))
+    for (const [method, header] of requests) {
+      const headers = new Headers({ 'accept-language': header })
+      await authenticate({ method, url: new URL('http://127.0.0.1/'), headers })
+    }
+    expect(languages.of('hanako')).toBe(language)
+  },
+)

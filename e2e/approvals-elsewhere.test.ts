@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { AGENT_MODES, ask, decide, ending, RAN } from './support/approvals.ts'
+import { readPage } from './support/chat-page.ts'
+import { readBooks } from './support/payments.ts'
+import { chooseMode } from './support/shell-page.ts'
+import { snap } from './support/snap.ts'
+import { openWorld, type World } from './support/world.ts'
+
+const API_KEY = 'a-key-of-sixteen-characters'
+
+let world: World
+/** Where people may choose to be the second person: the built-in emulator answers. */
+let household: World
+beforeAll(async () => {
+  world = await openWorld({ API_KEY })
+  household = await openWorld({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
+})
+afterAll(async () => {
+  await world[Symbol.asyncDispose]()
+  await household[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  await world.leave()
+  await household.leave()
+})
+
+describe.each(AGENT_MODES)('%s', (mode) => {
+  test('[DM38] a page that only looks on shows what another tab decided', async () => {
+    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, answers, results } = scene
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await decide(readPage(other).tool('Alice'), 'approve')
+    await ending(card('Alice'))
+    await expect
+      .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
+      .toContain('I sent $50 to Alice')
+    expect(await answers.count()).toBe(1)
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(id)).toEqual(RAN)
+    expect(results()).toHaveLength(1)
+    await snap(page, `approval-other-tab-${mode}`)
+  })
+
+  test('[DM72] of two tabs that decide at once, one counts, and both show it', async () => {
+    const { page, card, books, id, results } = await ask(world, 'Send $50 to Alice', { mode })
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    const there = readPage(other).tool('Alice')
+    await there.getByRole('button', { name: 'Deny…' }).click()
+    await Promise.all([
+      card('Alice').getByRole('button', { name: 'Approve' }).click(),
+      there.getByRole('button', { name: 'Deny', exact: true }).click(),
+    ])
+    const settled = /^Approved\.$|^Denied\. It did not run\.$/
+    await card('Alice').getByText(settled).waitFor()
+    await there.getByText(settled).waitFor()
+    const [, decision = ''] = await books.history(id)
+    const words = decision === 'approved' ? 'Approved.' : 'Denied. It did not run.'
+    await card('Alice').getByText(words, { exact: true }).waitFor()
+    await there.getByText(words, { exact: true }).waitFor()
+    await expect.poll(() => results().length, { timeout: 10_000 }).toBe(1)
+    const ran = decision === 'approved'
+    expect(await books.history(id)).toEqual(ran ? RAN : ['requested', 'denied'])
+    expect(await books.paid()).toEqual(ran ? ['Alice 50'] : [])
+    await snap(other, `approval-two-tabs-${mode}`)
+  })
+
+  test('[DM39] the inbox decides what waits in the open chat', async () => {
+    const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
+    await snap(page, `inbox-${mode}`)
+    await item.getByRole('button', { name: 'Deny…' }).click()
+    await item.getByLabel('Reason (optional)').fill('too much')
+    await item.getByRole('button', { name: 'Deny', exact: true }).click()
+    await page.getByText('Nothing is waiting.').waitFor()
+    await card('Alice').getByText('Denied. It did not run. Reason: too much').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await books.history(id)).toEqual(['requested', 'denied'])
+    expect(await books.paid()).toEqual([])
+    expect(await answers.count()).toBe(1)
+  })
+
+  test('[DM39] the inbox counts what waits in all chats, decides it, and leads there', async () => {
+    const { page, card, books, id, results } = await ask(world, 'Send $50 to Alice', { mode })
+    const address = page.url()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByText('What would you like to do?').waitFor()
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
+    await item.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('Nothing is waiting.').waitFor()
+    await expect.poll(books.paid, { timeout: 10_000 }).toEqual(['Alice 50'])
+
+    await page.goBack()
+    await ending(card('Alice'))
+    expect(page.url()).toBe(address)
+    await page.getByText('I sent $50 to Alice').waitFor()
+    expect(await books.history(id)).toEqual(RAN)
+    expect(results()).toHaveLength(1)
+    await snap(page, `inbox-decided-${mode}`)
+  })
+
+  test('[DM39] the inbox leads to the chat', async () => {
+    const { page, card } = await ask(world, 'Send $50 to Alice', { mode })
+    const address = page.url()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await page.getByRole('link', { name: 'Open the chat' }).click()
+    await card('Alice').waitFor()
+    expect(page.url()).toBe(address)
+    await snap(page, `inbox-led-${mode}`)
+  })
+
+  test.each(['approve', 'deny'] as const)(
+    '[DM73] what was asked in this mode is decided in the other: %s',
+    async (choice) => {
+      const scene = await ask(world, 'Send $50 to Alice', { mode })
+      const { page, card, books, id, idle, answers } = scene
+      await chooseMode(page, mode === 'sse' ? 'ADK · Live' : 'ADK · SSE')
+      await decide(card('Alice'), choice)
+      await ending(card('Alice'), choice)
+      await answers.locator('.markdown').last().waitFor()
+      await idle()
+      expect(await books.paid()).toEqual(choice === 'approve' ? ['Alice 50'] : [])
+      expect(await books.history(id)).toEqual(choice === 'approve' ? RAN : ['requested', 'denied'])
+      expect(await answers.count()).toBe(1)
+      await snap(page, `approval-asked-in-${mode}-${choice}`)
+    },
+  )
+
+  test('[DM40] a large payment needs a second person, who may be a program', async () => {
+    const { page, card, books, id } = await ask(world, 'Send $600 to Alice', { mode })
+    const payment = card('Alice')
+    await payment.getByText('High risk').waitFor()
+    await payment.getByText('2 people have to approve this').waitFor()
+    expect(await payment.getByRole('button', { name: 'Edit…' }).count()).toBe(0)
+    await payment.getByRole('button', { name: 'Approve' }).click()
+    await payment.getByText('1 of 2 approvals are given').waitFor()
+    expect(await books.paid()).toEqual([])
+
+    const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' }
+    const url = `${world.demo.url}/approvals/${id}`
+    const body = JSON.stringify({ approved: true })
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200)
+    await ending(payment)
+    expect(await books.paid()).toEqual(['Alice 600'])
+    await page.reload()
+    await ending(payment)
+    await snap(page, `approval-second-program-${mode}`)
+  })
+
+  test.each(['approve', 'deny'] as const)(
+    '[DM74] the second person decides in a browser of their own: %s',
+    async (choice) => {
+      const { page, card, books, id } = await ask(household, 'Send $600 to Alice', { mode })
+      const payment = card('Alice')
+      const second = await household.visit({ mode, url: `${household.demo.url}/?as=approver` })
+      await decide(payment, 'approve')
+      await payment.getByText('1 of 2 approvals are given').waitFor()
+      // The owner has said what they can: neither the card nor the server lets them be the second.
+      expect(await payment.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+      const again = await page.request.post(`${household.demo.url}/approvals/${id}`, {
+        data: { approved: true },
+        headers: { origin: household.demo.url },
+      })
+      expect(again.ok()).toBe(false)
+      expect(await books.paid()).toEqual([])
+      await snap(page, `approval-first-person-${choice}-${mode}`)
+
+      await second.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+      const item = second.getByRole('listitem', { name: 'Send $600.00 to Alice' })
+      await item.getByText('1 of 2 approvals are given').waitFor()
+      expect(await item.getByRole('link').count()).toBe(0)
+      await snap(second, `approval-second-person-${choice}-${mode}`)
+      await decide(item, choice)
+      await second.getByText('Nothing is waiting.').waitFor()
+      await ending(payment, choice)
+      expect(await books.paid()).toEqual(choice === 'approve' ? ['Alice 600'] : [])
+      expect(await readBooks(household, second).paid()).toEqual([])
+      const history = await books.history(id)
+      expect(history.filter((type) => type === 'started')).toHaveLength(
+        choice === 'approve' ? 1 : 0,
+      )
+    },
+  )
+
+  test('[DM74] the second person cannot be the first, nor the owner the second', async () => {
+    const { page, card, books } = await ask(household, 'Send $600 to Alice', { mode })
+    const second = await household.visit({ mode, url: `${household.demo.url}/?as=approver` })
+    await second.getByRole('button', { name: 'Approvals: 0 are waiting' }).waitFor()
+    // The owner takes the role, too: who has approved once is not another person.
+    await decide(card('Alice'), 'approve')
+    await card('Alice').getByText('1 of 2 approvals are given').waitFor()
+    const own = await page.context().newPage()
+    await own.goto(`${household.demo.url}/?as=approver`)
+    await own.getByRole('button', { name: /^Approvals: / }).click()
+    await own.getByRole('heading', { name: 'Waiting for a decision' }).waitFor()
+    const [id = ''] = await readBooks(household, second).pending()
+    const again = await own.request.post(`${household.demo.url}/approvals/${id}`, {
+      data: { approved: true },
+      headers: { origin: household.demo.url },
+    })
+    expect(again.ok()).toBe(false)
+    await snap(own, `approval-owner-as-second-${mode}`)
+
+    await second.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await decide(second.getByRole('listitem', { name: 'Send $600.00 to Alice' }), 'deny')
+    await ending(card('Alice'), 'deny')
+    expect(await books.paid()).toEqual([])
+  })
+})

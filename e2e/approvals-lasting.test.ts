@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { AGENT_MODES, ask, decide, ending, RAN } from './support/approvals.ts'
+import { snap } from './support/snap.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+let hasty: World
+beforeAll(async () => {
+  world = await openWorld()
+  hasty = await openWorld({ DEMO_APPROVAL_DEADLINE_MS: '4000' })
+})
+afterAll(async () => {
+  await world[Symbol.asyncDispose]()
+  await hasty[Symbol.asyncDispose]()
+})
+afterEach(async () => {
+  await world.leave()
+  await hasty.leave()
+})
+
+describe.each(AGENT_MODES)('%s', (mode) => {
+  test('[DM34] a payment that nobody decides expires before their eyes, and does not run', async () => {
+    const scene = await ask(hasty, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle, answers, results } = scene
+    const payment = card('Alice')
+    await payment
+      .getByRole('timer')
+      .getByText(/^0:0[0-4]$/)
+      .waitFor()
+    await payment.getByText('Expired: nobody decided in time. It did not run.').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await payment.getByRole('button').count()).toBe(0)
+    expect(await books.history(id)).toEqual(['requested', 'expired'])
+    expect(await books.paid()).toEqual([])
+    expect(results()).toMatchObject([{ status: 'expired' }])
+    await snap(page, `approval-expired-${mode}`)
+  })
+
+  test('[DM37] a reload keeps what waits', async () => {
+    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle, answers, results } = scene
+    await page.reload()
+    await card('Alice').waitFor()
+    await snap(page, `approval-reloaded-${mode}`)
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(id)).toEqual(RAN)
+    expect(results()).toHaveLength(1)
+    expect(await answers.count()).toBe(1)
+    expect(await answers.locator('.markdown').textContent()).toContain('I sent $50 to Alice')
+  })
+
+  test('[DM37] a restart of the server keeps what waits', async () => {
+    const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
+    await world.restart()
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    await expect
+      .poll(() => answers.locator('.markdown').allTextContents(), { timeout: 10_000 })
+      .toEqual([expect.stringContaining('I sent $50 to Alice')])
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(id)).toEqual(RAN)
+    expect(await answers.count()).toBe(1)
+    await snap(page, `approval-restarted-${mode}`)
+  })
+
+  test('[DM38] what was asked before the last message is decided in its place', async () => {
+    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, say, idle, answers, results } = scene
+    await say('Hello')
+    await answers.nth(1).locator('.markdown').waitFor()
+    await idle()
+    const greeting = await answers.nth(1).textContent()
+    expect(await books.pending()).toEqual([id])
+    await snap(page, `approval-above-${mode}`)
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(id)).toEqual(RAN)
+    expect(results()).toMatchObject([{ success: true }])
+    expect(await answers.count()).toBe(2)
+    expect(await answers.nth(0).textContent()).toContain('I sent $50 to Alice')
+    expect(await answers.nth(1).textContent()).toBe(greeting)
+    await snap(page, `approval-above-decided-${mode}`)
+  })
+
+  test('[DM72] a decision that is made twice quickly runs once', async () => {
+    const { page, card, books, idle, results } = await ask(
+      world,
+      'Send $50 to Alice and $20 to Bob',
+      { mode },
+    )
+    const ids = await books.pending()
+    await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
+    await ending(card('Alice'))
+    // Faster than anybody can: both come before the page has shown the first.
+    await card('Bob')
+      .getByRole('button', { name: 'Approve' })
+      .evaluate((button: HTMLElement) => {
+        button.click()
+        button.click()
+      })
+    await ending(card('Bob'))
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 50', 'Bob 20'])
+    for (const id of ids) expect(await books.history(id)).toEqual(RAN)
+    expect(results()).toHaveLength(2)
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await snap(page, `approval-twice-${mode}`)
+  })
+})
