@@ -55,3 +55,15 @@ test('[DM48] Escape interrupts the model, and leaving the mode ends the talk', a
   await page.getByRole('button', { name: /^Talk: switches/ }).click()
   await page.locator('.talk[data-state=off]').waitFor()
 })
+
+test('[DM48] a payment that was asked for by voice is approved while the talk goes on', async () => {
+  world.emulator.live.hear('Send $50 to Alice')
+  const page = await world.visit()
+  const { tool, log } = readPage(page)
+  await chooseMode(page, 'ADK · Live')
+  await page.getByRole('button', { name: 'Talk hands-free' }).click()
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
+  await tool('process_payment').getByText('Approved.', { exact: true }).waitFor()
+  await log.getByText('$950').waitFor()
+  expect(await page.locator('.talk').getAttribute('data-state')).not.toBe('off')
+})
