@@ -36,6 +36,20 @@ test('[DM63] what waits in one mode of the agent is decided in the other, and go
   expect(await log.getByRole('article').count()).toBe(4)
 })
 
+test('[DM63] an answer that is being written when the mode changes is read on, and shown once', async () => {
+  const page = await world.visit()
+  const { say, answer, answers, idle } = readPage(page)
+  await say('[[say Before the switch,]][[wait switch]][[say and after it.]]')
+  await answer().getByText('Before the switch,').waitFor()
+  await chooseMode(page, 'ADK · Live')
+  await page.getByRole('button', { name: 'Hold to talk' }).waitFor()
+  await answer().getByText('Before the switch,').waitFor()
+  world.emulator.release('switch')
+  await answer().getByText('and after it.').waitFor()
+  await idle()
+  expect(await answers.count()).toBe(1)
+})
+
 test('[DM49] Gemini alone asks and pays in the same cards, and its conversation outlives a reload', async () => {
   const page = await world.visit()
   const { say, tool, answer, idle, log } = readPage(page)

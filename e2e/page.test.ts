@@ -3,6 +3,7 @@ import type { JSHandle, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
+import { chooseMode } from './support/shell-page.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -100,6 +101,26 @@ test.each(['light', 'dark'] as const)(
     await idle()
     expect(await violations(page)).toEqual([])
     await shoot(page, `decided-${scheme}`)
+  },
+)
+
+test.each([
+  ['ADK · Live', 'light'],
+  ['Gemini direct', 'dark'],
+] as const)(
+  '[DM26] axe finds nothing to mend in %s with the inspector, in %s',
+  async (mode, scheme) => {
+    const page = await world.visit({ colorScheme: scheme, viewport: { width: 1400, height: 900 } })
+    const { say, tool } = readPage(page)
+    await page.getByRole('button', { name: 'Show the inspector' }).click()
+    await chooseMode(page, mode)
+    await say('Send $50 to Alice')
+    await tool('process_payment').getByRole('button', { name: 'Approve' }).waitFor()
+    for (const tab of await page.getByRole('tab').all()) {
+      await tab.click()
+      expect(await violations(page)).toEqual([])
+    }
+    await shoot(page, `inspector-${scheme}`)
   },
 )
 

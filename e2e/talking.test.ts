@@ -6,6 +6,7 @@ import { temporaryDirectory } from '../apps/demo/test/support/temporary-director
 import { readPage } from './support/chat-page.ts'
 import { microphoneFlags } from './support/launch-chromium.ts'
 import { syllables, writeWav } from './support/make-wav.ts'
+import { readBooks } from './support/payments.ts'
 import { chooseMode } from './support/shell-page.ts'
 import { openWorld, type World } from './support/world.ts'
 
@@ -54,4 +55,17 @@ test('[DM48] Escape interrupts the model, and leaving the mode ends the talk', a
   await chooseMode(page, 'ADK · SSE')
   await page.getByRole('button', { name: /^Talk: switches/ }).click()
   await page.locator('.talk[data-state=off]').waitFor()
+})
+
+test('[DM48] a payment that was asked for by voice is approved while the talk goes on', async () => {
+  world.emulator.live.hear('Send $50 to Alice')
+  const page = await world.visit()
+  const { tool } = readPage(page)
+  await chooseMode(page, 'ADK · Live')
+  await page.getByRole('button', { name: 'Talk hands-free' }).click()
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
+  await tool('process_payment').getByText('Approved.', { exact: true }).waitFor()
+  // What the model says of it may be talked over: the wallet tells.
+  expect(await readBooks(world, page).balance()).toBe(950)
+  expect(await page.locator('.talk').getAttribute('data-state')).not.toBe('off')
 })
