@@ -131,14 +131,23 @@ test('[DM44] [DM45] a payment waits for its approval, and is made once', async (
   expect(spent()).toBe(5_000)
 })
 
-test('[DM45] a denied payment is not made', async () => {
+test.each([
+  ['for no reason', {}, 'rejected'],
+  [
+    'for a reason',
+    { reason: 'too much' },
+    'was not carried out, because it was rejected. Reason given: “too much”',
+  ],
+])('[DM45] a payment that is denied %s is not made, and the model knows', async (...row) => {
+  const [, said, answer] = row
   await using direct = await openDirect()
   const { chat, spent } = direct
   await chat.sendMessage({ text: 'Send $50 to Hanako' })
-  await chat.addToolApprovalResponse({ id: payments(chat)[0]?.approval?.id ?? '', approved: false })
+  const id = payments(chat)[0]?.approval?.id ?? ''
+  await chat.addToolApprovalResponse({ id, approved: false, ...said })
   await expect.poll(() => chat.status, LONG).toBe('ready')
-  await expect.poll(() => textOf(chat), LONG).toContain('rejected')
-  expect(payments(chat)[0]?.state).toBe('output-denied')
+  await expect.poll(() => textOf(chat), LONG).toContain(answer)
+  expect(payments(chat)[0]).toMatchObject({ state: 'output-denied', approval: said })
   expect(spent()).toBe(0)
 })
 

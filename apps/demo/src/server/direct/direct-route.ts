@@ -12,6 +12,7 @@ import type { Weather } from '../../agent/weather/weather.ts'
 import { readJsonBody, toAuthenticateRequest } from '../node-request.ts'
 import { createDirectTools } from './direct-tools.ts'
 import { readDirectRequest } from './read-direct-request.ts'
+import { wordDenials } from './word-denials.ts'
 
 export interface DirectOptions {
   readonly authenticate: Authenticate
@@ -48,7 +49,7 @@ export function createDirectRoute(options: DirectOptions): DirectRoute {
       const result = streamText({
         model: google(model),
         system: INSTRUCTION,
-        messages: await convertToModelMessages(asked.messages, { tools }),
+        messages: await convertToModelMessages(wordDenials(asked.messages), { tools }),
         tools,
         stopWhen: stepCountIs(MAX_STEPS),
         maxRetries: 0,

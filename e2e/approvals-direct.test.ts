@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { ask, decide, ending } from './support/approvals.ts'
+import { snap } from './support/snap.ts'
+import { openWorld, type World } from './support/world.ts'
+
+const mode = 'direct'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+test('[DM75] an approval of the AI SDK is given, and the payment is made once', async () => {
+  const { page, card, books, idle, answers, results } = await ask(world, 'Send $50 to Alice', {
+    mode,
+  })
+  expect(await books.pending()).toEqual([])
+  expect(await card('Alice').getByRole('button', { name: 'Edit…' }).count()).toBe(0)
+  await snap(page, 'approval-asked-direct')
+  await card('Alice').getByRole('button', { name: 'Approve' }).dblclick()
+  await ending(card('Alice'))
+  await idle()
+  expect(await books.paid()).toEqual(['Alice 50'])
+  expect(results()).toMatchObject([{ content: { success: true, amount: 50 } }])
+  expect(await answers.count()).toBe(1)
+  expect(await answers.locator('.markdown').last().textContent()).toContain('I sent $50 to Alice')
+  await snap(page, 'approval-approved-direct')
+
+  await page.reload()
+  await ending(card('Alice'))
+  expect(await books.paid()).toEqual(['Alice 50'])
+})
+
+test('[DM75] a payment that is denied is not made, and the model is told why', async () => {
+  const { page, card, books, idle, answers, results } = await ask(world, 'Send $50 to Alice', {
+    mode,
+  })
+  const payment = card('Alice')
+  await payment.getByRole('button', { name: 'Deny…' }).click()
+  await payment.getByLabel('Reason (optional)').fill('not this month')
+  await payment.getByRole('button', { name: 'Deny', exact: true }).click()
+  await payment.getByText('Denied. It did not run. Reason: not this month').waitFor()
+  await idle()
+  expect(await books.paid()).toEqual([])
+  expect(results()).toHaveLength(1)
+  const answer = await answers.locator('.markdown').last().textContent()
+  expect(answer).toContain('was not carried out')
+  expect(answer).toContain('not this month')
+  await snap(page, 'approval-denied-direct')
+})
+
+test('[DM75] two payments are decided together, each in its way', async () => {
+  const words = 'Send $30 to Alice and $40 to Bob'
+  const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+  await decide(card('Bob'), 'deny')
+  expect(await books.paid()).toEqual([])
+  await decide(card('Alice'), 'approve')
+  await ending(card('Alice'), 'approve')
+  await ending(card('Bob'), 'deny')
+  await answers.locator('.markdown').last().waitFor()
+  await idle()
+  expect(await books.paid()).toEqual(['Alice 30'])
+  expect(results()).toHaveLength(2)
+  await snap(page, 'approvals-two-direct')
+})
+
+test('[DM75] what waits outlives a reload of the page', async () => {
+  const { page, card, books, idle } = await ask(world, 'Send $50 to Alice', { mode })
+  await page.reload()
+  await decide(card('Alice'), 'approve')
+  await ending(card('Alice'))
+  await idle()
+  expect(await books.paid()).toEqual(['Alice 50'])
+  await snap(page, 'approval-reloaded-direct')
+})

@@ -1,0 +1,118 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { AGENT_MODES, ask, ending, RAN } from './support/approvals.ts'
+import { snap } from './support/snap.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+// No test here touches the mouse: what is asked is said by keyboard, and the focus is where one writes.
+describe.each(AGENT_MODES)('%s', (mode) => {
+  test('[DM41] approve: Tab leads to the buttons in the order in which they stand', async () => {
+    const { page, card, books, id, idle } = await ask(world, 'Send $50 to Alice', { mode })
+    const order: string[] = []
+    for (let back = 0; back < 3; back += 1) {
+      await page.keyboard.press('Shift+Tab')
+      order.push(await focused(page))
+    }
+    expect(order).toEqual(['Edit…', 'Deny…', 'Approve'])
+    await snap(page, `keyboard-approve-${mode}`)
+    await page.keyboard.press('Enter')
+    await ending(card('Alice'))
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 50'])
+    expect(await books.history(id)).toEqual(RAN)
+  })
+
+  test('[DM41] approve: a shortcut leads to each card, and its key does not decide', async () => {
+    const words = 'Send $30 to Alice and $40 to Bob'
+    const { page, card, books, idle } = await ask(world, words, { mode })
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('a')
+    expect(await focused(page)).toBe('Approve')
+    expect(await books.pending()).toHaveLength(2)
+    await page.keyboard.press('Enter')
+    await ending(card('Bob'))
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('Enter')
+    await ending(card('Alice'))
+    await idle()
+    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
+    await snap(page, `keyboard-two-${mode}`)
+  })
+
+  test('[DM41] deny with a reason', async () => {
+    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle, results } = scene
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('d')
+    await page.keyboard.type('add it to the next bill')
+    await snap(page, `keyboard-deny-${mode}`)
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('Deny…')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('later, dear')
+    await page.keyboard.press('Enter')
+    await card('Alice').getByText('Denied. It did not run. Reason: later, dear').waitFor()
+    await idle()
+    expect(await books.paid()).toEqual([])
+    expect(await books.history(id)).toEqual(['requested', 'denied'])
+    expect(results()).toMatchObject([{ reason: 'later, dear' }])
+  })
+
+  test('[DM41] edit', async () => {
+    const { page, card, books, id, idle } = await ask(world, 'Send $50 to Alice', { mode })
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('e')
+    await card('Alice').getByLabel('Amount').waitFor()
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('Edit…')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('7')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Dad')
+    await snap(page, `keyboard-edit-${mode}`)
+    await page.keyboard.press('Enter')
+    await ending(card('Dad'))
+    await idle()
+    expect(await books.paid()).toEqual(['Dad 7'])
+    expect(await books.history(id)).toEqual(RAN)
+  })
+
+  test('[DM41] the inbox of all chats', async () => {
+    const { page, books, id } = await ask(world, 'Send $50 to Alice', { mode })
+    await page.keyboard.press('Alt+N')
+    await page.getByText('What would you like to do?').waitFor()
+    await page.keyboard.press('Alt+I')
+    const approve = page.getByRole('listitem', { name: 'Alice' }).getByRole('button').first()
+    await approve.waitFor()
+    await tabTo(page, 'Approve')
+    await snap(page, `keyboard-inbox-${mode}`)
+    await page.keyboard.press('Enter')
+    await page.getByText('Nothing is waiting.').waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(books.paid, { timeout: 10_000 }).toEqual(['Alice 50'])
+    await expect.poll(() => books.history(id), { timeout: 10_000 }).toEqual(RAN)
+  })
+})
+
+function focused(page: Page): Promise<string> {
+  return page.evaluate(() => document.activeElement?.textContent ?? '')
+}
+
+/** Goes on by Tab until the focus is on something of that name, as one who sees it does. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let stops = 0; stops < 30; stops += 1) {
+    if ((await focused(page)) === name) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab does not lead to “${name}”.`)
+}
