@@ -33,6 +33,7 @@ import { openLiveHandlers } from './live-handlers.ts'
 import type { LiveRunsOptions } from './live-runs.ts'
 import { LiveRuns } from './live-runs.ts'
 import { LiveSource } from './live-source.ts'
+import { editsWithin } from './may-edit.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
@@ -299,6 +300,7 @@ async function openBackend(
     waits: opened.waits,
     chats: opened.chats,
     findTool: (toolName) => findTool(agent, toolName),
+    mayEdit: editsWithin(approvals, onError),
     appName,
   }
 }
