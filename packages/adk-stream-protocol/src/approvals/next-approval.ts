@@ -70,7 +70,10 @@ export function currentStep({ terms, votes }: Approval): number | undefined {
 }
 
 /** Tells whether a principal may know of an approval: it is of their chat, or they are named to decide it. */
-export function maySee({ chat, terms }: Approval, principal: Decider): boolean {
+export function maySee(
+  { chat, terms }: Pick<Approval, 'chat' | 'terms'>,
+  principal: Decider,
+): boolean {
   return (
     chat.principalId === principal.id || terms.chain.some((step) => isEligible(step, principal))
   )
