@@ -7,6 +7,7 @@ import { openSqliteStore } from '../src/store/index.ts'
 import { assistant } from './support/agents.ts'
 import { codeOf } from './support/browser.ts'
 import { toolParts } from './support/chat-probe.ts'
+import { readUntil } from './support/read-feed.ts'
 import { serve } from './support/serve.ts'
 import { readFrames } from './support/wire-rules.ts'
 
@@ -17,27 +18,6 @@ const pay = new FunctionTool({
   requireConfirmation: true,
   execute: () => ({ paid: true }),
 })
-
-/** Reads a feed until an event fits, with all before it. */
-async function readUntil(
-  response: Response,
-  fits: (event: Record<string, unknown>, seen: readonly Record<string, unknown>[]) => boolean,
-) {
-  const seen: Record<string, unknown>[] = []
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const bytes of response.body ?? []) {
-    text += decoder.decode(bytes, { stream: true })
-    const frames = text.split('\n\n')
-    text = frames.pop() ?? ''
-    for (const frame of frames.filter((line) => line.startsWith('data: '))) {
-      const event = JSON.parse(frame.slice(6)) as Record<string, unknown>
-      seen.push(event)
-      if (fits(event, seen)) return seen
-    }
-  }
-  return seen
-}
 
 test('[EV1] a page that watches a chat hears of turns and approvals, and not of other chats', async () => {
   await using server = await serve({
@@ -101,7 +81,7 @@ test('[EV1] the chats of another principal are silent', async () => {
 })
 
 test('[EV2] a principal has at most the allowed number of watching pages; one that leaves makes room', async () => {
-  await using server = await serve({ recorded: false, limits: { maxTurnsPerPrincipal: 2 } })
+  await using server = await serve({ recorded: false, limits: { maxFeedsPerPrincipal: 2 } })
   const browser = server.browser()
   await browser.get('/approvals')
   const leaving = await browser.get('/chats/chat-1/events')
@@ -243,14 +223,20 @@ test('[EV4] a page hears when its lists change, and of nobody else', async () =>
   const [owner = [], decider = [], stranger = []] = await Promise.all(heard)
   expect(statesIn(owner)).toEqual(['requested', 'denied'])
   expect(statesIn(decider)).toEqual(['requested', 'denied'])
-  expect(decider.filter(({ type }) => type === 'chat')).toEqual([{ type: 'chat', chatId: 'end' }])
-  expect(stranger).toEqual([{ type: 'chat', chatId: 'end' }])
+  // The decider is not told whose chat it is.
+  expect(decider.filter(({ chatId }) => chatId === 'c')).toEqual([])
+  expect(stranger.map(({ chatId }) => chatId)).toEqual(stranger.map(() => 'end'))
+  expect(owner.filter(({ type }) => type === 'approval').map(({ chatId }) => chatId)).toEqual([
+    'c',
+    'c',
+  ])
+  expect(owner.filter(({ type, chatId }) => type === 'turn' && chatId === 'c')).toHaveLength(2)
   // Begin and end of two turns, two changes of the approval, the name, the deletion.
   expect(owner.filter(({ chatId }) => chatId === 'c').length).toBeGreaterThanOrEqual(7)
 })
 
 test('[EV2] [EV4] feeds of lists and of chats are counted together', async () => {
-  await using server = await serve({ recorded: false, limits: { maxTurnsPerPrincipal: 2 } })
+  await using server = await serve({ recorded: false, limits: { maxFeedsPerPrincipal: 2 } })
   const browser = server.browser()
   await browser.get('/chats/chat-1/messages')
   const list = await browser.get('/events')

@@ -191,6 +191,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     await using subject = await open()
     const { store } = subject
     const other = { ...chat, chatId: 'chat-2' }
+    expect(await store.lastSeq()).toBe(0)
     const [one = askedFor(), two = askedFor()] = numbered(2)
     const three = askedFor({ id: 'a-2', chat: other })
     await insert(store, one, two, three)
@@ -210,6 +211,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await collect(store.audit({ chat: other }))).toEqual([all[2]])
     expect(await collect(store.audit({ approvalId: 'a-1' }))).toEqual([all[1], all[3]])
     expect(await collect(store.audit({ appName: 'none' }))).toEqual([])
+    expect(await store.lastSeq()).toBe(all.at(-1)?.seq)
   })
 
   test('[LG27] a long audit record is read whole, in order', async () => {

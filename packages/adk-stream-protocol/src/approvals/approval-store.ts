@@ -35,6 +35,8 @@ export interface ApprovalStore {
 
   /** Reads the audit record in the order of writing. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
+  /** The `seq` of the newest entry of the audit record; 0 while there is none. */
+  lastSeq(): Promise<number>
 
   /** Signs that a worker lives. */
   beat(worker: string): Promise<void>

@@ -193,6 +193,11 @@ export class Ledger {
     return this.#store.audit({ ...filter, appName: this.appName })
   }
 
+  /** The `seq` of the newest entry of the audit record, of whichever application. */
+  lastSeq(): Promise<number> {
+    return this.#store.lastSeq()
+  }
+
   /** Writes the audit record as JSON Lines. */
   async *exportAudit(filter: Omit<AuditFilter, 'appName'> = {}): AsyncIterable<string> {
     for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`

@@ -99,6 +99,10 @@ export class MemoryApprovalStore implements ApprovalStore {
     }
   }
 
+  async lastSeq(): Promise<number> {
+    return this.#audit.length
+  }
+
   async *audit({ appName, approvalId, chat, after = 0, limit = Infinity }: AuditFilter) {
     let left = limit
     for (const record of this.#audit.slice(after)) {

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalState, ApprovalStep, Vote } from './approval.ts'
+import type { Approval, ApprovalState, ApprovalStep, ApprovalTerms, Vote } from './approval.ts'
 import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
 import type { Refusal } from './refusal.ts'
@@ -70,10 +70,19 @@ export function currentStep({ terms, votes }: Approval): number | undefined {
 }
 
 /** Tells whether a principal may know of an approval: it is of their chat, or they are named to decide it. */
-export function maySee({ chat, terms }: Approval, principal: Decider): boolean {
+export function maySee(
+  { chat, terms }: Pick<Approval, 'chat' | 'terms'>,
+  principal: Decider,
+): boolean {
   return (
     chat.principalId === principal.id || terms.chain.some((step) => isEligible(step, principal))
   )
+}
+
+/** Tells whether the vote of one principal is all that terms ask for. */
+export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
+  const [step] = terms.chain
+  return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
 }
 
 /** What runs: the arguments as shown, or as the approver changed them. */
@@ -123,7 +132,7 @@ function refuseDecision(
   if (now >= deadline) return { refused: 'expired' }
   if (votes.some((vote) => vote.principalId === by.id)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
-  if (approved && editedArgs !== undefined && !isDecidedByOne(approval))
+  if (approved && editedArgs !== undefined && !isDecidedByOne(terms))
     return { refused: 'not-editable' }
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
 }
@@ -220,8 +229,8 @@ function isEligible({ principals, roles }: ApprovalStep, { id, roles: held }: De
   return principals.includes(id) || held.some((role) => roles.includes(role))
 }
 
-function isDecidedByOne({ terms }: Approval): boolean {
-  return terms.chain.length === 1 && terms.chain[0]?.count === 1
+function isDecidedByOne({ chain }: Pick<ApprovalTerms, 'chain'>): boolean {
+  return chain.length === 1 && chain[0]?.count === 1
 }
 
 function isIntact(approval: Approval): boolean {

@@ -12,7 +12,7 @@ export type Refusal =
   | { readonly refused: 'already-voted' }
   | { readonly refused: 'expired' }
   | { readonly refused: 'cancelled' }
-  /** Several people decide, so none of them may change what the others see. */
+  /** Others have to decide it too, as it was shown or as it would be changed: one alone may not change what they see. */
   | { readonly refused: 'not-editable' }
   /** The call waits for a decision, or the worker does not run it. */
   | { readonly refused: 'not-approved' }

@@ -17,9 +17,22 @@ export type ChatSummary = z.infer<typeof ChatSummary>
 /** The body of `PATCH /chats/:chatId`. */
 export const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
 
-/** What `GET /events` tells: which list is to be read again. */
+/** Which list is to be read again. */
 export const ListEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('chat'), chatId: z.string() }),
-  z.object({ type: z.literal('approval'), approvalId: z.string(), state: z.string() }),
+  z.object({
+    type: z.literal('approval'),
+    approvalId: z.string(),
+    state: z.string(),
+    /** The chat, where it is the reader's own. */
+    chatId: z.string().optional(),
+  }),
 ])
 export type ListEvent = z.infer<typeof ListEvent>
+
+/** What `GET /events` tells: of the lists, and of turns in the reader's chats. */
+export const PageEvent = z.discriminatedUnion('type', [
+  ...ListEvent.options,
+  z.object({ type: z.literal('turn'), chatId: z.string(), messageId: z.string() }),
+])
+export type PageEvent = z.infer<typeof PageEvent>

@@ -21,7 +21,7 @@ const ERRORS = {
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],
   'not-editable': [
     409,
-    'The arguments of this call cannot be changed, because several people decide it.',
+    'The arguments cannot be changed like this, because others have to decide that too. Approve the call as shown, or deny it and ask for another one.',
   ],
   'not-live': [409, 'This needs a live session, and this server answers turn by turn.'],
   'too-slow': [408, 'The answer was not read in time. Resume to read it.'],

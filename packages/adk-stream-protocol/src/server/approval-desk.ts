@@ -6,7 +6,7 @@ import { z } from 'zod'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Decider } from '../approvals/next-approval.ts'
-import { argsToRun } from '../approvals/next-approval.ts'
+import { argsToRun, isDecidedAloneBy } from '../approvals/next-approval.ts'
 import type { Refusal, RefusalCode } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
@@ -171,7 +171,7 @@ const DecisionBody = z.strictObject({
 const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
 
 async function decideOne(
-  { ledger, findTool }: Backend,
+  { ledger, findTool, mayEdit }: Backend,
   principal: Principal,
   { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
 ): Promise<Approval | Refusal> {
@@ -182,7 +182,13 @@ async function decideOne(
     chat &&
     (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
   if (!approval || isForeign) return { refused: 'unknown-approval' }
-  if (approved && editedArgs) checkEdit(await findTool(approval.toolName), editedArgs)
+  if (approved && editedArgs) {
+    checkEdit(await findTool(approval.toolName), editedArgs)
+    // All that the ledger refuses by itself is told by it: what was decided, and who may not decide, or not alone.
+    const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, by)
+    if (isOpen && !(await mayEdit(approval, { args: editedArgs, by })))
+      return { refused: 'not-editable' }
+  }
   return ledger.decide(approvalId, {
     by,
     approved,

@@ -5,6 +5,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ChatStore } from '../store/chat-store.ts'
 import type { WaitStore } from '../store/wait-store.ts'
 import type { AgentHost } from './agent-host.ts'
+import type { MayEdit } from './may-edit.ts'
 
 /** What stands behind the desks: the agent with its sessions, and the ledger. */
 export interface Backend {
@@ -16,6 +17,8 @@ export interface Backend {
   readonly chats: ChatStore
   /** Finds a tool of the agent by its name. */
   readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
+  /** Tells whether whoever decides a call may change it so, without anybody else (LG9). */
+  readonly mayEdit: MayEdit
   readonly appName: string
 }
 

@@ -1,9 +1,9 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
+import type { ChatEvent } from '../protocol/server-views.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
 import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
-import type { Feed } from '../transport/feed.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ListEvents } from '../turns/list-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
@@ -11,6 +11,7 @@ import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { Exchange, Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
+import type { Feeds } from './feeds.ts'
 import type { BridgeLimits } from './options.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { Route, Visit } from './routes.ts'
@@ -20,6 +21,7 @@ export interface ChatDeskOptions {
   readonly backend: BackendOnDemand
   readonly turns: Turns
   readonly events: ChatEvents
+  readonly feeds: Feeds
   readonly lists: ListEvents
   readonly source: TurnSource
   /** What goes on in chats beside their turns, where there is such. */
@@ -77,14 +79,11 @@ export class ChatDesk {
   }
 
   async #watch(visit: Visit): Promise<Reply> {
-    let write: ((json: string) => void) | undefined
-    const stop = this.#options.events.watch(chatOf(visit), (event) =>
-      write?.(JSON.stringify(event)),
-    )
-    const feed: Feed = (send) => {
-      write = send
-      return stop
-    }
+    const { backend, events, feeds } = this.#options
+    const chat = chatOf(visit)
+    // What other servers decide is told from where the record stands now.
+    await backend.get()
+    const feed = feeds.open<ChatEvent>(chat.principalId, (tell) => events.watch(chat, tell))
     return { type: 'feed', feed, headers: {} }
   }
 

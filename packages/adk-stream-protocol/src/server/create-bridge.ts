@@ -9,10 +9,10 @@ import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { ListEvents } from '../turns/list-events.ts'
-import { Quota } from '../turns/quota.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
+import { ApprovalNews } from './approval-news.ts'
 import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
@@ -22,6 +22,7 @@ import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
+import { Feeds } from './feeds.ts'
 import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
@@ -33,6 +34,7 @@ import { openLiveHandlers } from './live-handlers.ts'
 import type { LiveRunsOptions } from './live-runs.ts'
 import { LiveRuns } from './live-runs.ts'
 import { LiveSource } from './live-source.ts'
+import { editsWithin } from './may-edit.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
@@ -63,20 +65,23 @@ export function createBridge(options: BridgeOptions): Bridge {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
-  const feeds = new Quota(limits.maxTurnsPerPrincipal)
-  const events = new ChatEvents(feeds)
-  const lists = new ListEvents(feeds)
+  const feeds = new Feeds(limits.maxFeedsPerPrincipal)
+  const events = new ChatEvents()
+  const lists = new ListEvents()
+  const news = new ApprovalNews((approval, state) => {
+    events.tell(approval.chat, { type: 'approval', approvalId: approval.id, state })
+    lists.approvalChanged(approval, state)
+  })
   const backend = new BackendOnDemand(async () => {
     const opened = await openBackend(options, limits, store)
     opened.ledger.onChange((approval) => {
-      const { id: approvalId, chat, state } = approval
-      events.tell(chat, { type: 'approval', approvalId, state: state.name })
-      lists.approvalChanged(approval)
+      news.changed(approval)
       desks.approvalChanged(approval)
     })
+    await news.skip(opened.ledger)
     return opened
   })
-  const desks = openDesks(options, { limits, backend, events, lists })
+  const desks = openDesks(options, { limits, backend, events, lists, feeds, news })
   const door = new FrontDoor({
     routes: [...PUBLIC_ROUTES, ...desks.routes],
     authenticate:
@@ -96,6 +101,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const close = async (): Promise<void> => {
     // Sockets after the turns: their clients hear how the answers ended.
     await desks.close()
+    feeds.close()
     await liveDoor.close()
     await store.close()
   }
@@ -153,9 +159,12 @@ interface DeskParts {
   readonly backend: BackendOnDemand
   readonly events: ChatEvents
   readonly lists: ListEvents
+  readonly feeds: Feeds
+  readonly news: ApprovalNews
 }
 
-function openDesks(options: BridgeOptions, { limits, backend, events, lists }: DeskParts): Desks {
+function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
+  const { limits, backend, events, lists, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
   const exposeState = options.exposeState ?? isSessionScoped
   const turns = openTurns(options, { limits, backend, lists })
@@ -163,7 +172,10 @@ function openDesks(options: BridgeOptions, { limits, backend, events, lists }: D
     exposeState,
     onError,
     onChunk,
-    onTurn: ({ messageId, ...chat }) => events.tell(chat, { type: 'turn', messageId }),
+    onTurn: ({ messageId, ...chat }) => {
+      events.tell(chat, { type: 'turn', messageId })
+      lists.turnBegan(chat, messageId)
+    },
     whilePending: options.whilePending ?? 'keep',
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
@@ -179,16 +191,18 @@ function openDesks(options: BridgeOptions, { limits, backend, events, lists }: D
     turns,
     events,
     lists,
+    feeds,
     source,
     runs,
     limits,
     exposeState,
   })
-  const listDesk = new ListDesk({ backend, turns, lists, limits })
+  const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
+    readNews: (ledger) => (feeds.watched ? news.read(ledger) : news.skip(ledger)),
     busy: () => turns.busy || runs?.busy === true,
     follow,
     giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
@@ -212,7 +226,7 @@ function openDesks(options: BridgeOptions, { limits, backend, events, lists }: D
 
 function openTurns(
   options: BridgeOptions,
-  { limits, backend, lists }: Omit<DeskParts, 'events'>,
+  { limits, backend, lists }: Pick<DeskParts, 'limits' | 'backend' | 'lists'>,
 ): Turns {
   return new Turns({
     ...limits,
@@ -299,6 +313,7 @@ async function openBackend(
     waits: opened.waits,
     chats: opened.chats,
     findTool: (toolName) => findTool(agent, toolName),
+    mayEdit: editsWithin(approvals, onError),
     appName,
   }
 }

@@ -1,6 +1,6 @@
+import type { PageEvent } from '../protocol/chat-summary.ts'
 import { ChatChange } from '../protocol/chat-summary.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { Feed } from '../transport/feed.ts'
 import type { ListEvents } from '../turns/list-events.ts'
 import type { Turns } from '../turns/turns.ts'
 import type { BackendOnDemand } from './backend.ts'
@@ -9,6 +9,7 @@ import { readJson } from './chat-desk.ts'
 import { listChats, renameChat } from './chat-list.ts'
 import type { Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
+import type { Feeds } from './feeds.ts'
 import type { BridgeLimits } from './options.ts'
 import type { Route, Visit } from './routes.ts'
 
@@ -16,6 +17,7 @@ export interface ListDeskOptions {
   readonly backend: BackendOnDemand
   readonly turns: Turns
   readonly lists: ListEvents
+  readonly feeds: Feeds
   readonly limits: BridgeLimits
 }
 
@@ -54,12 +56,10 @@ export class ListDesk {
   }
 
   async #watch({ principal: { id, roles = [] } }: Visit): Promise<Reply> {
-    let write: ((json: string) => void) | undefined
-    const stop = this.#options.lists.watch({ id, roles }, (event) => write?.(JSON.stringify(event)))
-    const feed: Feed = (send) => {
-      write = send
-      return stop
-    }
+    const { backend, lists, feeds } = this.#options
+    // What other servers decide is told from where the record stands now.
+    await backend.get()
+    const feed = feeds.open<PageEvent>(id, (tell) => lists.watch({ id, roles }, tell))
     return { type: 'feed', feed, headers: {} }
   }
 }

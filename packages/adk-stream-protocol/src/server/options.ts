@@ -66,6 +66,8 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxBodyBytes: number
   /** Answers being written at once for one principal. Default 16. */
   readonly maxTurnsPerPrincipal: number
+  /** Feeds of `GET /events` and `GET /chats/:chatId/events` that one principal may have open: one for every page that is seen. Default 64. */
+  readonly maxFeedsPerPrincipal: number
   /** Messages that wait in one chat when `whileRunning` is `queue`. Default 8. */
   readonly maxQueued: number
   /** How far a reader may fall behind another one before it is let go, in characters. Default 1 Mi. */
@@ -80,7 +82,7 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxPendingPerPrincipal: number
   /** How long a process that died keeps what it ran, in ms. Default 15,000. */
   readonly leaseMs: number
-  /** How often deadlines and leases are looked at, in ms. Default 1,000. */
+  /** How often deadlines, leases and what other servers decided are looked at, in ms. Default 1,000. */
   readonly sweepMs: number
   /** Sockets that one principal may have open. Default 16. */
   readonly maxSocketsPerPrincipal: number
@@ -114,6 +116,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
     'text/plain',
   ],
   maxTurnsPerPrincipal: 16,
+  maxFeedsPerPrincipal: 64,
   maxQueued: 8,
   maxLag: MEBI,
   stallTimeoutMs: 30_000,

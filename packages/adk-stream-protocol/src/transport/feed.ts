@@ -2,8 +2,14 @@ import type { ServerResponse } from 'node:http'
 
 import { SSE_HEADERS, sseFrame, sseKeepAlive } from '../protocol/sse.ts'
 
-/** Something that goes on until the client leaves. `send` takes JSON; the feed gives the way to stop it. */
-export type Feed = (send: (json: string) => void) => () => void
+/** Who reads a feed: what is sent is JSON, and the server may end it. */
+export interface FeedClient {
+  readonly send: (json: string) => void
+  readonly end: () => void
+}
+
+/** Something that goes on until the client leaves, or the server ends it. It gives the way to stop it. */
+export type Feed = (client: FeedClient) => () => void
 
 export interface FeedOptions {
   readonly headers: Readonly<Record<string, string>>
@@ -13,13 +19,13 @@ export interface FeedOptions {
 /** Sends a feed as the body of a node:http response. A client that does not read is let go. */
 export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOptions): void {
   const write = (text: string): void => {
-    if (!response.write(text)) response.destroy()
+    if (!response.writableEnded && !response.write(text)) response.destroy()
   }
   const sign = sseKeepAlive(options.keepAliveMs)
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
   response.write(sign)
-  const stop = feed((json) => write(sseFrame(json)))
-  const keepAlive = setInterval(() => write(sign), options.keepAliveMs)
+  const keepAlive = beat(() => write(sign), options)
+  const stop = feed({ send: (json) => write(sseFrame(json)), end: () => response.end() })
   const leave = (): void => {
     clearInterval(keepAlive)
     stop()
@@ -32,28 +38,42 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
 export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
   const encoder = new TextEncoder()
   const sign = sseKeepAlive(options.keepAliveMs)
-  let leave: (() => void) | undefined
+  let isOver = false
+  let stop: (() => void) | undefined
+  let keepAlive: NodeJS.Timeout | undefined
+  const leave = (): void => {
+    isOver = true
+    clearInterval(keepAlive)
+    stop?.()
+  }
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       const write = (text: string): void => {
+        if (isOver) return
         controller.enqueue(encoder.encode(text))
         if ((controller.desiredSize ?? 0) > -MAX_WAITING) return
-        leave?.()
+        leave()
         controller.error(new Error('The client does not read.'))
       }
-      write(sign)
-      const stop = feed((json) => write(sseFrame(json)))
-      const keepAlive = setInterval(() => write(sign), options.keepAliveMs)
-      leave = () => {
-        clearInterval(keepAlive)
-        stop()
+      const end = (): void => {
+        if (isOver) return
+        leave()
+        controller.close()
       }
+      write(sign)
+      keepAlive = beat(() => write(sign), options)
+      stop = feed({ send: (json) => write(sseFrame(json)), end })
     },
-    cancel: () => leave?.(),
+    cancel: leave,
   })
-  if (request.signal.aborted) leave?.()
-  else request.signal.addEventListener('abort', () => leave?.(), { once: true })
+  if (request.signal.aborted) leave()
+  else request.signal.addEventListener('abort', leave, { once: true })
   return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
+}
+
+// A sign of life is no reason to live.
+function beat(sign: () => void, { keepAliveMs }: FeedOptions): NodeJS.Timeout {
+  return setInterval(sign, keepAliveMs).unref()
 }
 
 /** How many events may wait for a client. */

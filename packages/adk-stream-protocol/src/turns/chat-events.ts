@@ -1,6 +1,4 @@
-import { ProtocolError } from '../protocol/errors.ts'
 import type { ChatEvent } from '../protocol/server-views.ts'
-import type { Quota } from './quota.ts'
 import type { ChatKey } from './turns.ts'
 import { keyOf } from './turns.ts'
 
@@ -8,12 +6,7 @@ type Listener = (event: ChatEvent) => void
 
 /** Who watches which chat. */
 export class ChatEvents {
-  readonly #perPrincipal: Quota
   readonly #listeners = new Map<string, Set<Listener>>()
-
-  constructor(perPrincipal: Quota) {
-    this.#perPrincipal = perPrincipal
-  }
 
   tell(chat: ChatKey, event: ChatEvent): void {
     for (const listener of this.#listeners.get(keyOf(chat)) ?? []) listener(event)
@@ -21,13 +14,10 @@ export class ChatEvents {
 
   /** Watches a chat; gives the way to stop. */
   watch(chat: ChatKey, listener: Listener): () => void {
-    const release = this.#perPrincipal.take(chat.principalId)
-    if (!release) throw new ProtocolError('too-many-watchers')
     const key = keyOf(chat)
     const listeners = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, listeners.add(listener))
     return () => {
-      release()
       listeners.delete(listener)
       // The chat may have got watchers of its own again.
       if (listeners.size === 0 && this.#listeners.get(key) === listeners)

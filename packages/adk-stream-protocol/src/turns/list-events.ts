@@ -1,42 +1,45 @@
-import type { Approval } from '../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { Decider } from '../approvals/next-approval.ts'
 import { maySee } from '../approvals/next-approval.ts'
-import type { ListEvent } from '../protocol/chat-summary.ts'
-import { ProtocolError } from '../protocol/errors.ts'
-import type { Quota } from './quota.ts'
+import type { PageEvent } from '../protocol/chat-summary.ts'
 import type { ChatKey } from './turns.ts'
 
-type Listener = (event: ListEvent) => void
+type Listener = (event: PageEvent) => void
 
-/** Who watches their lists: of chats, and of what they may decide. */
+/** Who watches all that is theirs: their chats, and what they may decide. */
 export class ListEvents {
-  readonly #perPrincipal: Quota
   readonly #watchers = new Map<Listener, Decider>()
 
-  constructor(perPrincipal: Quota) {
-    this.#perPrincipal = perPrincipal
+  chatChanged({ principalId, chatId }: ChatKey): void {
+    this.#tell(principalId, { type: 'chat', chatId })
   }
 
-  chatChanged({ principalId, chatId }: ChatKey): void {
-    for (const [listener, { id }] of this.#watchers)
-      if (id === principalId) listener({ type: 'chat', chatId })
+  turnBegan({ principalId, chatId }: ChatKey, messageId: string): void {
+    this.#tell(principalId, { type: 'turn', chatId, messageId })
   }
 
   /** An approval changes the list of those who may know of it; nobody else hears of it. */
-  approvalChanged(approval: Approval): void {
-    const event = { type: 'approval', approvalId: approval.id, state: approval.state.name } as const
-    for (const [listener, watcher] of this.#watchers) if (maySee(approval, watcher)) listener(event)
-    this.chatChanged(approval.chat)
+  approvalChanged(
+    approval: Pick<Approval, 'id' | 'chat' | 'terms'>,
+    state: ApprovalStateName,
+  ): void {
+    const { id: approvalId, chat } = approval
+    const event = { type: 'approval', approvalId, state } as const
+    for (const [listener, watcher] of this.#watchers) {
+      if (!maySee(approval, watcher)) continue
+      // Who decides in the chat of somebody else is not told which one it is.
+      listener(watcher.id === chat.principalId ? { ...event, chatId: chat.chatId } : event)
+    }
+    this.chatChanged(chat)
   }
 
-  /** Watches the lists of a principal; gives the way to stop. */
+  /** Watches all that is a principal's; gives the way to stop. */
   watch(principal: Decider, listener: Listener): () => void {
-    const release = this.#perPrincipal.take(principal.id)
-    if (!release) throw new ProtocolError('too-many-watchers')
     this.#watchers.set(listener, principal)
-    return () => {
-      release()
-      this.#watchers.delete(listener)
-    }
+    return () => this.#watchers.delete(listener)
+  }
+
+  #tell(principalId: string, event: PageEvent): void {
+    for (const [listener, { id }] of this.#watchers) if (id === principalId) listener(event)
   }
 }

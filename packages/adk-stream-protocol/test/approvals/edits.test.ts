@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
@@ -7,6 +8,16 @@ import { Office } from './support/office.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const edited = { amount: 40, recipient: '花子', currency: 'USD' }
+
+/** Small payments need nobody, the owner decides up to 100, a manager up to 500, and both beyond it. */
+const byAmount: ApprovalPolicy = ({ args: { amount, currency }, chat: { principalId } }) => {
+  if (currency === 'JPY') throw new Error('No rate for the yen.')
+  const owner = { principals: [principalId] }
+  const manager = { roles: ['manager'] }
+  if (Number(amount) > 500) return { chain: [owner, manager] }
+  if (Number(amount) > 100) return { deciders: manager }
+  return { required: Number(amount) >= 10, deciders: owner }
+}
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
@@ -82,6 +93,30 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     const reloaded = await page.open(client)
     await reloaded.decide(true)
     expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    await expectRecord(page, reloaded)
+  })
+
+  test.each([
+    ['over the limit', { amount: 900, recipient: '花子' }],
+    ['for others to decide', { amount: 300, recipient: '花子' }],
+    ['that the policy cannot judge', { amount: 40, recipient: '花子', currency: 'JPY' }],
+  ])('[AP5][LG9] an edit %s is refused, and the approval stays open', async (_case, args) => {
+    await using office = await Office.open({ approvals: byAmount })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
+    const [id = ''] = chat.asked
+    const { status, body } = await page.decide(id, { approved: true, args })
+    expect([status, body.error?.code]).toEqual([409, 'not-editable'])
+    chat.edit(id, args)
+    await chat.decide(true)
+    expect(chat.refusal).toBe('not-editable')
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.history(id)).toEqual(['requested'])
+    const reloaded = await page.open(client)
+    reloaded.edit(id, { amount: 4, recipient: '花子' })
+    await reloaded.decide(true)
+    expect(office.wallet.payments).toEqual([{ amount: 4, recipient: '花子' }])
     await expectRecord(page, reloaded)
   })
 

@@ -97,6 +97,7 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     untold: (filter) => next().untold(filter),
     noteTold: (...given) => next().noteTold(...given),
     audit: (filter) => next().audit(filter),
+    lastSeq: () => next().lastSeq(),
     beat: (worker) => next().beat(worker),
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),

@@ -68,6 +68,7 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
     untold: (filter) => through(() => store.untold(filter)),
     noteTold: (...given) => through(() => store.noteTold(...given)),
     audit: (filter) => store.audit(filter),
+    lastSeq: () => store.lastSeq(),
     beat: (worker) => through(() => store.beat(worker)),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),

@@ -74,7 +74,8 @@ export const ja: AdkTexts = {
       'approval-voted': 'すでに承認しています。ほかの人の承認を待っています。',
       'approval-expired': '期限が過ぎたため、実行されませんでした。',
       'approval-cancelled': '取り消されたため、実行されませんでした。',
-      'not-editable': '複数の人が承認するため、内容は変更できません。',
+      'not-editable':
+        'この変更には他の人の承認も必要なため、変更できません。そのまま承認するか、拒否して依頼し直してください。',
     },
   },
   inbox: {

@@ -56,6 +56,9 @@ function prepareTransitions(connection: Connection, clock: string) {
 function prepareReads(connection: Connection, clock: string) {
   return {
     now: connection.prepare<{ now: number }>(`SELECT ${clock} AS now`),
+    lastSeq: connection.prepare<{ seq: number }>(
+      'SELECT seq FROM approval_audit ORDER BY seq DESC LIMIT 1',
+    ),
     get: selectApprovals(connection, 'id = ?'),
     findByCall: selectApprovals(
       connection,

@@ -136,6 +136,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     }
   }
 
+  async lastSeq(): Promise<number> {
+    return this.#statements.lastSeq.rows()[0]?.seq ?? 0
+  }
+
   async beat(worker: string): Promise<void> {
     checkName('worker', worker)
     this.#connection.write(() => {

@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { FunctionTool, LlmAgent } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { createBridge } from '../src/server/index.ts'
+import { openSqliteStore } from '../src/store/index.ts'
+import { assistant } from './support/agents.ts'
+import { codeOf } from './support/browser.ts'
+import { hosts, nodeHost } from './support/hosts.ts'
+import { readUntil } from './support/read-feed.ts'
+import { serve } from './support/serve.ts'
+import { temporaryFolder } from './store-fixture.ts'
+
+const pay = new FunctionTool({
+  name: 'pay',
+  description: 'Pays.',
+  parameters: z.object({}),
+  requireConfirmation: true,
+  execute: () => ({ paid: true }),
+})
+
+describe.each(hosts)('$name', (host) => {
+  test('[TU11] closing the bridge ends all feeds and refuses new ones', async () => {
+    await using server = await serve({ host, recorded: false })
+    const browser = server.browser()
+    await browser.get('/approvals')
+    const feeds = await Promise.all(
+      ['/events', '/chats/chat-1/events'].map((at) => browser.get(at)),
+    )
+    const read = Promise.all(feeds.map((feed) => feed.text()))
+    await server.bridge.close()
+    // They end, and are not broken off.
+    for (const text of await read) expect(text).toMatch(/^: keep-alive/)
+    for (const address of ['/events', '/chats/chat-1/events']) {
+      const refused = await browser.get(address)
+      expect([refused.status, await codeOf(refused)]).toEqual([503, 'unavailable'])
+    }
+  })
+})
+
+test('[TU11] a server with pages that watch can be closed', async () => {
+  const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
+  const bridge = createBridge({ agent, authenticate: () => ME })
+  const server = createServer(nodeHost.mount(bridge)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const feed = await fetch(`http://127.0.0.1:${port}/events`)
+  const closed = once(server, 'close')
+  server.close()
+  await bridge.close()
+  await feed.text()
+  await closed
+})
+
+const ME = { id: 'hanako' }
+
+test('[EV1] [EV4] what another server decides is told, every change once and in order', async () => {
+  await using folder = await temporaryFolder()
+  await using here = await openSqliteStore({ path: folder.path('shared.db') })
+  await using there = await openSqliteStore({ path: folder.path('shared.db') })
+  const options = {
+    agent: (model: Parameters<typeof assistant>[0]) => assistant(model, { tools: [pay] }),
+    authenticate: () => ME,
+    recorded: false,
+    limits: { sweepMs: 20 },
+  }
+  await using one = await serve({ ...options, store: here })
+  await using two = await serve({ ...options, store: there })
+  const [atOne, atTwo] = [one.browser(), two.browser()]
+  const feeds = await Promise.all([atOne.get('/chats/chat-1/events'), atOne.get('/events')])
+  const heard = feeds.map((feed) => readUntil(feed, ({ state }) => state === 'succeeded'))
+  await (await atOne.say('[[call pay {}]][[then]][[say Paid.]]')).text()
+  const { approvals } = (await (await atTwo.get('/approvals')).json()) as {
+    approvals: { id: string }[]
+  }
+  const id = approvals[0]?.id
+  expect((await atTwo.post(`/approvals/${id}`, { approved: true })).status).toBe(200)
+  for (const events of await Promise.all(heard)) {
+    const told = events.filter(({ type }) => type === 'approval')
+    expect(told.map(({ approvalId, state }) => [approvalId, state])).toEqual(
+      ['requested', 'approved', 'executing', 'succeeded'].map((state) => [id, state]),
+    )
+  }
+})
+
+test('[EV4] a page that begins to watch is not told what other servers decided before', async () => {
+  await using folder = await temporaryFolder()
+  await using here = await openSqliteStore({ path: folder.path('shared.db') })
+  await using there = await openSqliteStore({ path: folder.path('shared.db') })
+  const options = {
+    agent: (model: Parameters<typeof assistant>[0]) => assistant(model, { tools: [pay] }),
+    authenticate: () => ME,
+    recorded: false,
+  }
+  await using two = await serve({ ...options, store: there })
+  await (await two.browser().say('[[call pay {}]][[then]][[say Paid.]]')).text()
+  await using one = await serve({ ...options, store: here, limits: { sweepMs: 20 } })
+  const feed = await one.browser().get('/events')
+  const heard = readUntil(feed, ({ state }) => state === 'denied')
+  const { approvals } = (await (await two.browser().get('/approvals')).json()) as {
+    approvals: { id: string }[]
+  }
+  await two.browser().post(`/approvals/${approvals[0]?.id}`, { approved: false })
+  expect((await heard).filter(({ type }) => type === 'approval')).toMatchObject([
+    { state: 'denied' },
+  ])
+})
