@@ -5,7 +5,7 @@ import type { PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
-import { findApproval, reopenQuestion } from './message-edits.ts'
+import { approvalState, findApproval, reopenQuestion } from './message-edits.ts'
 
 /** Refusals after which an approval is no longer open. */
 const OVER = new Set<string>([
@@ -31,7 +31,8 @@ interface Parts {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
   readonly own: OwnWays
-  readonly reload: () => void
+  /** Shows what the server has; nothing when it cannot be asked. */
+  readonly reload: () => Promise<readonly string[] | undefined>
   /** An answer was taken beside the stream. */
   readonly onTaken: () => void
   readonly onProgress: () => void
@@ -84,7 +85,7 @@ export class ChatAnswers {
     const { id, approved, reason } = decision
     // A second click on what was decided changes nothing.
     if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
-    if (edits) answers.edit(id, edits)
+    answers.edit(id, edits)
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
@@ -98,13 +99,15 @@ export class ChatAnswers {
     await own.answer(decision)
     const args = approved ? answers.editsOf([id])[id] : undefined
     try {
-      await beside.decide({
+      const state = await beside.decide({
         chatId: chat.id,
         approvalId: id,
         approved,
         ...(reason !== undefined && { reason }),
         ...(args && { args: { ...args } }),
       })
+      // One vote of several: others have still to decide.
+      if (state === 'requested') return this.#reopen(id)
       answers.mark([id], 'taken')
       onProgress()
       this.#parts.onTaken()
@@ -159,21 +162,42 @@ export class ChatAnswers {
     const { chat, channel } = this.#parts
     const { answers } = channel
     answers.mark(ids, 'refused')
+    for (const id of ids) answers.edit(id, undefined)
     this.#parts.onRefused(ids, error)
-    if (error instanceof AdkError && OVER.has(error.code)) return this.#parts.reload()
+    if (error instanceof AdkError && OVER.has(error.code)) return void this.#lookUp(ids)
     for (const id of ids) {
-      const part = findApproval(chat.messages, id, 'approval-responded')
-      if (part?.toolCallId === undefined) {
-        if (isPassing(error) && this.#isOutput(id)) this.#giveLater(id)
-        continue
-      }
-      answers.forget(id)
-      const { toolCallId } = part
-      channel
-        .beside(chat.id)
-        ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
-      chat.messages = reopenQuestion(chat.messages, id)
+      if (!findApproval(chat.messages, id, 'approval-responded') && this.#isOutput(id)) {
+        if (isPassing(error)) this.#giveLater(id)
+      } else this.#reopen(id)
     }
+  }
+
+  /** What an approval became that was over before, the server knows. Where it cannot be asked, nothing is shown as decided. */
+  async #lookUp(ids: readonly string[]): Promise<void> {
+    const { chat, reload, onError } = this.#parts
+    const known = await reload().catch(onError)
+    for (const { id: messageId, parts } of chat.messages) {
+      // What the server gave, or its stream told, is the truth.
+      if (known?.includes(messageId) === true) continue
+      for (const { toolCallId, approval } of parts) {
+        if (toolCallId === undefined || !approval || !ids.includes(approval.id)) continue
+        if ((approvalState(parts, toolCallId) ?? 'requested') === 'requested')
+          this.#reopen(approval.id)
+      }
+    }
+  }
+
+  /** The question is asked again, in the messages and in the stream that writes them. */
+  #reopen(id: string): void {
+    const { chat, channel } = this.#parts
+    const part = findApproval(chat.messages, id, 'approval-responded')
+    channel.answers.forget(id)
+    if (part?.toolCallId === undefined) return
+    const { toolCallId } = part
+    channel
+      .beside(chat.id)
+      ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
+    chat.messages = reopenQuestion(chat.messages, id)
   }
 
   #isOutput(id: string): boolean {
