@@ -80,7 +80,6 @@ export class AttachedChat {
     this.#outcomes = new ChatOutcomes({
       chat,
       channel,
-      own,
       answers: this.#answers,
       load: () => this.#load(),
       onProgress: () => this.#progress(),

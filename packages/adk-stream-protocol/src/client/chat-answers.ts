@@ -1,7 +1,7 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import { AdkError } from './adk-error.ts'
 import type { AnswerChannel } from './answer-channel.ts'
-import type { PartView } from './answers.ts'
+import type { MessageView, PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
@@ -74,6 +74,22 @@ export class ChatAnswers {
     return chat.messages.at(-1)?.parts.some(isUntold) === true
   }
 
+  /** The newest message with answers that the server does not have. */
+  get undelivered(): MessageView | undefined {
+    const { chat, channel } = this.#parts
+    return chat.messages.findLast((each) => channel.answers.undelivered(each).length > 0)
+  }
+
+  /**
+   * Sends the answers of a message by its name: the AI SDK sends by itself those of the newest message alone. While something is read
+   * nothing is sent; the end of it comes here again. A failure is the chat's error.
+   */
+  async sendUndelivered(): Promise<void> {
+    const { chat, own } = this.#parts
+    const { undelivered } = this
+    if (undelivered && !isBusy(chat)) await own.send(undefined, { messageId: undelivered.id })
+  }
+
   /** The chat is about to get a chunk. */
   onChunk(chunk: Chunk): void {
     if ('toolCallId' in chunk) this.#untold.delete(chunk.toolCallId)
@@ -90,8 +106,7 @@ export class ChatAnswers {
     if (!beside) {
       answers.give(id)
       await own.answer(decision)
-      // The AI SDK sends by itself what is in the newest message. Its failure is the chat's error.
-      if (answers.stateOf(id) === 'given' && !isBusy(chat)) void own.send()
+      if (answers.stateOf(id) === 'given') void this.sendUndelivered()
       return onProgress()
     }
     answers.mark([id], 'travelling')
@@ -128,6 +143,7 @@ export class ChatAnswers {
     if (!beside) {
       answers.give(toolCallId)
       await own.output(sent)
+      if (answers.stateOf(toolCallId) === 'given') void this.sendUndelivered()
       return
     }
     answers.mark([toolCallId], 'travelling')
@@ -219,17 +235,14 @@ export class ChatAnswers {
   }
 
   #giveAgain(): void {
-    const { chat, channel, own, onError } = this.#parts
     clearTimeout(this.#retry)
     this.#retry = undefined
     for (const [toolCallId, send] of this.#waiting) {
       this.#waiting.delete(toolCallId)
       void this.#sendBeside(toolCallId, send)
     }
-    const isOpen = chat.messages.some((each) => channel.answers.undelivered(each).length > 0)
-    // What is being read ends, and then everything is sent that was not delivered.
-    if (isOpen && !isBusy(chat)) own.send().catch(onError)
-    else if (!isOpen) this.#pauseMs = FIRST_MS
+    if (this.undelivered) this.sendUndelivered().catch(this.#parts.onError)
+    else this.#pauseMs = FIRST_MS
   }
 }
 
