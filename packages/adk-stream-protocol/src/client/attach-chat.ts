@@ -192,6 +192,7 @@ export class AttachedChat {
 
   #keeper(): ChatKeeper {
     return {
+      chat: this.chat,
       onChunk: (chunk) => this.#turns.onOwnChunk(chunk),
       onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
       onDecided: async (decision) => {

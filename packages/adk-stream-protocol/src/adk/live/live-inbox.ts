@@ -122,9 +122,7 @@ export class LiveInbox {
 
 function endsTranscript(content: LiveServerContent): boolean {
   const { outputTranscription, interrupted, turnComplete, generationComplete } = content
-  return Boolean(
-    outputTranscription?.finished || interrupted || turnComplete || generationComplete,
-  )
+  return Boolean(outputTranscription?.finished || interrupted || turnComplete || generationComplete)
 }
 
 function toSpoken({ parts = [] }: Content): string {
