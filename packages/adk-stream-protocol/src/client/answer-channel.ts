@@ -1,5 +1,5 @@
 import type { Chunk } from '../protocol/chunk.ts'
-import type { Answers } from './answers.ts'
+import type { Answers, MessageView } from './answers.ts'
 import type { AdkChunkStream, ReconnectOptions } from './adk-ui-message.ts'
 import type { ChatKeeper, ServerTurn } from './chat-keeper.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
@@ -36,6 +36,8 @@ export interface AnswerChannel {
   keep(chatId: string, keeper: ChatKeeper): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
   onConnection(listener: ConnectionListener): () => void
+  /** The messages that the server has, where the transport can ask for them. */
+  loadMessages?(chatId: string): Promise<readonly MessageView[]>
   /** How the feed of a chat fares, where that is a part of the connection; nothing when it is over. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }

@@ -54,8 +54,10 @@ export class Answers {
     return state !== undefined && state !== 'refused'
   }
 
-  edit(approvalId: string, args: Readonly<Record<string, unknown>>): void {
-    this.#edits.set(approvalId, args)
+  /** The arguments that an approval goes with; nothing for those that are shown. */
+  edit(approvalId: string, args: Readonly<Record<string, unknown>> | undefined): void {
+    if (args) this.#edits.set(approvalId, args)
+    else this.#edits.delete(approvalId)
   }
 
   editsOf(ids: readonly string[]): Record<string, Readonly<Record<string, unknown>>> {

@@ -15,7 +15,7 @@ import { findApproval } from './message-edits.ts'
 export interface AttachOptions {
   /** Where the chat is kept: what happens to it elsewhere is followed, and what was lost is read again. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
-  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. Default: by `api`. */
+  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. Default: by `api`, or by the transport. */
   readonly loadMessages?: () => Promise<readonly MessageView[]>
   /** An approval of the chat has changed, here or elsewhere; told where there is `api`. */
   readonly onApproval?: (approval: { approvalId: string; state: string }) => void
@@ -71,7 +71,7 @@ export class AttachedChat {
       chat,
       channel,
       own,
-      reload: () => this.#report(this.#outcomes.reload()),
+      reload: () => this.#outcomes.reload(),
       onTaken: () => this.#report(this.#outcomes.read()),
       onProgress: () => this.#progress(),
       onError: (error) => this.#options.onError?.(error),
@@ -80,7 +80,6 @@ export class AttachedChat {
     this.#outcomes = new ChatOutcomes({
       chat,
       channel,
-      own,
       answers: this.#answers,
       load: () => this.#load(),
       onProgress: () => this.#progress(),
@@ -193,6 +192,7 @@ export class AttachedChat {
 
   #keeper(): ChatKeeper {
     return {
+      chat: this.chat,
       onChunk: (chunk) => this.#turns.onOwnChunk(chunk),
       onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
       onDecided: async (decision) => {
@@ -231,7 +231,9 @@ export class AttachedChat {
   #load(): Promise<readonly MessageView[]> | undefined {
     const { api, loadMessages } = this.#options
     if (loadMessages) return loadMessages()
-    return api?.loadChat(this.chat.id).then(({ messages }) => messages)
+    const { id } = this.chat
+    if (api) return api.loadChat(id).then(({ messages }) => messages)
+    return this.channel.loadMessages?.(id)
   }
 
   #progress(): void {

@@ -1,7 +1,7 @@
-import type { DataParts } from '../protocol/message.ts'
 import type { AttachedChat } from './attach-chat.ts'
 import { claimCall } from './claim-call.ts'
 import type { MessageView, PartView } from './answers.ts'
+import { approvalState } from './message-edits.ts'
 
 /** A tool that runs in the page: gets the arguments of the call, gives its result. */
 export type BrowserToolFunction = (input: never) => unknown
@@ -55,7 +55,7 @@ interface Candidate {
 
 function mayRun(part: PartView, message: MessageView, { attached, tool }: Candidate): boolean {
   const { state, approval, toolCallId = '' } = part
-  const asked = approvalState(message, toolCallId)
+  const asked = approvalState(message.parts, toolCallId)
   // Whether it is enough that this person said yes, the server knows.
   if (state === 'approval-responded') return approval?.approved === true && asked === 'approved'
   if (state !== 'input-available') return false
@@ -63,17 +63,6 @@ function mayRun(part: PartView, message: MessageView, { attached, tool }: Candid
   const mustBeAsked = typeof tool !== 'function' && tool.afterApproval === true
   // While its message is being written, a question may still come.
   return !mustBeAsked && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
-}
-
-/** How far the approval of a call has come, as the server told. */
-function approvalState(message: MessageView, toolCallId: string): string | undefined {
-  for (const part of message.parts) {
-    if (part.type !== 'data-approval' || !('data' in part)) continue
-    // The bridge alone makes parts of this type.
-    const data = part.data as DataParts['approval']
-    if (data.toolCallId === toolCallId) return data.state
-  }
-  return undefined
 }
 
 function callTool(tool: BrowserToolFunction | GatedBrowserTool, part: PartView): unknown {

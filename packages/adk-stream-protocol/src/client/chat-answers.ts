@@ -1,11 +1,11 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import { AdkError } from './adk-error.ts'
 import type { AnswerChannel } from './answer-channel.ts'
-import type { PartView } from './answers.ts'
+import type { MessageView, PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
-import { findApproval, reopenQuestion } from './message-edits.ts'
+import { approvalState, findApproval, reopenQuestion } from './message-edits.ts'
 
 /** Refusals after which an approval is no longer open. */
 const OVER = new Set<string>([
@@ -31,7 +31,8 @@ interface Parts {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
   readonly own: OwnWays
-  readonly reload: () => void
+  /** Shows what the server has; nothing when it cannot be asked. */
+  readonly reload: () => Promise<readonly string[] | undefined>
   /** An answer was taken beside the stream. */
   readonly onTaken: () => void
   readonly onProgress: () => void
@@ -73,6 +74,22 @@ export class ChatAnswers {
     return chat.messages.at(-1)?.parts.some(isUntold) === true
   }
 
+  /** The newest message with answers that the server does not have. */
+  get undelivered(): MessageView | undefined {
+    const { chat, channel } = this.#parts
+    return chat.messages.findLast((each) => channel.answers.undelivered(each).length > 0)
+  }
+
+  /**
+   * Sends the answers of a message by its name: the AI SDK sends by itself those of the newest message alone. While something is read
+   * nothing is sent; the end of it comes here again. A failure is the chat's error.
+   */
+  async sendUndelivered(): Promise<void> {
+    const { chat, own } = this.#parts
+    const { undelivered } = this
+    if (undelivered && !isBusy(chat)) await own.send(undefined, { messageId: undelivered.id })
+  }
+
   /** The chat is about to get a chunk. */
   onChunk(chunk: Chunk): void {
     if ('toolCallId' in chunk) this.#untold.delete(chunk.toolCallId)
@@ -84,13 +101,12 @@ export class ChatAnswers {
     const { id, approved, reason } = decision
     // A second click on what was decided changes nothing.
     if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
-    if (edits) answers.edit(id, edits)
+    answers.edit(id, edits)
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
       await own.answer(decision)
-      // The AI SDK sends by itself what is in the newest message. Its failure is the chat's error.
-      if (answers.stateOf(id) === 'given' && !isBusy(chat)) void own.send()
+      if (answers.stateOf(id) === 'given') void this.sendUndelivered()
       return onProgress()
     }
     answers.mark([id], 'travelling')
@@ -98,13 +114,15 @@ export class ChatAnswers {
     await own.answer(decision)
     const args = approved ? answers.editsOf([id])[id] : undefined
     try {
-      await beside.decide({
+      const state = await beside.decide({
         chatId: chat.id,
         approvalId: id,
         approved,
         ...(reason !== undefined && { reason }),
         ...(args && { args: { ...args } }),
       })
+      // One vote of several: others have still to decide.
+      if (state === 'requested') return this.#reopen(id)
       answers.mark([id], 'taken')
       onProgress()
       this.#parts.onTaken()
@@ -125,6 +143,7 @@ export class ChatAnswers {
     if (!beside) {
       answers.give(toolCallId)
       await own.output(sent)
+      if (answers.stateOf(toolCallId) === 'given') void this.sendUndelivered()
       return
     }
     answers.mark([toolCallId], 'travelling')
@@ -159,21 +178,42 @@ export class ChatAnswers {
     const { chat, channel } = this.#parts
     const { answers } = channel
     answers.mark(ids, 'refused')
+    for (const id of ids) answers.edit(id, undefined)
     this.#parts.onRefused(ids, error)
-    if (error instanceof AdkError && OVER.has(error.code)) return this.#parts.reload()
+    if (error instanceof AdkError && OVER.has(error.code)) return void this.#lookUp(ids)
     for (const id of ids) {
-      const part = findApproval(chat.messages, id, 'approval-responded')
-      if (part?.toolCallId === undefined) {
-        if (isPassing(error) && this.#isOutput(id)) this.#giveLater(id)
-        continue
-      }
-      answers.forget(id)
-      const { toolCallId } = part
-      channel
-        .beside(chat.id)
-        ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
-      chat.messages = reopenQuestion(chat.messages, id)
+      if (!findApproval(chat.messages, id, 'approval-responded') && this.#isOutput(id)) {
+        if (isPassing(error)) this.#giveLater(id)
+      } else this.#reopen(id)
     }
+  }
+
+  /** What an approval became that was over before, the server knows. Where it cannot be asked, nothing is shown as decided. */
+  async #lookUp(ids: readonly string[]): Promise<void> {
+    const { chat, reload, onError } = this.#parts
+    const known = await reload().catch(onError)
+    for (const { id: messageId, parts } of chat.messages) {
+      // What the server gave, or its stream told, is the truth.
+      if (known?.includes(messageId) === true) continue
+      for (const { toolCallId, approval } of parts) {
+        if (toolCallId === undefined || !approval || !ids.includes(approval.id)) continue
+        if ((approvalState(parts, toolCallId) ?? 'requested') === 'requested')
+          this.#reopen(approval.id)
+      }
+    }
+  }
+
+  /** The question is asked again, in the messages and in the stream that writes them. */
+  #reopen(id: string): void {
+    const { chat, channel } = this.#parts
+    const part = findApproval(chat.messages, id, 'approval-responded')
+    channel.answers.forget(id)
+    if (part?.toolCallId === undefined) return
+    const { toolCallId } = part
+    channel
+      .beside(chat.id)
+      ?.inject(chat.id, { type: 'tool-approval-request', approvalId: id, toolCallId })
+    chat.messages = reopenQuestion(chat.messages, id)
   }
 
   #isOutput(id: string): boolean {
@@ -195,17 +235,14 @@ export class ChatAnswers {
   }
 
   #giveAgain(): void {
-    const { chat, channel, own, onError } = this.#parts
     clearTimeout(this.#retry)
     this.#retry = undefined
     for (const [toolCallId, send] of this.#waiting) {
       this.#waiting.delete(toolCallId)
       void this.#sendBeside(toolCallId, send)
     }
-    const isOpen = chat.messages.some((each) => channel.answers.undelivered(each).length > 0)
-    // What is being read ends, and then everything is sent that was not delivered.
-    if (isOpen && !isBusy(chat)) own.send().catch(onError)
-    else if (!isOpen) this.#pauseMs = FIRST_MS
+    if (this.undelivered) this.sendUndelivered().catch(this.#parts.onError)
+    else this.#pauseMs = FIRST_MS
   }
 }
 

@@ -19,6 +19,8 @@ export interface ServerTurn {
 
 /** Who looks after a chat while its transport works for it, see `attachChat`. */
 export interface ChatKeeper {
+  /** The chat itself: another one of the same id is another. */
+  readonly chat: object
   /** The chat is about to get a chunk. */
   readonly onChunk: (chunk: Chunk) => void
   /** A request of the chat itself began, or went on with, the turn of this message. */

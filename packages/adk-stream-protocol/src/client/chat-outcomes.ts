@@ -1,6 +1,6 @@
 import type { AnswerChannel } from './answer-channel.ts'
 import type { MessageView, PartView } from './answers.ts'
-import type { AttachableChat, OwnWays } from './attachable-chat.ts'
+import type { AttachableChat } from './attachable-chat.ts'
 import { isBusy, whenIdle } from './attachable-chat.ts'
 import type { ChatAnswers } from './chat-answers.ts'
 import { dropQuestions, mergeMessages } from './message-edits.ts'
@@ -8,7 +8,6 @@ import { dropQuestions, mergeMessages } from './message-edits.ts'
 interface Parts {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
-  readonly own: OwnWays
   readonly answers: ChatAnswers
   /** The chat's messages as the server has them, where they can be had. */
   readonly load: () => Promise<readonly MessageView[]> | undefined
@@ -25,15 +24,16 @@ export class ChatOutcomes {
 
   /** The chat has read to the end. Says whether it rests, and did not fail. */
   async onRest(): Promise<boolean> {
-    const { chat, channel, own, onProgress } = this.#parts
+    const { chat, answers, onProgress } = this.#parts
     if (!(await whenIdle(chat))) return false
     const { messages } = chat
     const settled = dropQuestions(messages)
     if (settled) chat.messages = settled
     onProgress()
-    // The AI SDK looks at the newest message alone; an older one was answered while another was written.
     const older = messages.slice(0, -1)
-    if (older.some((each) => channel.answers.undelivered(each).length > 0)) await own.send()
+    const { undelivered } = answers
+    // One that was answered while another was written; the newest is the AI SDK's.
+    if (undelivered && older.includes(undelivered)) await answers.sendUndelivered()
     // Its outcome was told where nobody read.
     else if (older.some(({ parts }) => parts.some((part) => this.#isUntold(part))))
       await this.reload()

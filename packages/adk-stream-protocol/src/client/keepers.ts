@@ -1,12 +1,14 @@
 import type { ChatKeeper } from './chat-keeper.ts'
 
-/** Who looks after which chat: the newest of those who came. */
+/** Who looks after a chat: the newest of those who came, or the one of a `Chat` of that id. */
+export type KeeperOf = (chatId: string, chat?: object) => ChatKeeper | undefined
+
+/** Who looks after which chat. */
 export class Keepers {
   readonly #keepers = new Map<string, ChatKeeper[]>()
 
-  of(chatId: string): ChatKeeper | undefined {
-    return this.#keepers.get(chatId)?.at(-1)
-  }
+  readonly of: KeeperOf = (chatId, chat) =>
+    this.#keepers.get(chatId)?.findLast((keeper) => chat === undefined || keeper.chat === chat)
 
   /** Give back takes this one away, and no other. */
   keep(chatId: string, keeper: ChatKeeper): () => void {

@@ -5,6 +5,7 @@ import type { ChatKeeper } from './chat-keeper.ts'
 import { ChunkSpool } from './chunk-spool.ts'
 import { toChunkStream } from './chunk-stream.ts'
 import { newId } from './new-id.ts'
+import { Waits } from './waits.ts'
 import type { WireTap } from './wire-events.ts'
 
 export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
@@ -26,6 +27,8 @@ export class LiveRequest {
   readonly born = (births += 1)
   readonly chatId: string
   readonly frame: RequestFrame
+  /** The `Chat` that reads it, where somebody looks after that. */
+  readonly chat: object | undefined
   /** The answers of the person that travel with it. */
   readonly answered: readonly string[]
   /** The stream when the server has taken the request; nothing when there was nothing to resume. */
@@ -37,6 +40,7 @@ export class LiveRequest {
   readonly stream: AdkChunkStream
   readonly tap: WireTap
   readonly #chunks = new ChunkSpool()
+  readonly #waits = new Waits()
   #diverted: ChunkSpool | undefined
   #sequence = 0
   #open: (stream: AdkChunkStream | undefined) => void = () => undefined
@@ -46,12 +50,14 @@ export class LiveRequest {
     frame: RequestFrame,
     answered: readonly string[],
     hooks: {
+      chat: object | undefined
       keeper: () => ChatKeeper | undefined
       onCancel: (request: LiveRequest) => void
       tap: WireTap
     },
   ) {
     this.chatId = frame.id
+    this.chat = hooks.chat
     this.frame = frame
     this.answered = answered
     this.tap = hooks.tap
@@ -87,6 +93,7 @@ export class LiveRequest {
     this.#sequence += 1
     if (chunk.type === 'start') this.messageId = chunk.messageId
     this.tap.chunk(chunk)
+    this.#waits.read(chunk)
     const spool = this.#diverted ?? this.#chunks
     spool.push(chunk)
     return true
@@ -102,6 +109,11 @@ export class LiveRequest {
     this.#chunks.close()
     this.#diverted ??= new ChunkSpool()
     return this.#diverted
+  }
+
+  /** Whether it waits for a person or a page. */
+  get isWaiting(): boolean {
+    return this.#waits.isWaiting
   }
 
   /** Whether a chat reads it. */

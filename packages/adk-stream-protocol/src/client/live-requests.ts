@@ -2,6 +2,7 @@ import { AdkError, disconnected } from './adk-error.ts'
 import type { AdkChunkStream } from './adk-ui-message.ts'
 import type { Answers } from './answers.ts'
 import type { ChatKeeper } from './chat-keeper.ts'
+import type { KeeperOf } from './keepers.ts'
 import type { RequestFrame } from './live-request.ts'
 import { LiveRequest } from './live-request.ts'
 import type { IncomingFrameOf } from './server-frames.ts'
@@ -16,7 +17,7 @@ type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-act
 interface Parts {
   readonly link: () => SocketLink
   readonly answers: Answers
-  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+  readonly keeperOf: KeeperOf
   readonly observe: WireObserver | undefined
 }
 
@@ -37,7 +38,7 @@ export class LiveRequests {
 
   /** The answer that a chat is reading. */
   ofChat(chatId: string): LiveRequest | undefined {
-    return this.#requests.ofChat(chatId)
+    return this.#requests.ofChat(chatId, this.#parts.keeperOf(chatId)?.chat)
   }
 
   chatOf(requestId: string): string | undefined {
@@ -75,6 +76,7 @@ export class LiveRequests {
       case 'chunk':
         // A gap cannot be: it is a fault on the way, and the next connection brings the whole.
         if (!request.take(frame.sequence, frame.chunk)) this.#parts.link().renew()
+        else if (request.isWaiting && this.#isLeft(request)) this.#leave(request)
         return
       case 'end':
         return this.#end(request)
@@ -101,19 +103,28 @@ export class LiveRequests {
     for (const request of this.#requests.all) {
       const isCut = request.state === 'reading' || request.state === 'healing'
       if (isCut && !request.isRead) this.#end(request)
-      else if (isCut && !this.#parts.keeperOf(request.chatId))
+      else if (isCut && !this.#keeperOf(request))
         this.#fail(request, disconnected('the connection was lost in mid-answer'))
     }
+  }
+
+  /** Reads no more of what waits in a chat that was left: it would wait, and hold its place, for ever. */
+  leaveWaiting(chatId: string): void {
+    for (const request of this.#leftIn(chatId)) if (request.isWaiting) this.#leave(request)
   }
 
   failAll(error: unknown): void {
     for (const request of this.#requests.all) this.#fail(request, error)
   }
 
-  #create(frame: RequestFrame, answered: readonly string[]): LiveRequest {
-    const keeper = (): ChatKeeper | undefined => this.#parts.keeperOf(frame.id)
+  #create(
+    frame: RequestFrame,
+    answered: readonly string[],
+    chat = this.#parts.keeperOf(frame.id)?.chat,
+  ): LiveRequest {
     const request = new LiveRequest(frame, answered, {
-      keeper,
+      chat,
+      keeper: () => this.#parts.keeperOf(frame.id, chat),
       tap: new WireTap(this.#parts.observe, { chatId: frame.id, ...describeRequest(frame) }),
       // Whoever ends it says so by its signal as well, and more exactly.
       onCancel: (cancelled) => this.#abandon(cancelled),
@@ -142,17 +153,40 @@ export class LiveRequests {
     // The server reads the turn to this one now, so that it does not stop it for want of readers.
     for (const replaced of request.replaced.splice(0)) this.#tellAbort(replaced)
     request.start()
+    // The turn has another reader now.
+    if (request.frame.type === 'resume')
+      for (const left of this.#leftIn(request.chatId)) this.#leave(left)
+  }
+
+  #keeperOf({ chatId, chat }: LiveRequest): ChatKeeper | undefined {
+    return this.#parts.keeperOf(chatId, chat)
+  }
+
+  /** Whether the chat that reads it was looked after, and was let go. */
+  #isLeft(request: LiveRequest): boolean {
+    return request.chat !== undefined && !this.#keeperOf(request)
+  }
+
+  #leftIn(chatId: string): LiveRequest[] {
+    return this.#requests.all.filter((each) => each.chatId === chatId && this.#isLeft(each))
+  }
+
+  /** Reads no more of it; the turn goes on. */
+  #leave(request: LiveRequest): void {
+    if (request.state === 'over' || request.state === 'stopping') return
+    this.#end(request)
+    this.#parts.link().send({ type: 'leave', requestId: request.id })
   }
 
   /** The server tells the message from its start again, so the chat reads it in a stream of its own. */
   #revive(cut: LiveRequest): void {
     const { chatId: id } = cut
-    const next = this.#create({ type: 'resume', requestId: cut.id, id }, [])
+    const next = this.#create({ type: 'resume', requestId: cut.id, id }, [], cut.chat)
     this.#requests.replace(cut, next)
     next.start()
     this.#revived.set(id, next)
     cut.end()
-    this.#parts.keeperOf(id)?.onRevived()
+    this.#keeperOf(cut)?.onRevived()
   }
 
   #end(request: LiveRequest): void {
@@ -164,8 +198,7 @@ export class LiveRequests {
     this.#requests.drop(request)
     if (request.state === 'asked' || request.state === 'checking' || request.state === 'new') {
       this.#parts.answers.mark(request.answered, 'refused')
-      if (request.answered.length > 0)
-        this.#parts.keeperOf(request.chatId)?.onRefused(request.answered, error)
+      if (request.answered.length > 0) this.#keeperOf(request)?.onRefused(request.answered, error)
     }
     request.fail(error)
   }
@@ -177,9 +210,8 @@ export class LiveRequests {
 
   /** Nothing runs for a request that was cut off: it was answered meanwhile, or never heard of. */
   async #lookUp(request: LiveRequest): Promise<void> {
-    const { state, chatId } = request
-    const known = await this.#parts
-      .keeperOf(chatId)
+    const { state } = request
+    const known = await this.#keeperOf(request)
       ?.reload()
       .catch(() => undefined)
     if (request.state !== state) return

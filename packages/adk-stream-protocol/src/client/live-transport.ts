@@ -54,7 +54,7 @@ export class LiveTransport
   constructor(options: LiveTransportOptions) {
     this.#options = options
     const { answers } = this
-    this.#wire = new LiveWire({ options, answers, keeperOf: (chatId) => this.#keepers.of(chatId) })
+    this.#wire = new LiveWire({ options, answers, keeperOf: this.#keepers.of })
   }
 
   get connection(): ConnectionState {
@@ -124,7 +124,12 @@ export class LiveTransport
   }
 
   keep(chatId: string, keeper: ChatKeeper): () => void {
-    return this.#keepers.keep(chatId, keeper)
+    const release = this.#keepers.keep(chatId, keeper)
+    return () => {
+      release()
+      // React lets a chat go and takes it again at once.
+      setTimeout(() => this.#wire.requests.leaveWaiting(chatId), 0)
+    }
   }
 
   /** Tells of all that happens in a live chat. Give back ends it. */

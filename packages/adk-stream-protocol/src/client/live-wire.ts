@@ -3,7 +3,7 @@ import { Acknowledgements } from './acknowledgements.ts'
 import { AdkError } from './adk-error.ts'
 import type { Answers } from './answers.ts'
 import { withDefaults } from './backoff.ts'
-import type { ChatKeeper } from './chat-keeper.ts'
+import type { KeeperOf } from './keepers.ts'
 import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
 import { LiveRequests } from './live-requests.ts'
@@ -17,7 +17,7 @@ import { SocketLink } from './socket-link.ts'
 interface Parts {
   readonly options: LiveTransportOptions
   readonly answers: Answers
-  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+  readonly keeperOf: KeeperOf
 }
 
 /** One socket after the other with all that goes over it: every frame to whom it concerns, and what was cut off said again. */

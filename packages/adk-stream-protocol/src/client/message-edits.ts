@@ -1,3 +1,4 @@
+import type { DataParts } from '../protocol/message.ts'
 import type { MessageView, PartView } from './answers.ts'
 
 /** The part that asks for, or has, an approval, in a state. */
@@ -9,6 +10,17 @@ export function findApproval(
   for (const { parts } of messages) {
     const found = parts.find((part) => part.approval?.id === approvalId && part.state === state)
     if (found) return found
+  }
+  return undefined
+}
+
+/** How far the approval of a call has come, as the server told. */
+export function approvalState(parts: readonly PartView[], toolCallId: string): string | undefined {
+  for (const part of parts) {
+    if (part.type !== 'data-approval' || !('data' in part)) continue
+    // The bridge alone makes parts of this type.
+    const data = part.data as DataParts['approval']
+    if (data.toolCallId === toolCallId) return data.state
   }
   return undefined
 }

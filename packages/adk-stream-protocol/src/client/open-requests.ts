@@ -17,9 +17,13 @@ export class OpenRequests {
     return this.#byName.get(requestId)
   }
 
-  /** The answer that a chat is reading. */
-  ofChat(chatId: string): LiveRequest | undefined {
-    return this.all.findLast((request) => request.chatId === chatId && request.isRead)
+  /** The answer that a chat is reading, of the `Chat` of this id that is looked after where one is. */
+  ofChat(chatId: string, chat: object | undefined): LiveRequest | undefined {
+    const isOurs = (request: LiveRequest): boolean =>
+      chat === undefined || request.chat === undefined || request.chat === chat
+    return this.all.findLast(
+      (request) => request.chatId === chatId && request.isRead && isOurs(request),
+    )
   }
 
   /** An answer to the same chat that was asked for later. */

@@ -3,10 +3,10 @@ import { AdkError, disconnected } from './adk-error.ts'
 import type { AdkChunkStream } from './adk-ui-message.ts'
 import type { Backoff } from './backoff.ts'
 import { pauseBefore } from './backoff.ts'
-import type { ChatKeeper } from './chat-keeper.ts'
 import { toChunkStream } from './chunk-stream.ts'
 import type { ConnectionState } from './connection-state.ts'
 import type { HttpRequest } from './http.ts'
+import type { KeeperOf } from './keepers.ts'
 import { readSse } from './read-sse.ts'
 import { sleep } from './sleep.ts'
 import type { WireObserver, WireTap } from './wire-events.ts'
@@ -14,7 +14,7 @@ import type { WireObserver, WireTap } from './wire-events.ts'
 interface Parts {
   readonly resume: (chatId: string, request: HttpRequest) => Promise<Response>
   readonly stop: (chatId: string) => Promise<void>
-  readonly keeperOf: (chatId: string) => ChatKeeper | undefined
+  readonly keeperOf: KeeperOf
   readonly report: (strand: object, state: ConnectionState | undefined) => void
   readonly backoff: Required<Backoff>
   readonly observe: WireObserver | undefined
@@ -23,6 +23,8 @@ interface Parts {
 /** One answer over HTTP. */
 interface SseAnswer {
   readonly chatId: string
+  /** The `Chat` that reads it, where somebody looks after that. */
+  readonly chat: object | undefined
   readonly how: 'asked' | 'resumed'
   /** Ends its requests: the chat wants no more of it. */
   readonly signal: AbortSignal
@@ -54,6 +56,7 @@ export class SseAnswers {
     const leaving = new AbortController()
     const answer: SseAnswer = {
       chatId,
+      chat: this.#parts.keeperOf(chatId)?.chat,
       how,
       tap,
       signal: leaving.signal,
@@ -74,7 +77,7 @@ export class SseAnswers {
     if (!body) throw disconnected('the answer has no body')
     const chunks = this.#chunks(answer, body)
     return toChunkStream(chunks, {
-      keeper: () => this.#parts.keeperOf(answer.chatId),
+      keeper: () => this.#parts.keeperOf(answer.chatId, answer.chat),
       onCancel: () => answer.leave(),
       isOwn: answer.how === 'asked',
     })
@@ -122,11 +125,11 @@ export class SseAnswers {
 
   /** Asks for the rest of an answer that was cut off. True when the chat gets it: in another stream, or in its messages. */
   async #heal(answer: SseAnswer, messageId: string | undefined): Promise<boolean> {
-    const { chatId, signal } = answer
+    const { chatId, chat, signal } = answer
     const { keeperOf, report, backoff } = this.#parts
     for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
       // Who has nobody to look after them is told, and can resume.
-      if (signal.aborted || !keeperOf(chatId)) return false
+      if (signal.aborted || !keeperOf(chatId, chat)) return false
       const pause = attempt === 0 ? 0 : pauseBefore(attempt - 1, backoff)
       report(answer, { state: 'lost', attempt: attempt + 1, retryAt: Date.now() + pause })
       await sleep(pause, signal)
@@ -137,12 +140,12 @@ export class SseAnswers {
   }
 
   async #goOn(
-    { chatId, signal }: SseAnswer,
+    { chatId, chat, signal }: SseAnswer,
     messageId: string | undefined,
   ): Promise<'healed' | 'over' | 'again'> {
     try {
       const response = await this.#parts.resume(chatId, { signal })
-      const keeper = this.#parts.keeperOf(chatId)
+      const keeper = this.#parts.keeperOf(chatId, chat)
       if (response.status === 204) {
         const known = await keeper?.reload()
         return messageId !== undefined && known?.includes(messageId) === true ? 'healed' : 'over'

@@ -54,7 +54,7 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel,
     this.#reading = new SseAnswers({
       resume: (chatId, request) => this.#http.send(resumePath(chatId), request),
       stop: (chatId) => this.api.stopChat(chatId),
-      keeperOf: (chatId) => this.#keepers.of(chatId),
+      keeperOf: this.#keepers.of,
       report: (strand, state) => this.#shared.report(strand, state),
       backoff: withDefaults(backoff),
       observe,

@@ -37,6 +37,7 @@ const FRAMES = [
     body: z.object({ dialect: z.string().max(64).optional() }).optional(),
   }),
   z.object({ type: z.literal('abort'), requestId: Id }),
+  z.object({ type: z.literal('leave'), requestId: Id }),
 
   z.object({
     type: z.literal('decide'),

@@ -27,6 +27,7 @@ export function openTurnHandlers(
     send: (frame) => requests.send(frame),
     resume: (frame) => requests.resume(frame),
     abort: (frame) => requests.abort(frame),
+    leave: (frame) => requests.leave(frame),
     decide: async ({ id, decisionId, approvalId, approved, reason, args }) => {
       const principal = await connection.checkPrincipal()
       const state = await source.decide(principal, chatOf(id), {
@@ -69,6 +70,8 @@ class SocketRequests {
   readonly #opening = new Set<string>()
   /** Requests that began or went on with their turn, and did not only join it. */
   readonly #own = new Set<string>()
+  /** Requests that their client left before their turn began. */
+  readonly #left = new Set<string>()
   #closed = false
 
   constructor(connection: Connection, options: TurnHandlersOptions) {
@@ -94,9 +97,10 @@ class SocketRequests {
       this.#own.add(requestId)
       read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
       // Read and left: a turn waits for its first reader, and only then for the next one.
-      if (this.#closed) leave(requestId)
+      if (this.#closed || this.#left.has(requestId)) leave(requestId)
     } finally {
       this.#opening.delete(requestId)
+      this.#left.delete(requestId)
     }
   }
 
@@ -107,8 +111,8 @@ class SocketRequests {
     const dialect = readDialect(exchange, body?.dialect)
     this.#opening.add(requestId)
     const turn = await this.#options.source.running({ principalId: principal.id, chatId: id })
-    // Given up, or gone, in the meantime.
-    if (!this.#opening.delete(requestId)) return
+    // Given up, left, or gone, in the meantime.
+    if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
     if (!turn) return tell({ type: 'no-active', requestId })
     tell({ type: 'start', requestId })
     read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
@@ -123,6 +127,13 @@ class SocketRequests {
     const turn = this.#connection.leave(requestId)
     const own = this.#own.delete(requestId)
     if (turn && (own || !turn.log.watched)) turn.stop()
+  }
+
+  /** Nobody looks at it any more, and nobody pressed stop: a reader leaves, as with a connection that is lost (TU5). */
+  leave({ requestId }: ClientFrameOf<'leave'>): void {
+    if (this.#opening.has(requestId)) this.#left.add(requestId)
+    this.#connection.leave(requestId)
+    this.#own.delete(requestId)
   }
 
   close(): void {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 
 import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
-import { Office } from '../approvals/support/office.ts'
-import { toolParts } from '../support/chat-probe.ts'
+import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { defer } from '../support/agents.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { ClientPage, openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
@@ -74,6 +75,43 @@ describe.each(versions)('$name', (version) => {
       expect(chat.text).toBe('Next.')
       const bad = { chatId: 'chat-1', toolCallId: 'x', output: circle }
       await expect(page.transport.toolOutput(bad)).rejects.toThrow('circular')
+    },
+  )
+
+  test.each(['held', 'HTTP'])(
+    '[CL33] the output of an older message is delivered, and lands where it was asked for, %s',
+    async (mode) => {
+      await using office = await Office.open({ tools, liveModel: FREE_MODEL })
+      await using page = new ClientPage({ url: office.url, version })
+      const transport = page.sse()
+      const chat = mode === 'HTTP' ? await openSse(transport, version) : await page.open()
+      const [begun, release] = [defer(), defer()]
+      let runs = 0
+      const given = {
+        get_location: () => {
+          runs += 1
+          begun.resolve()
+          return release.promise.then(() => TOKYO)
+        },
+      }
+      const end = runBrowserTools(chat.attached, given)
+      void chat.send(ASK)
+      await begun.promise
+      if (mode === 'HTTP') await chat.rest()
+      await chat.send('[[say Second.]]')
+      await chat.rest()
+      release.resolve()
+      await chat.until(() => textOf(chat.messages[1]) !== '')
+      await chat.rest()
+      expect(office.told).toContain('139.7')
+      expect(chat.messages.map(textOf).at(-1)).toBe('Second.')
+      expect(chat.messages).toHaveLength(4)
+      expect(chat.error).toBeUndefined()
+      end()
+      chat.attached.detach()
+      const again = mode === 'HTTP' ? await openSse(transport, version) : await page.open()
+      runBrowserTools(again.attached, given)
+      expect(runs).toBe(1)
     },
   )
 

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+
+import type { AttachOptions, LiveTransport, SseTransport } from '../../src/client/index.ts'
+import { attachChat } from '../../src/client/index.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import type { Version } from './support/client-page.ts'
+import { ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+const TWO_OF_US = {
+  approvals: { process_payment: { approvers: 2, deciders: { principals: ['hanako', 'taro'] } } },
+}
+
+/** What the newest message says of its approvals. */
+function questions(chat: ClientChat): unknown[] {
+  return toolParts(chat.lastMessage).map(({ state }) => state)
+}
+
+describe.each(versions)('$name', (version) => {
+  test('[CL30] changed arguments that were refused do not go with a later approval', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const chat = await page.open()
+    void chat.send(PAY)
+    const [id = ''] = await chat.untilAsked()
+    const asItWas = chat.attached.chat.messages
+    const refused = chat.attached.approve(id, { args: { amount: 5_000, recipient: '' } })
+    await chat.until(() => chat.asked.length === 0)
+    // Messages that come from elsewhere show the question as it is: open.
+    chat.attached.chat.messages = asItWas
+    await refused
+    expect(chat.errors).toMatchObject([{ code: 'bad-request' }])
+    await chat.attached.approve(id)
+    await chat.untilShown('Paid.')
+    const [, second] = page.sent.filter(({ type }) => type === 'decide')
+    expect(second).not.toHaveProperty('args')
+    expect(office.wallet.payments).toMatchObject([{ amount: 50 }])
+  })
+
+  test.each(['held', 'HTTP'])(
+    '[CL31] one vote of several leaves the question open, %s',
+    async (mode) => {
+      await using office = await Office.open(TWO_OF_US)
+      await using page = new ClientPage({ url: office.url, version })
+      const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
+      void chat.send(PAY)
+      const [id = ''] = await chat.untilAsked()
+      if (mode === 'HTTP') await chat.rest()
+      await chat.attached.approve(id)
+      if (mode === 'HTTP') await chat.rest()
+      await chat.until(() => chat.asked.length === 1)
+      expect(questions(chat)).toEqual(['approval-requested'])
+      expect(office.wallet.payments).toEqual([])
+      const other = new ClientPage({ url: office.url, version, key: 'taro' })
+      await other.sse().decide({ approvalId: id, approved: true })
+      if (mode === 'HTTP') return
+      await chat.untilShown('Paid.')
+      expect(questions(chat)).toEqual(['output-available'])
+      expect(office.wallet.payments).toHaveLength(1)
+    },
+  )
+
+  test('[CL32] over HTTP, what was decided elsewhere shows as it was decided, without more', async () => {
+    await using office = await Office.open()
+    await using page = new ClientPage({ url: office.url, version })
+    const transport = page.sse()
+    const { chat, refused } = open(transport, version)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await transport.decide({ approvalId: id, approved: true })
+    await chat.attached.deny(id)
+    await chat.until(() => JSON.stringify(chat.messages).includes('"approved":true'))
+    expect(refused).toEqual([id])
+    expect(JSON.stringify(chat.messages)).not.toContain('"approved":false')
+  })
+
+  test.each(['nothing to load from', 'loading fails'])(
+    '[CL32] a decision that is refused is not shown as taken: %s',
+    async (given) => {
+      await using office = await Office.open()
+      await using page = new ClientPage({ url: office.url, version, live: { hold: false } })
+      const fails = { loadMessages: () => Promise.reject(new TypeError('fetch failed')) }
+      const isAsked = given === 'loading fails'
+      const { chat, refused } = open(page.transport, version, isAsked ? fails : {})
+      await chat.send(PAY)
+      const [id = ''] = chat.asked
+      await page.sse().decide({ approvalId: id, approved: false })
+      await chat.attached.approve(id)
+      await chat.until(() => chat.asked.length === 1 && refused.length === 1)
+      expect(refused).toEqual([id])
+      expect(office.wallet.payments).toEqual([])
+    },
+  )
+})
+
+/** A chat that is told of refusals, with nothing to load from but what is given. */
+function open(
+  transport: LiveTransport | SseTransport,
+  version: Version,
+  options: AttachOptions = {},
+): { chat: ClientChat; refused: string[] } {
+  const chat = version.open({ id: 'chat-1', messages: [], transport })
+  const refused: string[] = []
+  const onRefused = (ids: readonly string[]): void => void refused.push(...ids)
+  const attached = attachChat(chat, transport, { onRefused, ...options })
+  return { chat: new ClientChat(chat, attached, []), refused }
+}
