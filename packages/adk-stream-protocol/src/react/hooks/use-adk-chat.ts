@@ -95,7 +95,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
   )
   // The time counts from when it failed. What it is read from does not change after that.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  const problem = useMemo(() => error && readProblem(error, last, Date.now()), [error])
+  const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
   const actions = useMemo(
     () => ({

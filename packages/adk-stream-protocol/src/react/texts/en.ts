@@ -97,6 +97,10 @@ export const en: AdkTexts = {
       title: 'Something went wrong',
       text: 'The answer could not be completed. Try again in a moment.',
     },
+    unfinished: {
+      title: 'The answer is not finished',
+      text: 'What was done is kept, and is not done again. Write how to go on.',
+    },
     signedOut: {
       title: 'You are not signed in any more',
       text: 'Reload the page and send the message again.',

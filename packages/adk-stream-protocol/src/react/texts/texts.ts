@@ -93,6 +93,8 @@ export interface ProblemTexts {
   readonly busy: Notice
   readonly blocked: Notice
   readonly unavailable: Notice
+  /** Something was done before the answer failed. */
+  readonly unfinished: Notice
   readonly signedOut: Notice
   readonly refused: string
   readonly retry: string
