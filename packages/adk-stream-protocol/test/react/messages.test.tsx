@@ -168,8 +168,9 @@ describe('the conversation', () => {
   })
 
   test('[RE20] an answer with a call that nobody is asked about can be made again', () => {
-    const { approval: _approval, ...call } = payment({ state: 'output-available', output: {} })
-    render(<MessageList messages={[answer(call)]} onRegenerate={() => undefined} />)
+    const call = { state: 'output-available', input: {}, output: {}, toolCallId: 'w' } as const
+    const weather = answer({ type: 'tool-get_weather', ...call })
+    render(<MessageList messages={[weather]} onRegenerate={() => undefined} />)
     expect(screen.getByRole('button', { name: 'Try again' })).toBeDefined()
   })
 })

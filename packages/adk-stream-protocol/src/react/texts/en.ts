@@ -36,6 +36,7 @@ export const en: AdkTexts = {
     waiting: 'Waiting for your decision.',
     running: 'Approved. It is running…',
     denying: 'Denied. Telling the assistant…',
+    refused: 'Your decision was not accepted.',
     over: 'The time to decide is over.',
     timeLeft: 'Time left to decide',
     secondsLeft: (seconds) =>

@@ -37,6 +37,7 @@ export const ja: AdkTexts = {
     waiting: '承認を待っています。',
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
+    refused: '回答は受け付けられませんでした。',
     over: '回答の期限が過ぎました。',
     timeLeft: '回答までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),

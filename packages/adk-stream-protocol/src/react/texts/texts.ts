@@ -55,6 +55,7 @@ export interface ApprovalTexts {
   readonly waiting: string
   readonly running: string
   readonly denying: string
+  readonly refused: string
   readonly over: string
   readonly timeLeft: string
   readonly secondsLeft: (seconds: number) => string
