@@ -74,6 +74,7 @@ export const en: AdkTexts = {
     title: 'Waiting for a decision',
     empty: 'Nothing is waiting.',
     open: 'Open the chat',
+    deciding: 'Sending your decision…',
     unread: 'The list could not be read. It may be out of date.',
   },
   problem: {

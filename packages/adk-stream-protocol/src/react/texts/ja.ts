@@ -83,6 +83,7 @@ export const ja: AdkTexts = {
     title: '承認待ち',
     empty: '承認待ちはありません。',
     open: 'チャットを開く',
+    deciding: '回答を送信しています…',
     unread: '一覧を更新できませんでした。最新ではない可能性があります。',
   },
   problem: {

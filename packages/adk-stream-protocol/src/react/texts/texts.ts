@@ -42,6 +42,7 @@ export interface AdkTexts {
     readonly title: string
     readonly empty: string
     readonly open: string
+    readonly deciding: string
     readonly unread: string
   }
   readonly problem: ProblemTexts
