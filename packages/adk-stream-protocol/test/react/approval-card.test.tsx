@@ -173,6 +173,22 @@ describe('what became of it', () => {
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })
 
+  test('[RE6] a refusal is told while the chat still shows the decision as made, and nothing claims that it was taken', () => {
+    const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
+    const approval = { id: 'approval-1', approved: false as const }
+    const page = show(answer(payment({ state: 'approval-responded', approval }), told()))
+    expect(announced()).toEqual(['Denied. Telling the assistant…'])
+    page.update(answer(payment({ state: 'approval-responded', approval }), told()), { refusals })
+    expect(screen.getByRole('alert').textContent).toBe('Too late.')
+    expect(announced()).toEqual(['Your decision was not accepted.'])
+    page.update(
+      answer(payment({ state: 'output-available', output: {} }), told({ state: 'approved' })),
+      { refusals },
+    )
+    expect(screen.getByRole('alert').textContent).toBe('Too late.')
+    expect(announced()).toEqual(['Approved.'])
+  })
+
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
     expect(card().textContent).toContain('2 people have to approve this, you first.')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { callTool } from '../../src/react/hooks/use-browser-tools.ts'
 import { Office } from '../approvals/support/office.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
@@ -59,4 +60,24 @@ describe.each(ways)('over %s', (way) => {
     await page.untilReady()
     expect(runs).toBe(0)
   })
+  test('[RE9] one that says it needs no approval runs without one, as in the client library', async () => {
+    await using office = await Office.open({ tools: () => [locationTool()] })
+    await using browser = new TestBrowser(office, way)
+    let runs = 0
+    const run = () => {
+      runs += 1
+      return TOKYO
+    }
+    // Another than the types of the hook allow, as of a page without types.
+    const tools = { get_location: { run } } as unknown as { get_location: typeof run }
+    const page = browser.show({ tools })
+    page.say(ASK)
+    await page.until('There you are.')
+    await page.untilReady()
+    expect(runs).toBe(1)
+  })
+})
+
+test('[RE9] a tool that the page no longer has is told as an error, and never as done', () => {
+  expect(() => callTool(undefined, {} as never)).toThrow('The page cannot do this any more.')
 })

@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 
+import { PageAnswers } from '../../src/react/hooks/page-answers.ts'
 import { NativeServer } from './support/native-server.ts'
 import { TestBrowser } from './support/chat-page.tsx'
+import { answer, payment } from './support/messages.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:1' }
 
@@ -63,4 +65,52 @@ test('[RE8][RE9] what a tool of the page throws is told to the model', async () 
   page.say('Where am I?')
   await page.until('I see.')
   expect(server.told).toContain('The person said no.')
+})
+
+test('[RE8][RE9] one that runs after an approval never runs where nobody was asked', async () => {
+  const server = new NativeServer([{ call: 'get_location', input: {} }], [{ say: 'In Tokyo.' }])
+  await using browser = new TestBrowser(NOWHERE, 'sse')
+  let runs = 0
+  const run = () => (runs += 1)
+  const page = browser.show({
+    transport: server.transport(),
+    tools: { get_location: { run, afterApproval: true } },
+  })
+  page.say('Where am I?')
+  await page.until('get_location')
+  await page.untilReady()
+  page.rerender({})
+  expect(runs).toBe(0)
+  expect(server.requests).toHaveLength(1)
+})
+
+describe('what a page takes to run', () => {
+  const run = () => 1
+  const decided = (approved: boolean) =>
+    payment({ state: 'approval-responded', approval: { id: 'approval-1', approved } })
+  test.each([
+    { name: 'plain, asked for', tool: run, call: payment({ state: 'input-available' }), takes: 1 },
+    { name: 'plain, approved', tool: run, call: decided(true), takes: 1 },
+    { name: 'plain, denied', tool: run, call: decided(false), takes: 0 },
+    { name: 'gated, approved', tool: { run, afterApproval: true }, call: decided(true), takes: 1 },
+    { name: 'gated, denied', tool: { run, afterApproval: true }, call: decided(false), takes: 0 },
+    { name: 'gated, waiting', tool: { run, afterApproval: true }, call: payment(), takes: 0 },
+    {
+      name: 'gated, asked for',
+      tool: { run, afterApproval: true },
+      call: payment({ state: 'input-available' }),
+      takes: 0,
+    },
+    {
+      name: 'not gated, asked for',
+      tool: { run, afterApproval: false },
+      call: payment({ state: 'input-available' }),
+      takes: 1,
+    },
+  ])('[RE9] $name: $takes', ({ tool, call, takes }) => {
+    const answers = new PageAnswers()
+    answers.use({ process_payment: tool })
+    expect(answers.takeCalls(answer(call))).toHaveLength(takes)
+    expect(answers.takeCalls(answer(call))).toEqual([])
+  })
 })

@@ -5,12 +5,14 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { AttachedChat } from '../../src/client/index.ts'
 import {
   ApprovalInbox,
+  type Inbox,
   type InboxApi,
   useInbox,
   type UseInboxOptions,
 } from '../../src/react/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
+import { defer } from '../support/agents.ts'
 import { TestBrowser } from './support/chat-page.tsx'
 
 afterEach(() => void vi.useRealTimers())
@@ -20,15 +22,19 @@ const user = userEvent.setup()
 
 interface InboxPageProps extends UseInboxOptions {
   readonly api: InboxApi
+  readonly onShown?: (inbox: Inbox) => void
 }
 
-function InboxPage({ api, ...options }: InboxPageProps) {
-  const { approvals, problem, refusals, decide } = useInbox(api, options)
+function InboxPage({ api, onShown, ...options }: InboxPageProps) {
+  const inbox = useInbox(api, options)
+  onShown?.(inbox)
+  const { approvals, problem, refusals, deciding, decide } = inbox
   return (
     <ApprovalInbox
       approvals={approvals}
       problem={problem}
       refusals={refusals}
+      deciding={deciding}
       onDecide={decide}
       renderChatLink={(chatId) => <a href={`/?chat=${chatId}`}>Open</a>}
     />
@@ -150,6 +156,45 @@ test('[RE11] an answer that was overtaken by a later one is not shown', async ()
   await act(async () => late?.([pending('old', 1)]))
   expect(screen.getAllByRole('listitem')).toHaveLength(1)
   expect(screen.getByRole('table').textContent).toContain('2')
+})
+
+test('[RE21] while a decision travels it is the only one, and its form is away until the list says more', async () => {
+  const posted: boolean[] = []
+  const answers: ReturnType<typeof defer<string | Error>>[] = []
+  const lists = [defer<ReturnType<typeof pending>[]>()]
+  let decideHere: Inbox['decide'] | undefined
+  const api: InboxApi = {
+    listApprovals: () => lists.at(-1)?.promise ?? Promise.resolve([]),
+    decide: (_id, { approved }) => {
+      posted.push(approved)
+      const answer = defer<string | Error>()
+      answers.push(answer)
+      return answer.promise.then((now) => (now instanceof Error ? Promise.reject(now) : now))
+    },
+  }
+  const list = [pending('a', 1), pending('b', 2)]
+  lists[0]?.resolve(list)
+  render(<InboxPage api={api} onShown={({ decide }) => (decideHere = decide)} />)
+  const forms = (): HTMLElement[] => screen.queryAllByRole('button', { name: 'Approve' })
+  await waitFor(() => expect(forms()).toHaveLength(2))
+  await user.click(forms()[0] ?? document.body)
+  expect(forms()).toHaveLength(1)
+  expect(screen.getByText('Sending your decision…')).toBeDefined()
+  await act(async () => decideHere?.('a', { approved: false }))
+  expect(posted).toEqual([true])
+  // A refusal opens it again.
+  await act(async () => answers[0]?.resolve(new TypeError('network')))
+  await waitFor(() => expect(forms()).toHaveLength(2))
+  expect(screen.getByRole('alert').textContent).toContain('cannot be reached')
+  // What was taken stays away until the list is read.
+  lists.push(defer())
+  await user.click(forms()[0] ?? document.body)
+  await act(async () => answers[1]?.resolve('approved'))
+  expect(forms()).toHaveLength(1)
+  await act(async () => lists[1]?.resolve(list.slice(1)))
+  expect(screen.getAllByRole('listitem')).toHaveLength(1)
+  expect(forms()).toHaveLength(1)
+  expect(posted).toEqual([true, true])
 })
 
 test('[RE11] it is looked up again at intervals while the page is seen; a list that cannot be read says so', async () => {

@@ -151,6 +151,28 @@ describe('the conversation', () => {
     )
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
   })
+
+  test.each([
+    { call: payment({ state: 'output-available', output: {} }), state: 'approved', again: 0 },
+    { call: payment({ state: 'output-error', errorText: 'x' }), state: 'unknown', again: 0 },
+    { call: payment({ state: 'output-error', errorText: 'x' }), state: 'expired', again: 1 },
+    { call: payment({ state: 'output-denied' }), state: 'denied', again: 1 },
+  ] as const)('[RE20] an answer whose call is $state can be made again: $again', (given) => {
+    const done = answer(given.call, told({ state: given.state }))
+    // A live answer may be several messages: all of them would be taken back.
+    for (const messages of [[done], [done, says('m2', 'And more.')]]) {
+      const view = render(<MessageList messages={messages} onRegenerate={() => undefined} />)
+      expect(screen.queryAllByRole('button', { name: 'Try again' })).toHaveLength(given.again)
+      view.unmount()
+    }
+  })
+
+  test('[RE20] an answer with a call that nobody is asked about can be made again', () => {
+    const call = { state: 'output-available', input: {}, output: {}, toolCallId: 'w' } as const
+    const weather = answer({ type: 'tool-get_weather', ...call })
+    render(<MessageList messages={[weather]} onRegenerate={() => undefined} />)
+    expect(screen.getByRole('button', { name: 'Try again' })).toBeDefined()
+  })
 })
 
 describe('words', () => {
@@ -208,6 +230,7 @@ describe('what is wrong', () => {
     { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
     { kind: 'signed-out', title: 'You are not signed in any more', action: 'Reload the page' },
     { kind: 'blocked', title: 'The model declined to answer', action: undefined },
+    { kind: 'unfinished', title: 'The answer is not finished', action: undefined },
   ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {
     const onRecover = vi.fn()
     const onReload = vi.fn()

@@ -21,7 +21,7 @@ export function toggleInbox(): void {
 /** What waits for a decision in all chats, behind a button that says how much it is. */
 export function Inbox({ inbox, onOpenChat }: InboxProps) {
   const { inbox: words } = useAdkTexts()
-  const { approvals, problem, refusals, decide } = inbox
+  const { approvals, problem, refusals, deciding, decide } = inbox
   const renderChatLink = useCallback(
     (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
     [onOpenChat],
@@ -48,6 +48,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           approvals={approvals}
           onDecide={decide}
           refusals={refusals}
+          deciding={deciding}
           problem={problem}
           renderChatLink={renderChatLink}
         />

@@ -57,7 +57,7 @@ export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: A
       />
       {/* To those who see, the buttons say that it waits. */}
       <p className={open ? 'adk-hidden' : 'adk-status'} role="status" tabIndex={-1} ref={statusRef}>
-        {describeStatus(call, approval, { texts, over })}
+        {describeStatus(call, approval, { texts, over, refused: refusal !== undefined })}
       </p>
       {!pending && <Outcome call={call} approval={approval} />}
     </div>

@@ -21,7 +21,8 @@ export function ApprovalDecision(props: ApprovalDecisionProps) {
   const texts = useAdkTexts()
   const { approvers = 1, editable } = approval
   const isOpen = state === 'open'
-  if (approval.state !== 'requested') return null
+  // Whatever became of the call: who decided must know that it was not by that.
+  if (approval.state !== 'requested') return <Refused refusal={refusal} />
   return (
     <>
       {isOpen && approvers > 1 && (
@@ -34,7 +35,7 @@ export function ApprovalDecision(props: ApprovalDecisionProps) {
         editable={editable && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
-      {isOpen && <Refused refusal={refusal} />}
+      <Refused refusal={refusal} />
     </>
   )
 }

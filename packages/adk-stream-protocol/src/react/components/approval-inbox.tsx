@@ -17,6 +17,8 @@ export interface ApprovalInboxProps {
   readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
   /** Why decisions were not accepted, by approval. */
   readonly refusals?: ReadonlyMap<string, ToldError> | undefined
+  /** Approvals whose decision is on its way: they cannot be decided meanwhile. */
+  readonly deciding?: ReadonlySet<string> | undefined
   /** Why the list could not be read; it may be out of date. */
   readonly problem?: ToldError | undefined
   /** A link to the chat that the call was made in; only the owner of a chat is told which it is. */
@@ -25,7 +27,7 @@ export interface ApprovalInboxProps {
 
 /** What waits for a decision in all chats. */
 export function ApprovalInbox(props: ApprovalInboxProps) {
-  const { approvals, onDecide, refusals, problem, renderChatLink } = props
+  const { approvals, onDecide, refusals, deciding, problem, renderChatLink } = props
   const { inbox } = useAdkTexts()
   const listRef = useRef<HTMLElement>(null)
   const decide = (approvalId: string, decision: Decision): void => {
@@ -46,6 +48,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
             key={approval.id}
             approval={approval}
             refusal={refusals?.get(approval.id)}
+            travels={deciding?.has(approval.id) === true}
             onDecide={(decision) => decide(approval.id, decision)}
             link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
           />
@@ -58,11 +61,13 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
 interface InboxItemProps {
   readonly approval: PendingApproval
   readonly refusal: ToldError | undefined
+  /** Whether its decision is on its way. */
+  readonly travels: boolean
   readonly onDecide: (decision: Decision) => void
   readonly link: ReactNode
 }
 
-function InboxItem({ approval, refusal, onDecide, link }: InboxItemProps) {
+function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProps) {
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const itemRef = useApprovalKeys<HTMLLIElement>()
@@ -82,10 +87,14 @@ function InboxItem({ approval, refusal, onDecide, link }: InboxItemProps) {
       )}
       <ApprovalForm
         args={args}
-        hidden={over}
+        // Kept: what was typed is still there if it is refused.
+        hidden={over || travels}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
+      <p className="adk-status" role="status">
+        {travels && texts.inbox.deciding}
+      </p>
       {over ? <p className="adk-status">{texts.approval.over}</p> : <Refused refusal={refusal} />}
       {link}
     </li>

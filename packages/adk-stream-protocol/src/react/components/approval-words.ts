@@ -13,17 +13,20 @@ interface Words {
   readonly texts: AdkTexts
   /** Whether the time to decide is over. */
   readonly over: boolean
+  /** Whether the last decision was not accepted. */
+  readonly refused: boolean
 }
 
 /** How far it got, in a sentence that is read out when it changes. */
 export function describeStatus(
   call: Call,
   { state, reason }: Approval,
-  { texts: { approval }, over }: Words,
+  { texts: { approval }, over, refused }: Words,
 ): string {
   switch (state) {
     case 'requested':
       if (call.state === 'approval-requested') return over ? approval.over : approval.waiting
+      if (call.state === 'approval-responded' && refused) return approval.refused
       return call.state === 'approval-responded' && !call.approval.approved
         ? approval.denying
         : approval.running

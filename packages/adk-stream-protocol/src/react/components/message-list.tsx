@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 
 import { useAdkTexts } from '../provider.tsx'
 import { isWaiting } from '../reading/call.ts'
+import { hasSpent } from '../reading/has-acted.ts'
 import { isBusy } from '../reading/is-busy.ts'
 import { type ApprovalDesk, ApprovalDeskContext } from './approval-desk.ts'
 import { MessageItem } from './message-item.tsx'
@@ -12,7 +13,7 @@ export interface MessageListProps extends Partial<ApprovalDesk> {
   readonly messages: readonly UIMessage[]
   /** That of `useAdkChat` or `useChat`. Default `ready`. */
   readonly status?: string
-  /** Makes the last answer again. A function that stays the same. */
+  /** Makes the last answer again; not offered once a call that a person approved may have run in it. A function that stays the same. */
   readonly onRegenerate?: (() => void) | undefined
   readonly renderActions?: ((message: UIMessage) => ReactNode) | undefined
 }
@@ -29,7 +30,7 @@ export function MessageList(props: MessageListProps) {
   const busy = isBusy(status)
   const last = messages.at(-1)
   const isAnswered = last?.role === 'assistant' && hasContent(last)
-  const canRegenerate = isAnswered && status === 'ready' && !isWaiting(last)
+  const canRegenerate = isAnswered && status === 'ready' && !isWaiting(last) && !hasSpent(messages)
   return (
     <div role="log" aria-label={texts.conversation} aria-busy={busy} className="adk-messages">
       <ApprovalDeskContext value={desk}>

@@ -60,7 +60,8 @@ function describe(problem: Problem, seconds: number | undefined, texts: ProblemT
     case 'busy':
       return { ...texts.busy, action: texts.retry }
     case 'blocked':
-      return texts.blocked
+    case 'unfinished':
+      return texts[problem.kind]
     case 'signed-out':
       return { ...texts.signedOut, action: texts.reload }
     case 'refused':

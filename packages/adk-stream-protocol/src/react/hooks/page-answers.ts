@@ -6,6 +6,7 @@ import {
 
 import type { BrowserTools } from '../../client/browser-tools.ts'
 import { type Call, isCall, nameCall } from '../reading/call.ts'
+import { isGated } from './use-browser-tools.ts'
 
 /** What a page answers in a chat that nobody looks after: one of the AI SDK alone, without the bridge. */
 export class PageAnswers {
@@ -39,9 +40,11 @@ export class PageAnswers {
   }
 
   #isForPage(call: Call): boolean {
-    if (!Object.hasOwn(this.#tools, nameCall(call))) return false
-    const isApproved = call.state === 'approval-responded' && call.approval.approved
-    return isApproved || call.state === 'input-available'
+    const name = nameCall(call)
+    const tool = Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined
+    if (!tool) return false
+    if (call.state === 'approval-responded') return call.approval.approved
+    return call.state === 'input-available' && !isGated(tool)
   }
 }
 

@@ -3,14 +3,15 @@ import type { UITools } from 'ai'
 
 import type { AdkApi } from '../../client/adk-api.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import { planRecovery } from '../reading/recovery.ts'
+import { readProblem } from '../reading/problem.ts'
+import { planRecovery, planRecoveryAlone } from '../reading/recovery.ts'
 
-/** Goes on after a problem, by what the server has; without a way to ask it, the answer is made anew. */
+/** Goes on after a problem, by what the server has; without a way to ask it, by what is shown. What was done is never done again. */
 export async function recoverChat<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   api: Pick<AdkApi, 'loadChat'> | undefined,
 ): Promise<void> {
-  if (!api) return chat.regenerate()
+  if (!api) return recoverAlone(chat)
   const { messages, running } = await api.loadChat(chat.id)
   // The server's messages are those of this chat, with its tools.
   const saved = { messages: messages as unknown as AdkUIMessage<Tools>[], running }
@@ -24,6 +25,20 @@ export async function recoverChat<Tools extends UITools>(
       return chat.resumeStream()
     case 'show':
       chat.messages = [...recovery.messages]
+      return chat.clearError()
+    case 'regenerate':
+      return chat.regenerate()
+  }
+}
+
+async function recoverAlone<Tools extends UITools>(chat: Chat<AdkUIMessage<Tools>>): Promise<void> {
+  const { error, messages } = chat
+  const isDisconnected =
+    error !== undefined && readProblem(error, messages, 0).kind === 'disconnected'
+  switch (planRecoveryAlone(messages, { isDisconnected })) {
+    case 'resume':
+      return chat.resumeStream()
+    case 'keep':
       return chat.clearError()
     case 'regenerate':
       return chat.regenerate()

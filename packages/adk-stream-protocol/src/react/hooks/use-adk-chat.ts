@@ -22,6 +22,7 @@ import { useConnection } from './use-connection.ts'
 import { useLatest } from './use-latest.ts'
 import { type AnyChatTransport, useOpenedChat } from './use-opened-chat.ts'
 import { usePageTools } from './use-page-tools.ts'
+import { useUnderWay } from './use-under-way.ts'
 
 /** Which chat it is, and by which transport. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
@@ -82,20 +83,23 @@ export function useAdkChat<Tools extends UITools = UITools>(
   useBrowserTools(attached, tools)
   usePageTools({ chat, answers, tools: tools as BrowserTools | undefined }, last)
 
+  const { begin, end } = useUnderWay()
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
+      if (!begin(approvalId)) return
       forgive(approvalId)
       try {
         await decideIn({ chat, attached, api }, approvalId, decision)
       } catch (reason) {
         refuse([approvalId], reason)
       }
+      end(approvalId)
     },
-    [chat, attached, api, forgive, refuse],
+    [chat, attached, api, forgive, refuse, begin, end],
   )
   // The time counts from when it failed. What it is read from does not change after that.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
-  const problem = useMemo(() => error && readProblem(error, last, Date.now()), [error])
+  const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
   const actions = useMemo(
     () => ({

@@ -1,6 +1,7 @@
 import type { UITools } from 'ai'
 import { type RefObject, useEffect } from 'react'
 
+import { AdkError } from '../../client/adk-error.ts'
 import type { AttachedChat } from '../../client/attach-chat.ts'
 import type { BrowserTools } from '../../client/browser-tools.ts'
 import { runBrowserTools } from '../../client/browser-tools.ts'
@@ -41,7 +42,7 @@ export function useBrowserTools<Tools extends UITools = UITools>(
 type Outline = readonly (readonly [name: string, isGated: boolean])[]
 
 function outlineOf(tools: BrowserTools = {}): Outline {
-  return Object.entries(tools).map(([name, tool]) => [name, typeof tool !== 'function'])
+  return Object.entries(tools).map(([name, tool]) => [name, isGated(tool)])
 }
 
 /** Functions that stay, and call those of the newest rendering. */
@@ -54,7 +55,13 @@ function bindTools(outline: string, latest: RefObject<BrowserTools | undefined>)
   return Object.fromEntries(entries)
 }
 
+/** Whether a tool never runs where nobody was asked. */
+export function isGated(tool: BrowserTools[string]): boolean {
+  return typeof tool !== 'function' && tool.afterApproval === true
+}
+
 export function callTool(tool: BrowserTools[string] | undefined, input: never): unknown {
-  if (typeof tool === 'function') return tool(input)
-  return tool?.run(input)
+  // A later rendering may have taken it away. The model must not read that as done.
+  if (!tool) throw new AdkError('unavailable', 'The page cannot do this any more.')
+  return typeof tool === 'function' ? tool(input) : tool.run(input)
 }

@@ -6,6 +6,7 @@ import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { Decision } from '../reading/approval.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
+import { useUnderWay } from './use-under-way.ts'
 
 /** When the inbox is looked up, besides when the server says that it changed. */
 export interface UseInboxOptions {
@@ -22,6 +23,8 @@ export interface Inbox {
   /** Why the list could not be read last; it may be out of date. */
   readonly problem: ToldError | undefined
   readonly refusals: Refusals
+  /** Approvals whose decision is on its way; another one for them is not taken meanwhile. */
+  readonly deciding: ReadonlySet<string>
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
   readonly refresh: () => void
 }
@@ -39,38 +42,45 @@ export function useInbox(
   const [approvals, setApprovals] = useState(NOTHING)
   const [problem, setProblem] = useState<ToldError>()
   const [refusals, setRefusals] = useState<Refusals>(new Map())
-  const newest = useRef(0)
-  const refresh = useCallback(() => {
-    const look = async (): Promise<void> => {
-      const turn = (newest.current += 1)
-      const list = await api.listApprovals().catch(toFailure)
-      // An answer that was overtaken by a later one is out of date.
-      if (turn !== newest.current) return
+  const { deciding, begin, end } = useUnderWay()
+  const newest = useRef<Promise<void>>(undefined)
+  const look = useCallback((): Promise<void> => {
+    const show = (list: PendingApproval[] | Failure): void => {
       setProblem('failure' in list ? list.failure : undefined)
       if (!('failure' in list)) setApprovals((known) => (isSame(known, list) ? known : list))
     }
-    void look()
+    const asked = api.listApprovals().catch(toFailure)
+    // An answer that was overtaken by a later one is out of date.
+    const own: Promise<void> = asked.then((list) =>
+      own === newest.current ? show(list) : newest.current,
+    )
+    newest.current = own
+    return own
   }, [api])
+  const refresh = useCallback(() => void look(), [look])
   useRefreshing(refresh, { api, pollMs, attached, newest })
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
+      if (!begin(approvalId)) return
       setRefusals((known) => new Map([...known].filter(([id]) => id !== approvalId)))
       try {
         await api.decide(approvalId, decision)
       } catch (error) {
         setRefusals((known) => new Map([...known, [approvalId, toTold(error)]]))
       }
-      refresh()
+      // Until then the list shows as open what was decided.
+      await look()
+      end(approvalId)
     },
-    [api, refresh],
+    [api, look, begin, end],
   )
-  return { approvals, problem, refusals, decide, refresh }
+  return { approvals, problem, refusals, deciding, decide, refresh }
 }
 
 interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {
   readonly api: InboxApi
   readonly attached: AttachedChat | undefined
-  readonly newest: { current: number }
+  readonly newest: { current: Promise<void> | undefined }
 }
 
 function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: Refreshing): void {
@@ -100,7 +110,7 @@ function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: R
       rest()
       document.removeEventListener('visibilitychange', begin)
       // What is under way was asked for somebody who has left.
-      newest.current += 1
+      newest.current = undefined
     }
   }, [api, refresh, pollMs, newest])
   useEffect(() => attached?.onProgress(refresh), [attached, refresh])
@@ -110,6 +120,10 @@ function isSame(known: readonly PendingApproval[], list: readonly PendingApprova
   return JSON.stringify(known) === JSON.stringify(list)
 }
 
-function toFailure(error: unknown): { readonly failure: ToldError } {
+interface Failure {
+  readonly failure: ToldError
+}
+
+function toFailure(error: unknown): Failure {
   return { failure: toTold(error) }
 }

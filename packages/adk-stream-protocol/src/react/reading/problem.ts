@@ -2,6 +2,7 @@ import type { UIMessage } from 'ai'
 
 import { AdkError } from '../../client/adk-error.ts'
 import { isRecord } from './call.ts'
+import { hasActed } from './has-acted.ts'
 
 /** Why there is no answer, told by what the reader can do about it. */
 export type Problem =
@@ -13,6 +14,8 @@ export type Problem =
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'unavailable' }
+  /** Something was done before the answer failed: it is not made anew, the person says how to go on. */
+  | { readonly kind: 'unfinished' }
 
 /** An error as the server tells it. */
 export interface ToldError {
@@ -22,14 +25,21 @@ export interface ToldError {
 }
 
 /** Reads what went wrong from a chat's error and its last message, whichever says more. */
-export function readProblem(error: Error, last: UIMessage | undefined, now: number): Problem {
+export function readProblem(error: Error, messages: readonly UIMessage[], now: number): Problem {
+  const failure = readFailure(messages.at(-1))
+  if (failure !== undefined && hasActed(messages)) return { kind: 'unfinished' }
   const told = error instanceof AdkError ? error : readBody(error.message)
   if (told) return classify(told, now)
-  const { metadata } = last?.role === 'assistant' ? last : {}
-  const failed = isRecord(metadata) ? asTold(metadata['error']) : undefined
+  const failed = asTold(failure)
   if (failed) return classify(failed, now)
   // What `fetch` and our sockets fail with when the network does, before or in mid-answer.
   return { kind: error instanceof TypeError ? 'disconnected' : 'unavailable' }
+}
+
+/** Why an answer failed, as its message says; nothing where it did not. */
+export function readFailure(last: Pick<UIMessage, 'role' | 'metadata'> | undefined): unknown {
+  const { metadata } = last?.role === 'assistant' ? last : {}
+  return isRecord(metadata) ? metadata['error'] : undefined
 }
 
 /** What is known of anything that was thrown. */

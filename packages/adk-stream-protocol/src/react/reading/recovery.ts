@@ -1,10 +1,10 @@
-import { isRecord } from './call.ts'
+import type { UIMessage } from 'ai'
 
-interface Shown {
-  readonly id: string
-  readonly role: string
-  readonly metadata?: unknown
-}
+import { isCall } from './call.ts'
+import { hasActed, lastAnswer } from './has-acted.ts'
+import { readFailure } from './problem.ts'
+
+type Shown = Pick<UIMessage, 'id' | 'role' | 'parts' | 'metadata'>
 
 /** What the server has of a chat. */
 export interface SavedChat<Message> {
@@ -18,7 +18,7 @@ export type Recovery<Message> =
   | { readonly step: 'resend'; readonly message: Message; readonly before: readonly Message[] }
   /** The answer is still being written. */
   | { readonly step: 'resume'; readonly messages: readonly Message[] }
-  /** The answer was finished meanwhile. */
+  /** The answer was finished meanwhile, or something was done in it that must not be done again. */
   | { readonly step: 'show'; readonly messages: readonly Message[] }
   /** The answer failed and has to be made again. */
   | { readonly step: 'regenerate' }
@@ -33,6 +33,15 @@ export function planRecovery<Message extends Shown>(
     return { step: 'resend', message: asked, before: shown.slice(0, shown.indexOf(asked)) }
   if (running) return { step: 'resume', messages }
   const last = messages.at(-1)
-  const hasFailed = isRecord(last?.metadata) && last.metadata['error'] !== undefined
-  return last?.role === 'user' || hasFailed ? { step: 'regenerate' } : { step: 'show', messages }
+  const isMissing = last?.role === 'user' || readFailure(last) !== undefined
+  return isMissing && !hasActed(messages) ? { step: 'regenerate' } : { step: 'show', messages }
+}
+
+/** The same by what is shown alone: what the server did since is not known, and what it may have done is not made anew. */
+export function planRecoveryAlone(
+  shown: readonly Shown[],
+  how: { readonly isDisconnected: boolean },
+): 'resume' | 'keep' | 'regenerate' {
+  if (how.isDisconnected) return 'resume'
+  return lastAnswer(shown).some(({ parts }) => parts.some(isCall)) ? 'keep' : 'regenerate'
 }

@@ -36,6 +36,7 @@ export const en: AdkTexts = {
     waiting: 'Waiting for your decision.',
     running: 'Approved. It is running…',
     denying: 'Denied. Telling the assistant…',
+    refused: 'Your decision was not accepted.',
     over: 'The time to decide is over.',
     timeLeft: 'Time left to decide',
     secondsLeft: (seconds) =>
@@ -73,6 +74,7 @@ export const en: AdkTexts = {
     title: 'Waiting for a decision',
     empty: 'Nothing is waiting.',
     open: 'Open the chat',
+    deciding: 'Sending your decision…',
     unread: 'The list could not be read. It may be out of date.',
   },
   problem: {
@@ -96,6 +98,10 @@ export const en: AdkTexts = {
     unavailable: {
       title: 'Something went wrong',
       text: 'The answer could not be completed. Try again in a moment.',
+    },
+    unfinished: {
+      title: 'The answer is not finished',
+      text: 'What was done is kept, and is not done again. Write how to go on.',
     },
     signedOut: {
       title: 'You are not signed in any more',

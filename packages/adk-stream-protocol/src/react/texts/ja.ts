@@ -37,6 +37,7 @@ export const ja: AdkTexts = {
     waiting: '承認を待っています。',
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
+    refused: '回答は受け付けられませんでした。',
     over: '回答の期限が過ぎました。',
     timeLeft: '回答までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
@@ -83,6 +84,7 @@ export const ja: AdkTexts = {
     title: '承認待ち',
     empty: '承認待ちはありません。',
     open: 'チャットを開く',
+    deciding: '回答を送信しています…',
     unread: '一覧を更新できませんでした。最新ではない可能性があります。',
   },
   problem: {
@@ -106,6 +108,10 @@ export const ja: AdkTexts = {
     unavailable: {
       title: '問題が発生しました',
       text: '回答を完了できませんでした。少し待ってからもう一度お試しください。',
+    },
+    unfinished: {
+      title: '回答は途中で終わりました',
+      text: '実行されたことはそのまま残り、もう一度実行されることはありません。続け方を書いて送ってください。',
     },
     signedOut: {
       title: 'サインインが切れました',

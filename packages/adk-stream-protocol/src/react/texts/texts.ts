@@ -42,6 +42,7 @@ export interface AdkTexts {
     readonly title: string
     readonly empty: string
     readonly open: string
+    readonly deciding: string
     readonly unread: string
   }
   readonly problem: ProblemTexts
@@ -55,6 +56,7 @@ export interface ApprovalTexts {
   readonly waiting: string
   readonly running: string
   readonly denying: string
+  readonly refused: string
   readonly over: string
   readonly timeLeft: string
   readonly secondsLeft: (seconds: number) => string
@@ -93,6 +95,8 @@ export interface ProblemTexts {
   readonly busy: Notice
   readonly blocked: Notice
   readonly unavailable: Notice
+  /** Something was done before the answer failed. */
+  readonly unfinished: Notice
   readonly signedOut: Notice
   readonly refused: string
   readonly retry: string

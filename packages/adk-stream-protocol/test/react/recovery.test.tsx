@@ -1,0 +1,80 @@
+import { screen, waitFor } from '@testing-library/react'
+import { describe, expect, test } from 'vitest'
+
+import { planRecovery, planRecoveryAlone } from '../../src/react/reading/recovery.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { TestBrowser, type Way } from './support/chat-page.tsx'
+import { answer, payment, told } from './support/messages.ts'
+
+const ways: readonly Way[] = ['live', 'sse']
+const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
+
+describe.each(ways)('over %s', (way) => {
+  test.each(['with', 'without'])(
+    '[RE20] a payment that ran before the answer failed is kept, and not asked anew, %s an api',
+    async (how) => {
+      await using office = await Office.open()
+      await using browser = new TestBrowser(office, way)
+      const page = browser.show(how === 'with' ? { api: browser.api } : {})
+      page.say(FAIL_AFTER)
+      await page.click('Approve')
+      await screen.findByText('The answer is not finished')
+      expect(page.chat.problem).toEqual({ kind: 'unfinished' })
+      expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
+      const asked = office.asked
+      await page.chat.recover()
+      await page.untilReady()
+      expect(office.asked).toBe(asked)
+      expect(office.wallet.payments).toHaveLength(1)
+      expect(page.text).toContain('Approved.')
+      expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+      expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
+      page.say('[[say All is paid.]]')
+      await page.until('All is paid.')
+      expect(office.wallet.payments).toHaveLength(1)
+    },
+  )
+
+  test('[RE10] a failed answer without calls is made anew without an api', async () => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show()
+    page.say('[[fail 429 retry=0]]')
+    await screen.findByText('The model is busy')
+    const asked = office.asked
+    await page.click('Try again')
+    await waitFor(() => expect(office.asked).toBeGreaterThan(asked))
+  })
+})
+
+const ASKED = {
+  id: 'asked',
+  role: 'user' as const,
+  parts: [{ type: 'text' as const, text: 'Pay.' }],
+}
+const ERROR = { error: { code: 'internal' as const, message: 'x' } }
+const PAID = payment({ state: 'output-available', output: {} })
+const DENIED = { id: 'approval-1', approved: false as const }
+
+test.each([
+  { name: 'ran', parts: [PAID, told({ state: 'approved' })], step: 'show' },
+  { name: 'may have run', parts: [PAID, told({ state: 'unknown' })], step: 'show' },
+  { name: 'was begun', parts: [payment({ state: 'input-available' })], step: 'show' },
+  { name: 'was decided unheard', parts: [payment(), told({ state: 'approved' })], step: 'show' },
+  { name: 'expired', parts: [payment(), told({ state: 'expired' })], step: 'regenerate' },
+  { name: 'waits', parts: [payment(), told()], step: 'regenerate' },
+  {
+    name: 'was denied',
+    parts: [payment({ state: 'output-denied', approval: DENIED }), told({ state: 'denied' })],
+    step: 'regenerate',
+  },
+])('[RE20] of a failed answer with a call that $name: $step', ({ parts, step }) => {
+  const failed = { ...answer(...parts), metadata: ERROR }
+  const messages = [ASKED, failed]
+  expect(planRecovery(messages, { messages, running: false }).step).toBe(step)
+  // What the server did since is not known without asking it.
+  expect(planRecoveryAlone(messages, { isDisconnected: false })).toBe('keep')
+  expect(planRecoveryAlone(messages, { isDisconnected: true })).toBe('resume')
+  expect(planRecoveryAlone([ASKED], { isDisconnected: false })).toBe('regenerate')
+})
