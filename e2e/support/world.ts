@@ -10,6 +10,7 @@ import {
 } from 'gemini-emulator'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
+import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { buildPage } from '../../apps/demo/test/support/build-page.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
@@ -35,6 +36,8 @@ export interface World extends AsyncDisposable {
 
 interface Visit extends BrowserContextOptions {
   readonly url?: string
+  /** How the page talks with the model, as if the reader had chosen it before. */
+  readonly mode?: Mode
 }
 
 export interface WorldOptions {
@@ -88,8 +91,10 @@ export async function openWorld(
       const found = faults.splice(0)
       if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
     },
-    visit: async ({ url = demo.url, ...options } = {}) => {
-      const page = await openPage(browser, options, faults)
+    visit: async ({ url = demo.url, mode = 'sse', ...options } = {}) => {
+      const localStorage = [{ name: 'mode', value: mode }]
+      const storageState = { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] }
+      const page = await openPage(browser, { storageState, ...options }, faults)
       await page.goto(url)
       return page
     },
