@@ -38,8 +38,11 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/Incomplete JSON segment|Unexpected end of JSON/, 'model-interrupted'],
 ]
 
-// Gemini ends the message of a 429 with "Please retry in 34.07s."; its RetryInfo reaches ADK's event only from an open stream.
-function readRetryDelay(message: string): number | undefined {
+/**
+ * How long Gemini asks to wait, in seconds. It ends the message of a 429 with "Please retry in 34.07s."; its RetryInfo reaches ADK's
+ * event only from an open stream.
+ */
+export function readRetryDelay(message: string): number | undefined {
   const found = /retry in ([\d.]+)\s?s/.exec(message) ?? /"retryDelay":\s*"([\d.]+)s"/.exec(message)
   const seconds = found?.[1]
   return seconds === undefined ? undefined : Math.ceil(Number(seconds))

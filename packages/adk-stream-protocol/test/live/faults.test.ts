@@ -105,6 +105,31 @@ test('[LV24] a model that fails each time it is asked is an error of the turn, i
   expect(await whole(client, 'r2')).toBe('Two.')
 })
 
+test.each([
+  // Google cuts the reason of a close after 123 bytes, and the seconds with it.
+  ['[[fail 429 retry=26]]', undefined],
+  ['[[close 1011 RESOURCE_EXHAUSTED: Please retry in 25.2s.]]', 26],
+])(
+  '[LV24] a quota that is used up is told at once, and not asked for again: %s',
+  async (script, retryAfterSeconds) => {
+    await using office = await openLiveOffice({ liveModel: FREE_MODEL })
+    await using client = await joinLive(office)
+    client.say(script, 'r1')
+    await client.nextOf('end', 'r1')
+    const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
+    expect(metadata?.['messageMetadata']).toEqual({
+      error: {
+        code: 'model-rate-limited',
+        message: 'The model is receiving too many requests. Try again later.',
+        ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      },
+    })
+    expect(office.emulator.live.sessions).toHaveLength(1)
+    client.say('[[say Two.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Two.')
+  },
+)
+
 test('[LV24] a model that cannot be reached is an error of the request', async () => {
   await using office = await openLiveOffice()
   await office.emulator.close()

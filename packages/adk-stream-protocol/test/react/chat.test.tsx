@@ -203,9 +203,9 @@ describe.each(ways)('over %s', (way) => {
   })
 })
 
-test('[RE10] a failed answer is a problem with a way on', async () => {
+test.each(ways)('[RE10] a failed answer is a problem with a way on, over %s', async (way) => {
   await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'sse')
+  await using browser = new TestBrowser(office, way)
   const page = browser.show({ api: browser.api })
   page.say('[[fail 429 retry=0]]')
   await screen.findByText('The model is busy')

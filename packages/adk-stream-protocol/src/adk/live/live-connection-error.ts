@@ -22,6 +22,8 @@ export class LiveConnectionError extends Error {
   readonly code: LiveFailureCode
   readonly reason: string
   readonly phase: LivePhase
+  /** Whether a quota is used up. */
+  readonly rateLimited: boolean
   /** Whether another attempt may do better. */
   readonly retryable: boolean
 
@@ -35,7 +37,8 @@ export class LiveConnectionError extends Error {
     this.code = code
     this.reason = clean
     this.phase = phase
-    this.retryable = RETRYABLE.has(code)
+    this.rateLimited = QUOTA.test(reason)
+    this.retryable = RETRYABLE.has(code) && !this.rateLimited
   }
 }
 
@@ -57,6 +60,9 @@ const RETRYABLE: ReadonlySet<LiveFailureCode> = new Set<LiveFailureCode>([
   1014,
   'timeout',
 ])
+
+// A quota that is used up closes the socket with 1011, or refuses it with 429, and its name in the reason.
+const QUOTA = /RESOURCE_EXHAUSTED|quota|\b429\b/i
 
 // The key travels in the address of the socket, and so in some of its errors.
 function hideKey(text: string): string {
