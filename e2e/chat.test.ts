@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
-import { shoot } from './support/shoot.ts'
+import { snap } from './support/snap.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -36,7 +36,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
 
     await answer().getByText(first).waitFor()
     expect(await answer().textContent()).not.toContain(second)
-    await shoot(page, `writing-${gate}`)
+    await snap(page, `writing-${gate}`)
 
     world.emulator.release(gate)
     await answer().getByText(second).waitFor()
@@ -66,7 +66,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await thoughts.isVisible()).toBe(false)
     await answer().getByText('Thoughts').click()
     await thoughts.waitFor()
-    await shoot(page, `thoughts-${mode}`)
+    await snap(page, `thoughts-${mode}`)
   })
 
   test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
@@ -80,7 +80,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await answer().getByRole('cell', { name: '東京' }).waitFor()
     expect(await answer().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
     expect(await answer().textContent()).not.toMatch(/\*\*|```|\|---/)
-    await shoot(page, `markdown-${mode}`)
+    await snap(page, `markdown-${mode}`)
   })
 
   test.each([
@@ -99,7 +99,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(JSON.parse(details[0] ?? '')).toEqual({ location: 'Tokyo' })
     expect(JSON.parse(details[1] ?? '')).toMatchObject({ temperature: 18, condition: 'Cloudy' })
     expect(await tool('get_weather').count()).toBe(1)
-    await shoot(page, `weather-${name}-${mode}`)
+    await snap(page, `weather-${name}-${mode}`)
   })
 
   test('[DM21] pictures, sources, code and the cost of an answer are shown', async () => {
@@ -111,13 +111,15 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     const picture = answer().getByRole('img')
     await picture.waitFor()
     await idle()
-    expect(await picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0)
+    expect(await picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(
+      0,
+    )
     await answer().getByText('print(6 * 7)').waitFor()
     await answer().getByText('42', { exact: true }).waitFor()
     const source = answer().getByRole('link', { name: 'The sky' })
     expect(await source.getAttribute('href')).toBe('https://example.com/sky')
     expect(await answer().locator('footer').textContent()).toMatch(/\d+ tokens in, \d+ out/)
-    await shoot(page, `parts-${mode}`)
+    await snap(page, `parts-${mode}`)
   })
 
   test('[DM24] a reload after the answer shows the same messages', async () => {

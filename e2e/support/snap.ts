@@ -1,6 +1,10 @@
+import { fileURLToPath } from 'node:url'
+
 import type { Page } from 'playwright-core'
 
-/** Leaves a picture of the page for those who want to see what a test saw. */
-export async function shoot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: new URL(`../screenshots/${name}.png`, import.meta.url).pathname })
+const FOLDER = fileURLToPath(new URL('../screenshots', import.meta.url))
+
+/** Leaves a picture of what the person sees, for people to look at. */
+export async function snap(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${FOLDER}/${name}.png` })
 }
