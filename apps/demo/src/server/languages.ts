@@ -9,7 +9,7 @@ export interface Languages {
   of(principalId: string): Language
   /** Of whoever was noted last. */
   latest(): Language
-  /** Authenticates, and notes the language that the page asks for whenever it sends something. */
+  /** Authenticates, and notes the language that the page asks for; until it does, that of the browser. */
   noting(authenticate: Authenticate): Authenticate
 }
 
@@ -28,10 +28,16 @@ export function createLanguages(): Languages {
       const header = request.headers.get('accept-language')
       if (!principal || header === null) return principal
       const language = header.startsWith('ja') ? 'ja' : 'en'
-      if (request.method === 'POST') asked.set(principal.id, language)
-      // A socket has the language of the browser; what the page asked for counts more.
+      if (isOfPage(request) || !asked.get(principal.id)) asked.set(principal.id, language)
       latest = asked.get(principal.id) ?? language
       return principal
     },
   }
+}
+
+/** Whether a script of the page wrote the request: documents and sockets have the language of the browser. */
+function isOfPage({ method, headers }: Request): boolean {
+  const isFetched =
+    headers.get('sec-fetch-dest') === 'empty' && headers.get('sec-fetch-mode') !== 'websocket'
+  return method === 'POST' || isFetched
 }
