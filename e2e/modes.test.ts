@@ -1,9 +1,10 @@
+import { readFile } from 'node:fs/promises'
+
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Page } from 'playwright-core'
 
 import { readPage } from './support/chat-page.ts'
-import { converse } from './support/shell-page.ts'
-import { snap } from './support/snap.ts'
+import { chooseMode } from './support/shell-page.ts'
+import { readBooks } from './support/payments.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -13,112 +14,73 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
-const NAMES = { sse: 'ADK · SSE', live: 'ADK · Live', direct: 'Gemini direct' } as const
-
-test('[DM81] what was said in one mode of the agent is known in the other, and back', async () => {
+test('[DM63] what waits in one mode of the agent is decided in the other, and goes on there', async () => {
   const page = await world.visit()
-  const { say, log, idle, answers } = readPage(page)
-  await converse(page, 'My name is Hanako. [[say Good day, Hanako.]]')
-
-  await choose(page, 'live')
-  await say('[[say Live, I know you.]]')
-  await log.getByText('Live, I know you.', { exact: true }).waitFor()
+  const { say, tool, answer, log, input, idle } = readPage(page)
+  await say('Send $50 to Alice')
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).waitFor()
   await idle()
-  const [session, ...others] = world.emulator.live.sessions
-  expect(others).toEqual([])
-  expect(JSON.stringify(session?.history)).toContain('My name is Hanako.')
-  expect(JSON.stringify(session?.history)).toContain('Good day, Hanako.')
-  await snap(page, 'memory-live')
+  await input.fill('half a thought')
+  await chooseMode(page, 'ADK · Live')
+  await page.getByRole('button', { name: 'Hold to talk' }).waitFor()
+  expect(await input.inputValue()).toBe('half a thought')
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
+  await tool('process_payment').getByText('Done').waitFor()
+  await answer().getByText('$950').waitFor()
+  expect(await readBooks(world, page).balance()).toBe(950)
 
-  await choose(page, 'sse')
-  await say('[[say Back again.]]')
-  await log.getByText('Back again.', { exact: true }).waitFor()
+  await chooseMode(page, 'ADK · SSE')
+  await page.getByRole('button', { name: /^Talk: switches/ }).waitFor()
+  await say('[[say Still here.]]')
+  await answer(1).getByText('Still here.').waitFor()
+  expect(await log.getByRole('article').count()).toBe(4)
+})
+
+test('[DM49] Gemini alone asks and pays in the same cards, and its conversation outlives a reload', async () => {
+  const page = await world.visit()
+  const { say, tool, answer, idle, log } = readPage(page)
+  await chooseMode(page, 'Gemini direct')
+  await say('Send $50 to Alice')
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).waitFor()
   await idle()
-  const [request, ...more] = world.asked('Back again.')
-  expect(more).toEqual([])
-  const told = JSON.stringify(request?.body)
-  for (const words of ['My name is Hanako.', 'Good day, Hanako.', 'Live, I know you.']) {
-    expect(told).toContain(words)
-  }
-  expect(await answers.count()).toBe(3)
-  expect(await log.locator('[data-role=user]').count()).toBe(3)
-  await snap(page, 'memory-sse')
-
-  const before = await log.textContent()
   await page.reload()
-  await log.getByText('Back again.', { exact: true }).waitFor()
-  expect(await log.textContent()).toBe(before)
-})
-
-test('[DM81] an answer that is being written is read on in the other mode', async () => {
-  const page = await world.visit()
-  const { say, answer, answers, idle } = readPage(page)
-  await say('[[say Begun over HTTP,]][[wait switch]][[say ended on the socket.]]')
-  await answer().getByText('Begun over HTTP,').waitFor()
-  await choose(page, 'live')
-  await answer().getByText('Begun over HTTP,').waitFor()
-  world.emulator.release('switch')
-  await answer().getByText('ended on the socket.').waitFor()
+  await tool('process_payment').getByRole('button', { name: 'Approve' }).click()
+  await tool('process_payment').getByText('Done').waitFor()
+  await answer().getByText('$950').waitFor()
   await idle()
-  expect(await answers.count()).toBe(1)
-  expect(world.told('[[wait switch]]')).toBe(1)
-})
-
-test('[DM63] Gemini alone answers, calls a tool of the server and one of the page', async () => {
-  const page = await world.visit({ mode: 'direct' })
-  const { say, log, tool, idle, answers } = readPage(page)
-  await say('[[say Without]][[wait direct]][[say an agent.]]')
-  await log.getByText('Without', { exact: true }).waitFor()
-  world.emulator.release('direct')
-  await log.getByText(/^Without ?an agent\.$/).waitFor()
-  await idle()
-
-  await say('What is the weather in Tokyo?')
-  await tool('get_weather').getByText('Done').waitFor()
-  await expect.poll(() => answers.nth(1).locator('.markdown').last().textContent()).toMatch(/18/)
-  await idle()
-
   await say('Play track 2')
-  await page.getByRole('button', { name: 'Mute track 2' }).waitFor()
   await tool('change_bgm').getByText('Done').waitFor()
-  await answers.nth(2).locator('.markdown').last().waitFor()
+  await page.getByRole('button', { name: 'Mute track 2' }).waitFor()
   await idle()
-  expect(await tool('change_bgm').count()).toBe(1)
-  await snap(page, 'direct')
+  expect(await readBooks(world, page).balance()).toBe(950)
+
+  await page.reload()
+  await answer(1).waitFor()
+  expect(await log.getByRole('article').count()).toBe(4)
+  await page.getByRole('button', { name: 'New chat' }).click()
+  await page.getByText('What would you like to do?').waitFor()
 })
 
-test('[DM63] Gemini alone can be stopped, asked again and told something else', async () => {
-  let tries = 0
-  world.answer('a direct number', () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
-  const page = await world.visit({ mode: 'direct' })
-  const { say, log, stop, idle, answer, answers } = readPage(page)
-  await say('[[say I could go on]][[wait direct-stop]][[say and on.]]')
-  await answer().getByText('I could go on').waitFor()
-  await stop.click()
+test('[IN5] a conversation is recorded, saved, and played in its own place', async () => {
+  const page = await world.visit({ viewport: { width: 1400, height: 800 } })
+  const { say, answer, idle, log, input } = readPage(page)
+  await page.getByRole('button', { name: 'Show the inspector' }).click()
+  await page.getByRole('tab', { name: 'Recording' }).click()
+  await page.getByRole('button', { name: 'Record', exact: true }).click()
+  await say('[[say Recorded words.]]')
+  await answer().getByText('Recorded words.').waitFor()
   await idle()
-  await expect.poll(() => world.asked('direct-stop')[0]?.aborted).toBe(true)
-  expect(await answer().textContent()).not.toContain('and on.')
+  await page.getByRole('button', { name: 'Stop recording' }).click()
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download' }).click()
+  const file = await (await downloading).path()
+  expect(await readFile(file, 'utf8')).toContain('Recorded ')
 
-  await say('Say a direct number')
-  await log.getByText('Number 1').waitFor()
-  await idle()
-  await log.getByRole('button', { name: 'Try again' }).click()
-  await log.getByText('Number 2').waitFor()
-  await idle()
-  expect(await answers.count()).toBe(2)
-
-  const said = log.locator('[data-role=user]').nth(1)
-  await said.getByRole('button', { name: 'Edit and send again' }).click()
-  await page.getByLabel('Edit the message').fill('[[say Something else.]]')
-  await page.keyboard.press('Enter')
-  await log.getByText('Something else.', { exact: true }).waitFor()
-  await idle()
-  expect(await answers.count()).toBe(2)
-  expect(await log.textContent()).not.toContain('Number')
+  await page.getByRole('button', { name: 'Play', exact: true }).click()
+  const replay = page.getByRole('region', { name: 'Replay' })
+  await replay.getByText('Recorded words.', { exact: true }).waitFor()
+  expect(await input.count()).toBe(0)
+  await page.getByRole('button', { name: 'Back to the chat' }).click()
+  await input.waitFor()
+  expect(await log.getByRole('article').count()).toBe(2)
 })
-
-/** Switches the mode as a person does; the chat is read anew then. */
-async function choose(page: Page, mode: keyof typeof NAMES): Promise<void> {
-  await page.getByRole('radio', { name: NAMES[mode] }).check({ force: true })
-  await page.locator('.conversation:not([inert])').waitFor()
-}

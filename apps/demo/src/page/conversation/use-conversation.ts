@@ -10,10 +10,10 @@ import { api, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { keepDirectChat } from './direct-chat.ts'
 
-type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onProgress'>
+type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onProgress' | 'onBegun'>
 
 /** The chat over the transport of its mode, and what the reader can do in it. All functions stay the same while it does. */
-export function useConversation({ id, mode, saved, onProgress }: Asked) {
+export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked) {
   const isKept = keepsChats(mode)
   const chat = useAdkChat({
     id,
@@ -26,12 +26,19 @@ export function useConversation({ id, mode, saved, onProgress }: Asked) {
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
   useEffect(() => attached?.onProgress(onProgress), [attached, onProgress])
+  const isBegun = messages.length > 0
+  useEffect(() => {
+    if (isBegun) onBegun()
+  }, [isBegun, onBegun])
   // When an answer has ended.
   useEffect(() => (busy ? onProgress : undefined), [busy, onProgress])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
   useEffect(() => {
     if (!isKept && !busy && messages.length > 0) keepDirectChat({ id, messages })
   }, [id, isKept, busy, messages])
+  const again = useCallback(() => void regenerate(), [regenerate])
+  // An answer to what was spoken is written without the chat's asking: the status does not tell.
+  const isSpoken = attached?.isWriting(messages.at(-1)?.id ?? '') ?? false
   return {
     messages,
     status,
@@ -52,7 +59,7 @@ export function useConversation({ id, mode, saved, onProgress }: Asked) {
       [sendMessage],
     ),
     stop: useCallback(() => void stop(), [stop]),
-    regenerate: useCallback(() => void regenerate(), [regenerate]),
+    regenerate: isSpoken ? undefined : again,
     // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
     decide: useCallback(
