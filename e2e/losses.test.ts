@@ -74,7 +74,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test('[DM25] an answer that is cut off goes on by itself, and is whole and there once', async () => {
     await using line = await openLine(world.demo.url)
     const page = await world.visit({ mode, url: line.url })
-    const { say, answer, answers, log, alert, idle } = readPage(page)
+    const { say, answer, answers, log, problem, idle } = readPage(page)
     const gate = `cut-${mode}`
     await say(`[[say Before the cut,]][[wait ${gate}]][[say and after it.]]`)
     await answer().getByText('Before the cut,').waitFor()
@@ -89,7 +89,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await idle()
 
     await lost.waitFor({ state: 'detached' })
-    expect(await alert.count()).toBe(0)
+    expect(await problem.count()).toBe(0)
     expect(await answers.count()).toBe(1)
     expect(await log.locator('[data-role=user]').count()).toBe(1)
     expect(await answer().locator('.markdown').textContent()).toMatch(
@@ -131,20 +131,17 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
       return tries === 1 ? USED_UP[mode] : [{ type: 'say', text: 'Now I can.' }]
     })
     const page = await world.visit({ mode })
-    const { say, alert, answers, log } = readPage(page)
+    const { say, alert, problem, answers, log } = readPage(page)
     await say(`Are you a busy ${mode} model?`)
     await alert.getByText('The model is busy').waitFor()
-    await log
-      .locator('..')
-      .getByText(/Try again in \d seconds?\./)
-      .waitFor()
-    expect(await page.locator('main').textContent()).not.toContain('quota')
+    await problem.getByText(/Try again in \d seconds?\./).waitFor()
+    expect(await problem.textContent()).not.toContain('quota')
     await snap(page, `busy-${mode}`)
 
     // It can be pressed when the time is over.
-    await page.getByRole('button', { name: 'Try again' }).click()
+    await problem.getByRole('button', { name: 'Try again' }).click()
     await log.getByText('Now I can.').waitFor()
-    expect(await alert.count()).toBe(0)
+    expect(await problem.count()).toBe(0)
     expect(await answers.count()).toBe(1)
     expect(await log.locator('[data-role=user]').count()).toBe(1)
     expect(tries).toBe(2)
