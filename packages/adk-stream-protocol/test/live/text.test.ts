@@ -67,3 +67,27 @@ test.each([
   const parts = messages.flatMap((message) => message.parts)
   expect(parts.flatMap((part) => (part.type === 'reasoning' ? part['text'] : []))).toEqual(thoughts)
 })
+
+test('[LV42] thoughts of a model that speaks are told and stored once, before what it says', async () => {
+  await using office = await openLiveOffice({
+    liveModel: FREE_MODEL,
+    spoken: true,
+    agent: (model, tools) =>
+      assistant(model, {
+        tools,
+        generateContentConfig: { thinkingConfig: { includeThoughts: true } },
+      }),
+  })
+  await using client = await joinLive(office)
+  client.say('[[think I look up.]] [[say It is blue.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('It is blue.')
+  const begun = client.chunks('r1').map(({ type }) => type)
+  expect(begun.filter((type) => type.endsWith('-start'))).toEqual(['reasoning-start', 'text-start'])
+  expect(await client.faults('r1')).toEqual([])
+  const [, answer] = await office.page().messages()
+  const told = answer?.parts.flatMap((part) => ('text' in part ? [[part.type, part['text']]] : []))
+  expect(told).toEqual([
+    ['reasoning', 'I look up.'],
+    ['text', 'It is blue.'],
+  ])
+})

@@ -32,6 +32,8 @@ export class LiveInbox {
   /** Calls that ADK has not taken from its queue yet. */
   readonly #undelivered = new Set<FunctionCall>()
   readonly #withdrawn = new WeakSet<FunctionCall>()
+  /** Whether ADK holds thoughts that it has not told as a whole. */
+  #isThinking = false
 
   constructor(options: InboxOptions) {
     this.#options = options
@@ -43,7 +45,10 @@ export class LiveInbox {
       const error = new LiveConnectionError({ code: 'odd-frame', reason, phase: 'open' })
       return this.#options.hooks.onError(error)
     }
-    if (message.serverContent) this.#takeContent(message.serverContent)
+    if (message.serverContent) {
+      this.#takeContent(message.serverContent)
+      this.#endThoughts(message.serverContent)
+    }
     if (isPlain(message)) this.#options.forward(message)
     else this.#takeRare(message)
   }
@@ -72,6 +77,16 @@ export class LiveInbox {
     if (outputTranscription?.text) journal.say(outputTranscription.text)
     if (content.interrupted) hooks.onInterrupted()
     if (content.turnComplete) journal.endTurn()
+  }
+
+  /** What was thought before it was spoken is told and stored before it: ADK 2.0.0 would hold it until the model has said all. */
+  #endThoughts({ modelTurn, outputTranscription }: LiveServerContent): void {
+    const parts = modelTurn?.parts ?? []
+    const isSpoken = outputTranscription?.text || parts.some(({ inlineData }) => inlineData)
+    if (this.#isThinking && isSpoken) {
+      this.#options.forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
+    }
+    if (isSpoken || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
   }
 
   #takeRare(message: LiveServerMessage): void {
