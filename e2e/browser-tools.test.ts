@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
+import { listenToResults } from './support/model-told.ts'
 import { readBooks } from './support/payments.ts'
+import { snap } from './support/snap.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -14,124 +16,128 @@ afterEach(() => world.leave())
 
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
-test('[DM42] the position is read after the approval, once, and told to the model', async () => {
-  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
-  const { say, tool, idle, answers } = readPage(page)
-  const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
-  const sent = countRequests(page)
-  await say('Where am I?')
-  const location = tool('get_location')
-  await location.getByText('Tell the assistant where you are').waitFor()
-  await idle()
-  const [id = ''] = await readBooks(world, page).pending()
-  expect(await looked()).toBe(0)
+describe.each(['sse', 'live'] as const)('%s', (mode) => {
+  test('[DM42] the position is read after the approval, once, and told to the model', async () => {
+    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const { say, tool, idle, answers } = readPage(page)
+    const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+    const results = listenToResults(world)
+    const positions = () => results().filter((result) => JSON.stringify(result).includes('35.01'))
+    await say('Where am I?')
+    const location = tool('get_location')
+    await location.getByText('Tell the assistant where you are').waitFor()
+    await location.getByRole('button', { name: 'Approve' }).waitFor()
+    const [id = ''] = await readBooks(world, page).pending()
+    expect(await looked()).toBe(0)
 
-  await location.getByRole('button', { name: 'Approve' }).click()
-  await location.getByText('Approved.', { exact: true }).waitFor()
-  await answers.locator('.markdown').last().waitFor()
-  await idle()
-  expect(await answers.locator('.markdown').last().textContent()).toContain('35.01')
-  expect(await looked()).toBe(1)
-  // The question; the decision, which the server has to take before the page may look; the position.
-  expect(sent()).toBe(3)
-  expect(await answers.count()).toBe(1)
-  expect(await readBooks(world, page).history(id)).toContain('approved')
+    await location.getByRole('button', { name: 'Approve' }).click()
+    await location.getByText('Approved.', { exact: true }).waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await answers.locator('.markdown').last().textContent()).toContain('35.01')
+    expect(await looked()).toBe(1)
+    expect(positions()).toHaveLength(1)
+    await snap(page, `location-${mode}`)
+    expect(await readBooks(world, page).history(id)).toContain('approved')
 
-  await page.reload()
-  await location.getByText('Approved.', { exact: true }).waitFor()
-  await idle()
-  expect(sent()).toBe(3)
-})
+    await page.reload()
+    await location.getByText('Approved.', { exact: true }).waitFor()
+    await idle()
+    expect(positions()).toHaveLength(1)
+  })
 
-test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
-  const page = await world.visit({ permissions: [] })
-  const { say, tool, idle, answers } = readPage(page)
-  await say('現在地を教えて')
-  const location = tool('get_location')
-  await location.getByRole('button', { name: 'Approve' }).click()
-  await location.getByText('does not allow this page to know the position').waitFor()
-  await answers.locator('.markdown').last().waitFor()
-  await idle()
-  expect(await location.getByText('Failed').count()).toBe(1)
-})
+  test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
+    const page = await world.visit({ mode, permissions: [] })
+    const { say, tool, idle, answers } = readPage(page)
+    const results = listenToResults(world)
+    await say('現在地を教えて')
+    const location = tool('get_location')
+    await location.getByRole('button', { name: 'Approve' }).click()
+    await location.getByText('does not allow this page to know the position').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await location.getByText('Failed').count()).toBe(1)
+    expect(JSON.stringify(results())).toContain('does not allow this page to know the position')
+    await snap(page, `location-refused-${mode}`)
+  })
 
-test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
-  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
-  const { say, tool, idle, answers } = readPage(page)
-  await say('Where am I?')
-  await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
-  await idle()
-  await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
-  const item = page.getByRole('listitem', { name: 'Tell the assistant where you are' })
-  await item.getByRole('button', { name: 'Approve' }).click()
-  await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
-  await expect
-    .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
-    .toContain('35.01')
-  expect(await answers.count()).toBe(1)
-})
+  test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
+    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const { say, tool, answers } = readPage(page)
+    await say('Where am I?')
+    await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    const item = page.getByRole('listitem', { name: 'Tell the assistant where you are' })
+    await item.getByRole('button', { name: 'Approve' }).click()
+    await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
+    await expect
+      .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
+      .toContain('35.01')
+    expect(await answers.count()).toBe(1)
+  })
 
-test('[DM42] a position that the person denies is never looked up', async () => {
-  const page = await world.visit({ permissions: ['geolocation'], geolocation: KYOTO })
-  const { say, tool, idle, answers } = readPage(page)
-  const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
-  await say('Where am I?')
-  await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
-  await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
-  await tool('get_location').getByText('Denied. It did not run.').waitFor()
-  await answers.locator('.markdown').last().waitFor()
-  await idle()
-  expect(await looked()).toBe(0)
-})
+  test('[DM42] a position that the person denies is never looked up', async () => {
+    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const { say, tool, idle, answers } = readPage(page)
+    const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+    await say('Where am I?')
+    await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
+    await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
+    await tool('get_location').getByText('Denied. It did not run.').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await looked()).toBe(0)
+  })
 
-test('[DM43] the music changes, and can be muted', async () => {
-  const page = await world.visit()
-  const { say, tool, idle, answers } = readPage(page)
-  await page.evaluate(LISTEN)
-  const sent = countRequests(page)
-  await say('Play track 1')
-  await page.getByRole('button', { name: 'Mute track 1' }).waitFor()
-  await tool('change_bgm').getByText('Done').waitFor()
-  await idle()
-  await say('トラック2に変更して')
-  await page.getByRole('button', { name: 'Mute track 2' }).waitFor()
-  await tool('change_bgm').nth(1).getByText('Done').waitFor()
-  await idle()
-  expect(await answers.count()).toBe(2)
-  expect(sent()).toBe(4)
+  test('[DM43] the music changes, and can be muted', async () => {
+    const page = await world.visit({ mode })
+    const { say, tool, idle } = readPage(page)
+    await page.evaluate(LISTEN)
+    const results = listenToResults(world)
+    await say('Play track 1')
+    await page.getByRole('button', { name: 'Mute track 1' }).waitFor()
+    await tool('change_bgm').getByText('Done').waitFor()
+    await idle()
+    await say('トラック2に変更して')
+    await page.getByRole('button', { name: 'Mute track 2' }).waitFor()
+    await tool('change_bgm').nth(1).getByText('Done').waitFor()
+    await idle()
+    expect(results().filter(isTrack)).toHaveLength(2)
+    await snap(page, `music-${mode}`)
 
-  const heard = await page.evaluate<Heard[]>('window.heard')
-  expect(heard).toHaveLength(2)
-  expect(heard.every(({ loudest, loop }) => loudest > 0.1 && loop)).toBe(true)
-  expect(heard[0]?.seconds).not.toBe(heard[1]?.seconds)
+    const heard = await page.evaluate<Heard[]>('window.heard')
+    expect(heard).toHaveLength(2)
+    expect(heard.every(({ loudest, loop }) => loudest > 0.1 && loop)).toBe(true)
+    expect(heard[0]?.seconds).not.toBe(heard[1]?.seconds)
 
-  const mute = page.getByRole('button', { name: 'Mute track 2' })
-  await mute.click()
-  expect(await mute.getAttribute('aria-pressed')).toBe('true')
-  await mute.click()
-  expect(await mute.getAttribute('aria-pressed')).toBe('false')
-})
+    const mute = page.getByRole('button', { name: 'Mute track 2' })
+    await mute.click()
+    expect(await mute.getAttribute('aria-pressed')).toBe('true')
+    await mute.click()
+    expect(await mute.getAttribute('aria-pressed')).toBe('false')
+  })
 
-test('[DM43] of two tabs that look at the same call, one runs it', async () => {
-  const page = await world.visit()
-  const { say, idle, log } = readPage(page)
-  await say('[[say Hello.]]')
-  await log.getByText('Hello.', { exact: true }).waitFor()
-  const other = await page.context().newPage()
-  await other.goto(page.url())
-  await readPage(other).log.getByText('Hello.', { exact: true }).waitFor()
+  test('[DM43] of two tabs that look at the same call, one runs it', async () => {
+    const page = await world.visit({ mode })
+    const { say, idle, log } = readPage(page)
+    await say('[[say Hello.]]')
+    await log.getByText('Hello.', { exact: true }).waitFor()
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await readPage(other).log.getByText('Hello.', { exact: true }).waitFor()
 
-  const sent = [countRequests(page), countRequests(other)]
-  await say('Play track 2')
-  await readPage(other).tool('change_bgm').getByText('Done').waitFor()
-  await idle()
-  await readPage(other).idle()
-  // The message, and one output: from whichever tab took the call first.
-  expect(sent.reduce((sum, count) => sum + count(), 0)).toBe(2)
-  const playing = await Promise.all(
-    [page, other].map((tab) => tab.getByRole('button', { name: /Mute/ }).count()),
-  )
-  expect(new Set(playing)).toEqual(new Set([0, 1]))
+    const results = listenToResults(world)
+    await say('Play track 2')
+    await readPage(other).tool('change_bgm').getByText('Done').waitFor()
+    await idle()
+    await readPage(other).idle()
+    // From whichever tab took the call first.
+    expect(results().filter(isTrack)).toHaveLength(1)
+    const playing = await Promise.all(
+      [page, other].map((tab) => tab.getByRole('button', { name: /Mute/ }).count()),
+    )
+    expect(new Set(playing)).toEqual(new Set([0, 1]))
+  })
 })
 
 interface Heard {
@@ -165,11 +171,7 @@ async function countCalls(page: Page, path: string): Promise<() => Promise<numbe
   return () => page.evaluate<number>('window.calls')
 }
 
-/** Counts what the page sends to the agent. */
-function countRequests(page: Page): () => number {
-  let count = 0
-  page.on('request', (request) => {
-    if (request.method() === 'POST' && request.url().endsWith('/stream')) count += 1
-  })
-  return () => count
+/** Whether a result is that of a change of the music. */
+function isTrack(result: object): boolean {
+  return JSON.stringify(result).includes('"track"')
 }

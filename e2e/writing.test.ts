@@ -1,50 +1,93 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { en } from '../apps/demo/src/page/i18n/en.ts'
 import { ja } from '../apps/demo/src/page/i18n/ja.ts'
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
+import { snap } from './support/snap.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openWorld({}, { live: { recordAudio: true } })
 })
 afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
-test('[DM64] pictures are chosen, seen, removed and sent', async () => {
-  const page = await world.visit()
-  const { say, log, idle, input } = readPage(page)
-  const { chooser, previews } = readShell(page)
-  await chooser.setInputFiles([PICTURE, { ...PICTURE, name: 'other.png' }])
-  await previews.getByRole('img', { name: 'other.png' }).waitFor()
-  await page.getByRole('button', { name: 'Remove other.png' }).click()
-  expect(await previews.getByRole('img').count()).toBe(1)
+describe.each(['sse', 'live'] as const)('%s', (mode) => {
+  test('[DM64] pictures are chosen, seen, removed and sent', async () => {
+    const page = await world.visit({ mode })
+    const { say, log, idle, input } = readPage(page)
+    const { chooser, previews } = readShell(page)
+    await chooser.setInputFiles([PICTURE, { ...PICTURE, name: 'other.png' }])
+    await previews.getByRole('img', { name: 'other.png' }).waitFor()
+    await page.getByRole('button', { name: 'Remove other.png' }).click()
+    expect(await previews.getByRole('img').count()).toBe(1)
 
-  await say('What is in this picture?')
-  await log.locator('[data-role=user]').getByRole('img').waitFor()
-  await log.locator('[data-role=assistant]').getByText('image/png').waitFor()
-  await idle()
-  expect(await previews.count()).toBe(0)
-  expect(await isFocused(input)).toBe(true)
-  const sent = world.asked('What is in this picture?').at(-1)
-  expect(JSON.stringify(sent?.body)).toContain(PICTURE.buffer.toString('base64'))
-})
+    const pictures = world.told(PICTURE.buffer.toString('base64'))
+    await say('What is in this picture?')
+    await log.locator('[data-role=user]').getByRole('img').waitFor()
+    await log.locator('[data-role=assistant]').getByText('image/png').waitFor()
+    await idle()
+    expect(await previews.count()).toBe(0)
+    expect(await isFocused(input)).toBe(true)
+    await snap(page, `picture-${mode}`)
+    // The model was given the picture itself, once.
+    expect(world.told(PICTURE.buffer.toString('base64'))).toBe(pictures + 1)
+  })
 
-test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
-  const page = await world.visit()
-  const { input, log } = readPage(page)
-  const { previews } = readShell(page)
-  await give(page, 'paste')
-  await give(page, 'drop')
-  await previews.getByRole('img').nth(1).waitFor()
-  await input.press('Enter')
-  await log.locator('[data-role=user]').getByRole('img').nth(1).waitFor()
-  await log.locator('[data-role=assistant]').getByText('image/png').first().waitFor()
-  expect(await log.locator('.adk-said').count()).toBe(0)
+  test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
+    const page = await world.visit({ mode })
+    const { input, log } = readPage(page)
+    const { previews } = readShell(page)
+    await give(page, 'paste')
+    await give(page, 'drop')
+    await previews.getByRole('img').nth(1).waitFor()
+    await input.press('Enter')
+    await log.locator('[data-role=user]').getByRole('img').nth(1).waitFor()
+    await log.locator('[data-role=assistant]').getByText('image/png').first().waitFor()
+    expect(await log.locator('.adk-said').count()).toBe(0)
+  })
+
+  test('[DM66] an answer is copied as it was written', async () => {
+    const page = await world.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
+    const { answer } = readPage(page)
+    await converse(page, '[[say # Title\n\n- **one**\n- two]]')
+    await answer().getByRole('button', { name: 'Copy' }).click()
+    await answer().getByText('Copied').waitFor({ state: 'attached' })
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied).toBe('# Title\n\n- **one**\n- two')
+  })
+
+  test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
+    const page = await world.visit({ mode })
+    const { log, say, idle, answers } = readPage(page)
+    await converse(page, '[[say The first.]]')
+    await say('[[say The second.]]')
+    await log.getByText('The second.', { exact: true }).waitFor()
+    await idle()
+
+    const first = log.locator('[data-role=user]').first()
+    await first.getByRole('button', { name: 'Edit and send again' }).focus()
+    await page.keyboard.press('Enter')
+    const editor = page.getByLabel('Edit the message')
+    await editor.fill('No')
+    await page.keyboard.press('Escape')
+    await first.getByText('[[say The first.]]').waitFor()
+
+    await first.getByRole('button', { name: 'Edit and send again' }).click()
+    await editor.fill('[[say Something else.]]')
+    await page.keyboard.press('Enter')
+    await log.getByText('Something else.', { exact: true }).waitFor()
+    await idle()
+    expect(await answers.count()).toBe(1)
+    await page.reload()
+    await log.getByText('Something else.', { exact: true }).waitFor()
+    expect(await answers.count()).toBe(1)
+    expect(await log.textContent()).not.toContain('The first.')
+  })
 })
 
 test('[DM64] what cannot be sent is refused in words', async () => {
@@ -61,44 +104,6 @@ test('[DM64] what cannot be sent is refused in words', async () => {
   expect(said).toContain('notes.txt is not a PNG')
   expect(said).toContain('large.png is larger than 5 MB')
   expect(await previews.getByRole('img').count()).toBe(1)
-})
-
-test('[DM66] an answer is copied as it was written', async () => {
-  const page = await world.visit({ permissions: ['clipboard-read', 'clipboard-write'] })
-  const { answer } = readPage(page)
-  await converse(page, '[[say # Title\n\n- **one**\n- two]]')
-  await answer().getByRole('button', { name: 'Copy' }).click()
-  await answer().getByText('Copied').waitFor({ state: 'attached' })
-  const copied = await page.evaluate(() => navigator.clipboard.readText())
-  expect(copied).toBe('# Title\n\n- **one**\n- two')
-})
-
-test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
-  const page = await world.visit()
-  const { log, say, idle, answers } = readPage(page)
-  await converse(page, '[[say The first.]]')
-  await say('[[say The second.]]')
-  await log.getByText('The second.', { exact: true }).waitFor()
-  await idle()
-
-  const first = log.locator('[data-role=user]').first()
-  await first.getByRole('button', { name: 'Edit and send again' }).focus()
-  await page.keyboard.press('Enter')
-  const editor = page.getByLabel('Edit the message')
-  await editor.fill('No')
-  await page.keyboard.press('Escape')
-  await first.getByText('[[say The first.]]').waitFor()
-
-  await first.getByRole('button', { name: 'Edit and send again' }).click()
-  await editor.fill('[[say Something else.]]')
-  await page.keyboard.press('Enter')
-  await log.getByText('Something else.', { exact: true }).waitFor()
-  await idle()
-  expect(await answers.count()).toBe(1)
-  await page.reload()
-  await log.getByText('Something else.', { exact: true }).waitFor()
-  expect(await answers.count()).toBe(1)
-  expect(await log.textContent()).not.toContain('The first.')
 })
 
 /** What comes of the suggestions, in their order. */

@@ -5,12 +5,17 @@ export interface Line extends AsyncDisposable {
   readonly url: string
   /** Breaks every connection; new ones work again. */
   cut(): void
+  /** Breaks every connection, and each new one until it is mended. */
+  break(): void
+  mend(): void
 }
 
 export async function openLine(target: string): Promise<Line> {
   const { port, hostname } = new URL(target)
   const sockets = new Set<Socket>()
+  let isBroken = false
   const server = createServer((near) => {
+    if (isBroken) return near.resetAndDestroy()
     const far = connect(Number(port), hostname)
     for (const socket of [near, far]) {
       sockets.add(socket)
@@ -18,7 +23,7 @@ export async function openLine(target: string): Promise<Line> {
       // A cut is what this is for.
       socket.on('error', () => undefined)
     }
-    near.pipe(far).pipe(near)
+    return near.pipe(far).pipe(near)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -28,6 +33,13 @@ export async function openLine(target: string): Promise<Line> {
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
     cut,
+    break: () => {
+      isBroken = true
+      cut()
+    },
+    mend: () => {
+      isBroken = false
+    },
     async [Symbol.asyncDispose]() {
       cut()
       await new Promise((resolve) => server.close(resolve))

@@ -32,6 +32,8 @@ export interface World extends AsyncDisposable {
   answer(words: string, mind: Mind): void
   /** The requests for an answer that hold these words. */
   asked(words: string): RecordedRequest[]
+  /** How often a model was told these words, over HTTP or live. */
+  told(words: string): number
 }
 
 interface Visit extends BrowserContextOptions {
@@ -72,6 +74,8 @@ export async function openWorld(
       GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
       ...variables,
     })
+  const asked = (words: string): RecordedRequest[] =>
+    emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
   const browser = await launchChromium(flags)
   const faults: string[] = []
@@ -93,14 +97,18 @@ export async function openWorld(
     },
     visit: async ({ url = demo.url, mode = 'sse', ...options } = {}) => {
       const localStorage = [{ name: 'mode', value: mode }]
-      const storageState = { cookies: [], origins: [{ origin: demo.url, localStorage }] }
+      const storageState = { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] }
       const page = await openPage(browser, { storageState, ...options }, faults)
       await page.goto(url)
       return page
     },
     answer: (words, mind) => void minds.set(words, mind),
-    asked: (words) =>
-      emulator.requests.filter((request) => JSON.stringify(request.body).includes(words)),
+    asked,
+    told: (words) =>
+      asked(words).length +
+      emulator.live.sessions
+        .flatMap(({ received }) => received)
+        .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
       await browser.close()
       await demo.close()

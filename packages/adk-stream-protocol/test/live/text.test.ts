@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 
 import { joinLive, nextUnasked, openLiveOffice, whole } from './support/live-office.ts'
 import { FREE_MODEL } from '../approvals/support/office.ts'
+import { assistant } from '../support/agents.ts'
 
 test('[LV1] a conversation is one connection to the model, and a message for each answer', async () => {
   await using office = await openLiveOffice()
@@ -42,5 +43,51 @@ test('[LV2] what is said while the model speaks breaks it off, and each answer i
     ['assistant', 'One.'],
     ['user', '[[say Two.]]'],
     ['assistant', 'Two.'],
+  ])
+})
+
+test.each([
+  [FREE_MODEL, ['I look up.']],
+  ['gemini-3.1-flash-live-preview', ['I look up.']],
+  // It would refuse to be asked.
+  ['gemini-2.0-flash-live-001', []],
+])('[LV42] thoughts that the agent asks for are told by %s', async (liveModel, thoughts) => {
+  await using office = await openLiveOffice({
+    liveModel,
+    agent: (model, tools) =>
+      assistant(model, {
+        tools,
+        generateContentConfig: { thinkingConfig: { includeThoughts: true } },
+      }),
+  })
+  await using client = await joinLive(office)
+  client.say('[[think I look up.]] [[say It is blue.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('It is blue.')
+  const messages = await office.page().messages()
+  const parts = messages.flatMap((message) => message.parts)
+  expect(parts.flatMap((part) => (part.type === 'reasoning' ? part['text'] : []))).toEqual(thoughts)
+})
+
+test('[LV42] thoughts of a model that speaks are told and stored once, before what it says', async () => {
+  await using office = await openLiveOffice({
+    liveModel: FREE_MODEL,
+    spoken: true,
+    agent: (model, tools) =>
+      assistant(model, {
+        tools,
+        generateContentConfig: { thinkingConfig: { includeThoughts: true } },
+      }),
+  })
+  await using client = await joinLive(office)
+  client.say('[[think I look up.]] [[say It is blue.]]', 'r1')
+  expect(await whole(client, 'r1')).toBe('It is blue.')
+  const begun = client.chunks('r1').map(({ type }) => type)
+  expect(begun.filter((type) => type.endsWith('-start'))).toEqual(['reasoning-start', 'text-start'])
+  expect(await client.faults('r1')).toEqual([])
+  const [, answer] = await office.page().messages()
+  const told = answer?.parts.flatMap((part) => ('text' in part ? [[part.type, part['text']]] : []))
+  expect(told).toEqual([
+    ['reasoning', 'I look up.'],
+    ['text', 'It is blue.'],
   ])
 })

@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, use, useEffect, useState } from 'react'
+import { createContext, type ReactNode, use, useLayoutEffect, useState } from 'react'
 
 import { en } from './en.ts'
 import { ja } from './ja.ts'
@@ -28,7 +28,8 @@ export function useLanguage(): Pick<LanguageChoice, 'language' | 'choose'> {
 
 export function LanguageProvider({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferredLanguage)
-  useEffect(() => {
+  // Before anything is asked of the server, which reads it there.
+  useLayoutEffect(() => {
     document.documentElement.lang = language
   }, [language])
   const choose = (chosen: Language) => {

@@ -1,7 +1,8 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useMemo } from 'react'
+import { useCallback, useEffect, useMemo } from 'react'
 
 import { useChats } from '../chats/use-chats.ts'
+import { useLanguage } from '../i18n/language.tsx'
 import { api } from '../wire/wire.ts'
 import { usePlace } from './use-place.ts'
 
@@ -13,6 +14,9 @@ export function useDesk(onLeave: () => void) {
   const inbox = useInbox(api)
   const { approvals, refresh } = inbox
   const { store, list } = useChats(refresh)
+  const { language } = useLanguage()
+  // The server hears by it in which language to write its hints: what is said on a socket does not tell.
+  useEffect(refresh, [language, refresh])
   const { id } = place
   return {
     place,

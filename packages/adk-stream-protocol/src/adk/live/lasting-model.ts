@@ -6,6 +6,7 @@ import { LastingConnection } from './lasting-connection.ts'
 import type { SessionSink } from './lasting-session.ts'
 import { LastingSession } from './lasting-session.ts'
 import type { LiveHooks } from './live-hooks.ts'
+import { tellsThoughts } from './live-model-traits.ts'
 
 export interface LastingModelOptions {
   readonly hooks: LiveHooks
@@ -68,12 +69,18 @@ export class LastingModel extends BaseLlm {
 
   #createSession(request: LlmRequest, { model, config, callbacks }: LiveConnectParameters) {
     const { enableAffectiveDialog, ...rest } = config ?? {}
+    const { thinkingConfig } = request.config ?? {}
     const { connectTimeoutMs = 10_000, maxAttempts = 8, retryDelayMs = 250 } = this.#options
     return new LastingSession({
       client: this.#inner.liveApiClient,
       model,
-      // ADK 2.0.0 always sends `false`, which is the default, and which newer models refuse to read.
-      config: enableAffectiveDialog ? { ...rest, enableAffectiveDialog } : rest,
+      config: {
+        ...rest,
+        // ADK 2.0.0 always sends `false`, which is the default, and which newer models refuse to read.
+        ...(enableAffectiveDialog && { enableAffectiveDialog }),
+        // ADK 2.0.0 leaves behind how the agent wants its model to think.
+        ...(thinkingConfig && tellsThoughts(model) && { thinkingConfig }),
+      },
       history: request.contents,
       // A model may well name a tool `constructor`.
       isTool: (name) => Object.hasOwn(request.toolsDict, name),

@@ -6,6 +6,7 @@ import type {
   LiveServerMessage,
 } from '@google/genai'
 
+import { HeldWords } from './held-words.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import type { LiveJournal } from './live-journal.ts'
@@ -32,8 +33,7 @@ export class LiveInbox {
   /** Calls that ADK has not taken from its queue yet. */
   readonly #undelivered = new Set<FunctionCall>()
   readonly #withdrawn = new WeakSet<FunctionCall>()
-  /** Whether ADK holds words of a transcript that it has not told as a whole. */
-  #isTranscribing = false
+  readonly #heldWords = new HeldWords()
 
   constructor(options: InboxOptions) {
     this.#options = options
@@ -45,7 +45,10 @@ export class LiveInbox {
       const error = new LiveConnectionError({ code: 'odd-frame', reason, phase: 'open' })
       return this.#options.hooks.onError(error)
     }
-    if (message.serverContent) this.#takeContent(message.serverContent)
+    if (message.serverContent) {
+      this.#takeContent(message.serverContent)
+      this.#letGo(this.#heldWords.note(message.serverContent))
+    }
     if (isPlain(message)) this.#options.forward(message)
     else this.#takeRare(message)
   }
@@ -75,35 +78,36 @@ export class LiveInbox {
       journal.say(toSpoken(modelTurn))
     }
     if (outputTranscription?.text) journal.say(outputTranscription.text)
-    if (outputTranscription?.text) this.#isTranscribing = true
-    if (endsTranscript(content)) this.#isTranscribing = false
     if (content.interrupted) hooks.onInterrupted()
     if (content.turnComplete) journal.endTurn()
   }
 
   #takeRare(message: LiveServerMessage): void {
-    const { isTool, forward: tell, answer, journal, onHandle, onGoAway } = this.#options
+    const { isTool, forward: tell, answer, journal } = this.#options
     const { forward, calls, unknownCalls } = sortMessage(message, isTool)
-    if (calls.length > 0) this.#endTranscript()
+    if (calls.length > 0) this.#letGo(this.#heldWords.beforeCall())
     for (const call of calls) this.#takeCall(call)
     if (forward) tell(forward)
     for (const call of unknownCalls) journal.noteCall(call)
     if (unknownCalls.length > 0) answer(unknownCalls.map(toRefusal))
     const cancelled = message.toolCallCancellation?.ids ?? []
     if (cancelled.length > 0) this.#withdraw(cancelled)
-    const { newHandle, resumable } = message.sessionResumptionUpdate ?? {}
+    this.#takeNotice(message)
+  }
+
+  /** What concerns the connection alone. */
+  #takeNotice({ sessionResumptionUpdate, goAway }: LiveServerMessage): void {
+    const { journal, onHandle, onGoAway } = this.#options
+    const { newHandle, resumable } = sessionResumptionUpdate ?? {}
     if (newHandle && resumable !== false) {
       journal.checkpoint(newHandle)
       onHandle()
     }
-    if (message.goAway) onGoAway(message.goAway.timeLeft)
+    if (goAway) onGoAway(goAway.timeLeft)
   }
 
-  /** What was said before a call is told and stored before it: ADK 2.0.0 would hold it until the model has said all. */
-  #endTranscript(): void {
-    if (!this.#isTranscribing) return
-    this.#isTranscribing = false
-    this.#options.forward(toMessage({ serverContent: { outputTranscription: { finished: true } } }))
+  #letGo(message: LiveServerMessage | undefined): void {
+    if (message) this.#options.forward(message)
   }
 
   #takeCall(call: FunctionCall): void {
@@ -118,11 +122,6 @@ export class LiveInbox {
     }
     this.#options.hooks.onCancelled(toolCallIds)
   }
-}
-
-function endsTranscript(content: LiveServerContent): boolean {
-  const { outputTranscription, interrupted, turnComplete, generationComplete } = content
-  return Boolean(outputTranscription?.finished || interrupted || turnComplete || generationComplete)
 }
 
 function toSpoken({ parts = [] }: Content): string {

@@ -32,3 +32,9 @@ export function takesNonBlockingCalls(model: string): boolean {
   if (isFlashLive(name)) return false
   return /^gemini-(?:2\.\d+-flash-(?:live|native-audio)|live-2\.\d+-|3\.\d+-live)/.test(name)
 }
+
+/** Models that think, and tell what they thought. One that is not known to do so is not asked: it would refuse the setup. */
+export function tellsThoughts(model: string): boolean {
+  const name = bareName(model)
+  return isFlashLive(name) || name.includes('native-audio')
+}

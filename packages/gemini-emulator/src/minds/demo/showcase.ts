@@ -23,7 +23,7 @@ export function play(show: Show, { language, spoken }: Style): Act[] {
     case 'long':
       return [say(texts.long(spoken ? SPOKEN_SENTENCES : WRITTEN_SENTENCES))]
     case 'busy':
-      return [{ type: 'fail', status: 429, message: 'Resource exhausted.', retryAfterSeconds: 10 }]
+      return [{ type: 'fail', status: 429, message: EXHAUSTED, retryAfterSeconds: 10 }]
     case 'error':
       return [
         say(texts.beforeError),
@@ -31,6 +31,9 @@ export function play(show: Show, { language, spoken }: Style): Act[] {
       ]
   }
 }
+
+// Google's words. On the Live socket they are all that tells a quota from another failure.
+const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
 
 const SHOWS: readonly { readonly show: Show; readonly words: RegExp }[] = [
   {

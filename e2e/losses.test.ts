@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { openLine } from './support/line.ts'
+import { snap } from './support/snap.ts'
+import { openWorld, type World } from './support/world.ts'
+
+// Shorter than the server waits for a reader to come back: only a real stop is fast enough.
+const STOP_TIMEOUT_MS = 20_000
+
+// As Gemini says it over HTTP, and on its socket.
+const USED_UP = {
+  sse: [{ type: 'fail', status: 429, message: 'quota', retryAfterSeconds: 3 }],
+  live: [{ type: 'close', code: 1011, reason: 'RESOURCE_EXHAUSTED: quota. Please retry in 2.2s.' }],
+} as const
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+describe.each(['sse', 'live'] as const)('%s', (mode) => {
+  test(
+    '[DM23] stop ends the answer in the page and at the model',
+    async () => {
+      const page = await world.visit({ mode })
+      const { say, answer, answers, stop, idle } = readPage(page)
+      const gate = `stop-${mode}`
+      await say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
+      await answer().getByText('I could go on').waitFor()
+
+      await stop.click()
+      await idle()
+      await expect.poll(() => isSilent(gate), { timeout: 10_000 }).toBe(true)
+      await snap(page, `stopped-${mode}`)
+
+      world.emulator.release(gate)
+      await page.reload()
+      await page.getByRole('textbox', { name: 'Message' }).waitFor()
+      await idle()
+      expect((await answers.allTextContents()).join('')).not.toContain('and on.')
+
+      // The chat is free for the next message.
+      await say('[[say Here I am.]]')
+      await page.getByText('Here I am.', { exact: true }).waitFor()
+    },
+    STOP_TIMEOUT_MS,
+  )
+
+  test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
+    const page = await world.visit({ mode })
+    const { say, answer, answers, log, idle } = readPage(page)
+    const gate = `reload-${mode}`
+    await say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
+    await answer().getByText('Before the reload,').waitFor()
+
+    await page.reload()
+    await answer().getByText('Before the reload,').waitFor()
+    await snap(page, `reloaded-${mode}`)
+    world.emulator.release(gate)
+    await answer().getByText('and after it.').waitFor()
+    await idle()
+
+    expect(await answers.count()).toBe(1)
+    expect(await log.locator('[data-role=user]').count()).toBe(1)
+    expect(await answer().locator('.markdown').textContent()).toMatch(
+      /^Before the reload, ?and after it\.$/,
+    )
+    expect(world.told(gate)).toBe(1)
+  })
+
+  test('[DM25] an answer that is cut off goes on by itself, and is whole and there once', async () => {
+    await using line = await openLine(world.demo.url)
+    const page = await world.visit({ mode, url: line.url })
+    const { say, answer, answers, log, problem, idle } = readPage(page)
+    const gate = `cut-${mode}`
+    await say(`[[say Before the cut,]][[wait ${gate}]][[say and after it.]]`)
+    await answer().getByText('Before the cut,').waitFor()
+
+    line.break()
+    const lost = page.getByRole('status').filter({ hasText: 'Connection lost, reconnecting…' })
+    await lost.waitFor()
+    await snap(page, `lost-${mode}`)
+    world.emulator.release(gate)
+    line.mend()
+    await answer().getByText('and after it.').waitFor()
+    await idle()
+
+    await lost.waitFor({ state: 'detached' })
+    expect(await problem.count()).toBe(0)
+    expect(await answers.count()).toBe(1)
+    expect(await log.locator('[data-role=user]').count()).toBe(1)
+    expect(await answer().locator('.markdown').textContent()).toMatch(
+      /^Before the cut, ?and after it\.$/,
+    )
+    expect(world.told(gate)).toBe(1)
+    await snap(page, `healed-${mode}`)
+  })
+
+  test('[DM25] a message that never arrived is sent again, after those that did', async () => {
+    await using line = await openLine(world.demo.url)
+    const page = await world.visit({ mode, url: line.url })
+    const { say, answers, log, idle } = readPage(page)
+    await say('[[say The first answer.]]')
+    await log.getByText('The first answer.', { exact: true }).waitFor()
+    await idle()
+
+    line.break()
+    const words = `[[say The second answer, ${mode}.]]`
+    await say(words)
+    await log.getByText(words).waitFor()
+    const lost = page.getByText(/Connection lost|The connection was lost/).first()
+    await lost.waitFor()
+    await snap(page, `unsent-${mode}`)
+    line.mend()
+    const reconnect = page.getByRole('button', { name: 'Reconnect' })
+    if (mode === 'sse') await reconnect.click()
+    await log.getByText(`The second answer, ${mode}.`, { exact: true }).waitFor()
+    await idle()
+    expect(await answers.count()).toBe(2)
+    expect(await log.locator('[data-role=user]').count()).toBe(2)
+    expect(world.told(words)).toBe(1)
+  })
+
+  test('[DM25] a rate limit says how long to wait, and trying again brings the answer', async () => {
+    let tries = 0
+    world.answer(`busy ${mode} model`, () => {
+      tries += 1
+      return tries === 1 ? USED_UP[mode] : [{ type: 'say', text: 'Now I can.' }]
+    })
+    const page = await world.visit({ mode })
+    const { say, alert, problem, answers, log } = readPage(page)
+    await say(`Are you a busy ${mode} model?`)
+    await alert.getByText('The model is busy').waitFor()
+    await problem.getByText(/Try again in \d seconds?\./).waitFor()
+    expect(await problem.textContent()).not.toContain('quota')
+    await snap(page, `busy-${mode}`)
+
+    // It can be pressed when the time is over.
+    await problem.getByRole('button', { name: 'Try again' }).click()
+    await log.getByText('Now I can.').waitFor()
+    expect(await problem.count()).toBe(0)
+    expect(await answers.count()).toBe(1)
+    expect(await log.locator('[data-role=user]').count()).toBe(1)
+    expect(tries).toBe(2)
+  })
+
+  test('[DM25] another answer to the same question takes the place of the first', async () => {
+    let tries = 0
+    world.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
+    const page = await world.visit({ mode })
+    const { say, answers, log, idle } = readPage(page)
+    await say(`Say any ${mode} number`)
+    await log.getByText('Number 1').waitFor()
+    await idle()
+    await log.getByRole('button', { name: 'Try again' }).click()
+    await log.getByText('Number 2').waitFor()
+    await idle()
+    expect(await answers.count()).toBe(1)
+    await page.reload()
+    await log.getByText('Number 2').waitFor()
+    expect(await answers.count()).toBe(1)
+    expect(tries).toBe(2)
+  })
+})
+
+test('[DM24] an answer that ends in the middle of the reload is not lost', async () => {
+  const page = await world.visit()
+  const { say, answer, answers } = readPage(page)
+  await say('[[say It was running,]][[wait late]][[say and now it is not.]]')
+  await answer().getByText('It was running,').waitFor()
+
+  // The page has been told that the answer is running; it ends before the page asks to resume it.
+  const chatId = new URL(page.url()).searchParams.get('chat')
+  await page.route('**/stream/*/stream', async (route) => {
+    world.emulator.release('late')
+    const read = async (): Promise<unknown> =>
+      (await page.request.get(`${world.demo.url}/chats/${chatId}/messages`)).json()
+    await expect.poll(read, { timeout: 10_000 }).toMatchObject({ running: false })
+    await route.continue()
+  })
+  await page.reload()
+  await answer().getByText('and now it is not.').waitFor()
+  expect(await answers.count()).toBe(1)
+})
+
+/** Whether the model that was told these words has been made to stop. */
+function isSilent(words: string): boolean {
+  const [request] = world.asked(words)
+  if (request) return request.aborted
+  const session = world.emulator.live.sessions.find(({ received }) =>
+    JSON.stringify(received).includes(words),
+  )
+  return session !== undefined && (!session.speaking || session.closed !== undefined)
+}

@@ -1,0 +1,38 @@
+import type { LiveServerContent, LiveServerMessage } from '@google/genai'
+
+import { toMessage } from './sort-message.ts'
+
+/**
+ * Words that ADK 2.0.0 holds until the model has said all: those of a transcript, and thoughts. What came before something else is told
+ * and stored before it, so ADK is given a message that has it let go of them.
+ */
+export class HeldWords {
+  #isTranscribing = false
+  #isThinking = false
+
+  /** Notes what the model tells; gives what ADK is to be told before it. */
+  note(content: LiveServerContent): LiveServerMessage | undefined {
+    const { modelTurn, outputTranscription } = content
+    const parts = modelTurn?.parts ?? []
+    const isSpoken = Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
+    const wasThinking = this.#isThinking
+    if (isSpoken || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
+    if (outputTranscription?.text) this.#isTranscribing = true
+    if (endsTranscript(content)) this.#isTranscribing = false
+    return wasThinking && isSpoken
+      ? toMessage({ serverContent: { modelTurn: { parts: [] } } })
+      : undefined
+  }
+
+  /** What ADK is to be told before a call. */
+  beforeCall(): LiveServerMessage | undefined {
+    if (!this.#isTranscribing) return undefined
+    this.#isTranscribing = false
+    return toMessage({ serverContent: { outputTranscription: { finished: true } } })
+  }
+}
+
+function endsTranscript(content: LiveServerContent): boolean {
+  const { outputTranscription, interrupted, turnComplete, generationComplete } = content
+  return Boolean(outputTranscription?.finished || interrupted || turnComplete || generationComplete)
+}
