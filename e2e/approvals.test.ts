@@ -286,6 +286,6 @@ async function ask(words: string, visit: Parameters<World['visit']>[0] = {}, pla
 }
 
 async function readTable(card: Locator, rows = 'tbody tr'): Promise<string[][]> {
-  const found = await card.locator(`.arguments ${rows}`).all()
+  const found = await card.locator(`.adk-arguments ${rows}`).all()
   return Promise.all(found.map((row) => row.locator('th, td').allTextContents()))
 }

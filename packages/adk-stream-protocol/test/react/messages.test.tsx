@@ -50,6 +50,15 @@ describe('the conversation', () => {
     expect(rendered).toEqual(['Hello', 'Hello'])
   })
 
+  test('[RE12] a part that was written on where it was shown is shown as it is next', () => {
+    const first = grown('He')
+    const view = render(<MessageList messages={[first]} status="streaming" />)
+    // The AI SDK begins an answer with the message that it goes on writing in; copies follow.
+    Object.assign(first.parts.at(-1) ?? {}, { text: 'Hello' })
+    view.rerender(<MessageList messages={[grown('Hello')]} status="streaming" />)
+    expect(screen.queryByText('Hello')).not.toBeNull()
+  })
+
   test('[RE12] a refusal renders its card, and no message', () => {
     const rendered: string[] = []
     const renderText = (text: string) => {

@@ -26,9 +26,8 @@ export function useConversation({ id, mode, saved, onProgress }: Asked) {
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
   useEffect(() => attached?.onProgress(onProgress), [attached, onProgress])
-  useEffect(() => {
-    if (!busy) onProgress()
-  }, [busy, onProgress])
+  // When an answer has ended.
+  useEffect(() => (busy ? onProgress : undefined), [busy, onProgress])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
   useEffect(() => {
     if (!isKept && !busy && messages.length > 0) keepDirectChat({ id, messages })

@@ -16,7 +16,7 @@ export interface TurnTrace {
   readonly spans: Span[]
 }
 
-/** One line of the timeline; deltas that follow each other are one line. */
+/** One line of the timeline; deltas and sound that follow each other are one line of each. */
 export interface Entry {
   readonly at: number
   readonly type: string
@@ -62,17 +62,31 @@ export function endTrace(trace: TurnTrace, at: number, error?: string): void {
 }
 
 function addEntry(entries: Entry[], chunk: Chunk, at: number): void {
-  const last = entries.at(-1)
   const delta = 'delta' in chunk ? chunk.delta : undefined
-  if (delta !== undefined && last?.type === chunk.type) {
+  const last = FLOWING.has(chunk.type) ? findLine(entries, chunk.type) : undefined
+  if (last) {
     last.lastAt = at
     last.count += 1
-    if (last.detail.length < MAX_DETAIL) last.detail += delta
+    if (last.detail.length < MAX_DETAIL) last.detail += delta ?? ''
     return
   }
   if (entries.length >= MAX_ENTRIES) entries.shift()
   const detail = delta ?? JSON.stringify(chunk, undefined, 2)
   entries.push({ at, type: chunk.type, lastAt: at, count: 1, detail: detail.slice(0, MAX_DETAIL) })
+}
+
+/** What comes piece by piece; words and sound come at the same time. */
+const FLOWING: ReadonlySet<string> = new Set([
+  'text-delta',
+  'reasoning-delta',
+  'tool-input-delta',
+  'data-pcm',
+])
+
+/** The line that a piece belongs to: nothing else has begun since. */
+function findLine(entries: readonly Entry[], type: string): Entry | undefined {
+  const line = entries.findLast((entry) => entry.type === type || !FLOWING.has(entry.type))
+  return line?.type === type ? line : undefined
 }
 
 function addSpans(trace: TurnTrace, chunk: Chunk, at: number): void {

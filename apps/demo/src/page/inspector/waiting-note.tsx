@@ -9,7 +9,7 @@ export function WaitingNote({ waiting }: { readonly waiting: Waiting | undefined
   const texts = useInspectorTexts()
   const now = useNow(waiting !== undefined && dueAt(waiting) !== undefined)
   return (
-    <p className="waiting" data-for={waiting?.for ?? 'you'}>
+    <p className="waiting-note" data-for={waiting?.for ?? 'you'}>
       <span className="waiting-dot" aria-hidden="true" />
       {describe(waiting, now, texts)}
     </p>

@@ -1,6 +1,7 @@
 import { Keyboard, Settings2 } from 'lucide-react'
 import { type ReactNode, useSyncExternalStore } from 'react'
 
+import { useDemo } from '../demo/use-demo.ts'
 import { useLanguage, useTexts } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 import { THEMES, useTheme } from '../settings/theme.ts'
@@ -32,6 +33,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
         <LanguageChoice />
         <ThemeChoice />
         <MusicChoice />
+        <ModelFacts />
         <button
           type="button"
           className="quiet wide-button"
@@ -93,6 +95,32 @@ function MusicChoice() {
         value={playing.state === 'silent' ? 'off' : `${playing.track}`}
         onChoose={chooseMusic}
       />
+    </Setting>
+  )
+}
+
+/** Who answers, and whom this browser is; honest about what is not the real thing. */
+function ModelFacts() {
+  const { model, voice, approver } = useTexts().shell
+  const demo = useDemo()
+  if (!demo) return null
+  const { address, is } = demo.approver
+  return (
+    <Setting name={model.label}>
+      <p className="fine">
+        <code>{demo.model}</code> · <code>{demo.liveModel}</code>
+      </p>
+      {demo.emulated && (
+        <p className="fine">
+          {model.emulated} {voice.emulated}
+        </p>
+      )}
+      {is && <p className="fine">{approver.is}</p>}
+      {!is && address && (
+        <p className="fine">
+          {approver.how} <a href={address}>{address}</a>
+        </p>
+      )}
     </Setting>
   )
 }

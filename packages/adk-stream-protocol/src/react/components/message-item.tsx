@@ -31,7 +31,9 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
         <MessagePartView
           // oxlint-disable-next-line react/no-array-index-key
           key={index}
-          part={part}
+          // A copy: the message that the AI SDK (6.0.320) begins an answer with is the one it goes on writing in, and what was
+          // shown of a part must not change with it.
+          part={{ ...part }}
           role={message.role}
           streaming={streaming}
           approval={isCall(part) ? approvals.get(part.toolCallId) : undefined}

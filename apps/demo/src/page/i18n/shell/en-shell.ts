@@ -102,7 +102,7 @@ export const enShell: ShellTexts = {
   model: {
     label: 'Model',
     emulated:
-      'The built-in emulator answers, not Gemini: it knows the examples below. Set GOOGLE_API_KEY for the real model.',
+      'The built-in emulator answers, not Gemini: it knows the examples of an empty chat. Set GOOGLE_API_KEY for the real model.',
   },
   approver: {
     is: 'This browser is the second person for large payments.',

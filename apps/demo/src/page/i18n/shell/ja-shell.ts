@@ -101,7 +101,7 @@ export const jaShell: ShellTexts = {
   model: {
     label: 'モデル',
     emulated:
-      '回答するのは Gemini ではなく内蔵エミュレーターです。下の入力例に答えられます。実際のモデルを使うには GOOGLE_API_KEY を設定してください。',
+      '回答するのは Gemini ではなく内蔵エミュレーターです。入力例に答えられます。実際のモデルを使うには GOOGLE_API_KEY を設定してください。',
   },
   approver: {
     is: 'このブラウザは高額送金の二人目の承認者です。',
