@@ -62,6 +62,7 @@ table(
 table(
   [
     `5,000 deltas after ${EARLIER} messages`,
+    'CPU ms',
     'key p50 ms',
     'key p95 ms',
     'longest task ms',
@@ -73,6 +74,7 @@ table(
   subjects.map((subject) => [
     subject.name,
     ...row(answers, subject, [
+      ({ cpu }) => cpu,
       ({ p50 }) => p50,
       ({ p95 }) => p95,
       ({ longestTask }) => longestTask,

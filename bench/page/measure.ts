@@ -5,6 +5,8 @@ import { begin, instrument, isAnswered, type Reading, readAnswer, readStart, typ
 import type { Subject } from './subjects.ts'
 
 export interface Answer extends Omit<Reading, 'keys'> {
+  /** Of the page's main thread, in its own time: other programs do not count. */
+  readonly cpu: number
   readonly p50: number
   readonly p95: number
 }
@@ -31,18 +33,31 @@ export async function measureAnswer(page: Page, { url }: Subject, earlier: numbe
   const chat = `bench-${crypto.randomUUID()}`
   await fill(page, chat, earlier / 2)
   await page.goto(`${url}/?chat=${chat}`)
-  const { say, input, log } = readPage(page)
+  const { say, log } = readPage(page)
   const last = log.locator('.adk-message, .message').nth(earlier - 1)
   await last.waitFor()
   await quiet(page)
+  const cpu = await watchCpu(page)
   await begin(page)
   await say('many words')
   while (!(await isAnswered(page))) {
-    await input.press('x')
+    await page.keyboard.press('x')
     await new Promise((resolve) => setTimeout(resolve, KEY_EVERY_MS))
   }
   const { keys, ...reading } = await readAnswer(page)
-  return { ...reading, p50: quantile(keys, 0.5), p95: quantile(keys, 0.95) }
+  return { ...reading, cpu: await cpu(), p50: quantile(keys, 0.5), p95: quantile(keys, 0.95) }
+}
+
+/** A function that tells how long the page has worked since now. */
+async function watchCpu(page: Page): Promise<() => Promise<number>> {
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const read = async (): Promise<number> => {
+    const { metrics } = await browser.send('Performance.getMetrics')
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000
+  }
+  const from = await read()
+  return async () => (await read()) - from
 }
 
 /** Resolves when the page has loaded what it wants and has nothing to do. */

@@ -10,6 +10,7 @@ import {
 } from 'gemini-emulator'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
+import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { buildPage } from '../../apps/demo/test/support/build-page.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
@@ -31,10 +32,16 @@ export interface World extends AsyncDisposable {
   answer(words: string, mind: Mind): void
   /** The requests for an answer that hold these words. */
   asked(words: string): RecordedRequest[]
+  /** How often a model was told these words, over HTTP or live. */
+  told(words: string): number
 }
 
 interface Visit extends BrowserContextOptions {
   readonly url?: string
+  /** How the page talks with the model, as if the reader had chosen it before. */
+  readonly mode?: Mode
+  /** In a browser with these flags, beside the one that all share. */
+  readonly flags?: readonly string[]
 }
 
 export interface WorldOptions {
@@ -69,8 +76,11 @@ export async function openWorld(
       GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
       ...variables,
     })
+  const asked = (words: string): RecordedRequest[] =>
+    emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
   const browser = await launchChromium(flags)
+  const others: Browser[] = []
   const faults: string[] = []
   return {
     emulator,
@@ -85,19 +95,28 @@ export async function openWorld(
     },
     async leave() {
       await Promise.all(browser.contexts().map((context) => context.close()))
+      await Promise.all(others.splice(0).map((other) => other.close()))
       const found = faults.splice(0)
       if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
     },
-    visit: async ({ url = demo.url, ...options } = {}) => {
-      const page = await openPage(browser, options, faults)
+    visit: async ({ url = demo.url, mode = 'sse', flags: own, ...options } = {}) => {
+      const other = own && (await launchChromium(own))
+      if (other) others.push(other)
+      const localStorage = [{ name: 'mode', value: mode }]
+      const storageState = { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] }
+      const page = await openPage(other ?? browser, { storageState, ...options }, faults)
       await page.goto(url)
       return page
     },
     answer: (words, mind) => void minds.set(words, mind),
-    asked: (words) =>
-      emulator.requests.filter((request) => JSON.stringify(request.body).includes(words)),
+    asked,
+    told: (words) =>
+      asked(words).length +
+      emulator.live.sessions
+        .flatMap(({ received }) => received)
+        .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
-      await browser.close()
+      await Promise.all([browser, ...others].map((each) => each.close()))
       await demo.close()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
