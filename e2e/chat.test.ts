@@ -165,35 +165,34 @@ test('[DM25] a rate limit says how long to wait, and trying again brings the ans
   world.answer('busy model', () => {
     tries += 1
     return tries === 1
-      ? [{ type: 'fail', status: 429, message: 'quota', retryAfterSeconds: 7 }]
+      ? [{ type: 'fail', status: 429, message: 'quota', retryAfterSeconds: 2 }]
       : [{ type: 'say', text: 'Now I can.' }]
   })
-  const { say, alert, answers, log } = readPage(await world.visit())
+  const { say, alert, problem, answers, log } = readPage(await world.visit())
   await say('Are you a busy model?')
-  await alert.getByText('Try again in 7 seconds.').waitFor()
-  expect(await alert.textContent()).not.toContain('quota')
+  await alert.getByText('The model is busy').waitFor()
+  await problem.getByText(/Try again in [12] seconds?\./).waitFor()
+  expect(await problem.textContent()).not.toContain('quota')
 
-  await alert.getByRole('button', { name: 'Try again' }).click()
+  await problem.getByRole('button', { name: 'Try again' }).click()
   await log.getByText('Now I can.').waitFor()
-  expect(await alert.count()).toBe(0)
+  expect(await problem.count()).toBe(0)
   expect(await answers.count()).toBe(1)
   expect(await log.locator('[data-role=user]').count()).toBe(1)
 })
 
-test('[DM25] after a lost connection, reconnecting shows the whole answer, once', async () => {
+test('[DM25] after a lost connection the page reads on by itself, and shows the whole answer, once', async () => {
   await using line = await openLine(world.demo.url)
-  const { say, answer, answers, alert, idle } = readPage(await world.visit({ url: line.url }))
+  const { say, answer, answers, problem, idle } = readPage(await world.visit({ url: line.url }))
   await say('[[say Before the cut,]][[wait cut]][[say and after it.]]')
   await answer().getByText('Before the cut,').waitFor()
 
   line.cut()
-  await alert.getByText('The connection was lost').waitFor()
-  await alert.getByRole('button', { name: 'Reconnect' }).click()
   world.emulator.release('cut')
   await answer().getByText('and after it.').waitFor()
   await idle()
 
-  expect(await alert.count()).toBe(0)
+  expect(await problem.count()).toBe(0)
   expect(await answers.count()).toBe(1)
   expect(await answer().locator('.markdown').textContent()).toMatch(
     /^Before the cut, ?and after it\.$/,
@@ -202,7 +201,7 @@ test('[DM25] after a lost connection, reconnecting shows the whole answer, once'
 
 test('[DM25] a message that never arrived is sent again, after those that did', async () => {
   const page = await world.visit()
-  const { say, alert, answers, log, idle } = readPage(page)
+  const { say, alert, problem, answers, log, idle } = readPage(page)
   await say('[[say The first answer.]]')
   await log.getByText('The first answer.', { exact: true }).waitFor()
   await idle()
@@ -211,7 +210,7 @@ test('[DM25] a message that never arrived is sent again, after those that did', 
   await say('[[say The second answer.]]')
   await alert.getByText('The connection was lost').waitFor()
   await page.context().setOffline(false)
-  await alert.getByRole('button', { name: 'Reconnect' }).click()
+  await problem.getByRole('button', { name: 'Reconnect' }).click()
   await log.getByText('The second answer.', { exact: true }).waitFor()
   await idle()
   expect(await answers.count()).toBe(2)

@@ -15,6 +15,8 @@ export function readPage(page: Page) {
     tool: (name: string): Locator => log.getByRole('group', { name }),
     stop: page.getByRole('button', { name: /^(Stop|停止)$/ }),
     alert: page.getByRole('alert'),
+    /** What is wrong with the chat, and what to do about it. */
+    problem: page.locator('.adk-problem'),
     /** Sends a message by keyboard. */
     say: async (text: string) => {
       await input.fill(text)

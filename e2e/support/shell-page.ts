@@ -30,3 +30,9 @@ export async function converse(page: Page, words: string): Promise<void> {
 export function isFocused(element: Locator): Promise<boolean> {
   return element.evaluate((found) => found === document.activeElement)
 }
+
+/** Has the page talk with the model in another way. */
+export async function chooseMode(page: Page, name: string): Promise<void> {
+  // The radio button itself is not seen; its label is.
+  await page.getByRole('radio', { name }).click({ force: true })
+}

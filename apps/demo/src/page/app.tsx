@@ -44,12 +44,10 @@ export function App() {
     [inbox.approvals],
   )
   const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
+  const onBegun = useCallback(() => remember(place.id), [remember, place.id])
   const onSaid = useCallback(
-    (text: string) => {
-      remember(place.id)
-      if (kept) store.begin(place.id, text)
-    },
-    [remember, kept, store, place.id],
+    (text: string) => void (kept && store.begin(place.id, text)),
+    [kept, store, place.id],
   )
   const onProgress = useCallback(() => {
     refresh()
@@ -104,6 +102,7 @@ export function App() {
           hidden={recording !== undefined}
           given={given}
           onNewChat={startNew}
+          onBegun={onBegun}
           onSaid={onSaid}
           onProgress={onProgress}
         />

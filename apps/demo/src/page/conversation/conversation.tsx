@@ -21,7 +21,9 @@ export interface ConversationProps {
   readonly given: ReadonlyMap<string, number>
   /** Something moved on that the inbox and the list of chats show. A function that stays the same. */
   readonly onProgress: () => void
-  /** Something was said in it. A function that stays the same. */
+  /** There is something in it. A function that stays the same. */
+  readonly onBegun: () => void
+  /** Something was written in it. A function that stays the same. */
   readonly onSaid: (text: string) => void
 }
 

@@ -10,10 +10,10 @@ import { api, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { keepDirectChat } from './direct-chat.ts'
 
-type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onProgress'>
+type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onProgress' | 'onBegun'>
 
 /** The chat over the transport of its mode, and what the reader can do in it. All functions stay the same while it does. */
-export function useConversation({ id, mode, saved, onProgress }: Asked) {
+export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked) {
   const isKept = keepsChats(mode)
   const chat = useAdkChat({
     id,
@@ -26,6 +26,10 @@ export function useConversation({ id, mode, saved, onProgress }: Asked) {
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
   useEffect(() => attached?.onProgress(onProgress), [attached, onProgress])
+  const isBegun = messages.length > 0
+  useEffect(() => {
+    if (isBegun) onBegun()
+  }, [isBegun, onBegun])
   // When an answer has ended.
   useEffect(() => (busy ? onProgress : undefined), [busy, onProgress])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
