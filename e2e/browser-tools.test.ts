@@ -32,15 +32,15 @@ test('[DM42] the position is read after the approval, once, and told to the mode
   await idle()
   expect(await answers.locator('.markdown').last().textContent()).toContain('35.01')
   expect(await looked()).toBe(1)
-  // The question, then decision and position together.
-  expect(sent()).toBe(2)
+  // The question; the decision, which the server has to take before the page may look; the position.
+  expect(sent()).toBe(3)
   expect(await answers.count()).toBe(1)
   expect(await readBooks(world, page).history(id)).toContain('approved')
 
   await page.reload()
   await location.getByText('Approved.', { exact: true }).waitFor()
   await idle()
-  expect(sent()).toBe(2)
+  expect(sent()).toBe(3)
 })
 
 test('[DM42] a position that the browser refuses is told to the model as an error', async () => {

@@ -203,24 +203,30 @@ test('[DM28] Enter that accepts a conversion does not send', async () => {
   expect(await log.locator('.adk-said').textContent()).toContain('東京')
 })
 
-test('[DM29] a chunk renders the message it belongs to and no other', async () => {
+test('[DM29] a chunk renders the message it belongs to, no other, and nothing around them', async () => {
   const page = await world.visit()
   const { say, answer, idle, log } = readPage(page)
   await say('[[say The first answer.]]')
   await answer(0).getByText('The first answer.').waitFor()
   await idle()
-  await say('[[say one]][[wait render]][[say two three four five six seven eight nine ten]]')
+  await say(
+    '[[say one]][[wait render]][[say two three four five six seven eight nine ten]][[wait rendered]]',
+  )
   await answer(1).getByText('one').waitFor()
 
-  const before = [await propsOf(answer(0)), await propsOf(answer(1))]
+  const around = ['.composer', '.top-bar', '.panel-start > *', '.chat-link']
+  const watched = [answer(0), answer(1), ...around.map((each) => page.locator(each).first())]
+  const before = await Promise.all(watched.map(propsOf))
   world.emulator.release('render')
   await log.getByText('nine ten').waitFor()
-  const kept = (index: number) =>
-    answer(index).evaluate(
-      (element, props) => Object.values(element).includes(props),
-      before[index],
-    )
-  expect([await kept(0), await kept(1)]).toEqual([true, false])
+  const kept = await Promise.all(
+    watched.map((element, index) =>
+      element.evaluate((node, props) => Object.values(node).includes(props), before[index]),
+    ),
+  )
+  expect(kept).toEqual([true, false, ...around.map(() => true)])
+  world.emulator.release('rendered')
+  await idle()
 })
 
 test('[DM30] follows the answer until the reader scrolls up, and again at the end', async () => {

@@ -1,8 +1,7 @@
 import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { expect, test } from 'vitest'
 
-import type { ChatsApi } from '../src/page/chats/chats-api.ts'
-import { ChatsStore } from '../src/page/chats/chats-store.ts'
+import { type ChatsApi, ChatsStore } from '../src/page/chats/chats-store.ts'
 import { findChats, groupByDay } from '../src/page/chats/group-chats.ts'
 
 test('[DM60] the newest chat stands first, and a new one appears before the server lists it', async () => {

@@ -1,28 +1,19 @@
-import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useMemo, useState } from 'react'
+import { useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
-import { useChats } from './chats/use-chats.ts'
 import { focusComposer } from './composer/composer.tsx'
-import { OpenChat } from './conversation/open-chat.tsx'
-import { Replay } from './conversation/replay.tsx'
 import { useTexts } from './i18n/language.tsx'
-import { Inbox, toggleInbox } from './inbox/inbox.tsx'
-import { MusicControl } from './music/music-control.tsx'
+import { toggleInbox } from './inbox/inbox.tsx'
 import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
-import { Connection } from './shell/connection.tsx'
 import { focusNextApproval } from './shell/focus-next-approval.ts'
 import { InspectorPanel } from './shell/inspector-panel.tsx'
-import { OfflineMark } from './shell/offline-mark.tsx'
 import { Panel } from './shell/panel.tsx'
-import { SettingsMenu } from './shell/settings-menu.tsx'
 import { ShortcutsDialog } from './shell/shortcuts-dialog.tsx'
-import { TopBar } from './shell/top-bar.tsx'
+import { Stage } from './shell/stage.tsx'
+import { useDesk } from './shell/use-desk.ts'
 import { useDocumentTitle } from './shell/use-document-title.ts'
 import { usePanel } from './shell/use-panel.ts'
-import { usePlace } from './shell/use-place.ts'
 import { useShortcuts } from './shell/use-shortcuts.ts'
-import { api } from './wire/wire.ts'
 
 const ROOM_FOR_SIDEBAR = '(width >= 60rem)'
 const ROOM_FOR_INSPECTOR = '(width >= 80rem)'
@@ -30,29 +21,18 @@ const ROOM_FOR_INSPECTOR = '(width >= 80rem)'
 /** The page: chats at the start, the conversation in the middle, what lies behind it at the end. */
 export function App() {
   const texts = useTexts()
-  const { shell } = texts
   const sidebar = usePanel(ROOM_FOR_SIDEBAR, useSidebarPanel())
   const inspector = usePanel(ROOM_FOR_INSPECTOR, useInspectorPanel())
   const [helps, setHelps] = useState(false)
   const [recording, setRecording] = useState<string>()
-  const { place, kept, startNew, open, remember } = usePlace(sidebar.leaveDrawer)
-  const inbox = useInbox(api)
-  const { refresh } = inbox
-  const { store, list } = useChats(refresh)
-  const given = useMemo(
-    () => new Map(inbox.approvals.map(({ id, approvals }) => [id, approvals.given])),
-    [inbox.approvals],
-  )
-  const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
-  const onBegun = useCallback(() => remember(place.id), [remember, place.id])
-  const onSaid = useCallback(
-    (text: string) => void (kept && store.begin(place.id, text)),
-    [kept, store, place.id],
-  )
-  const onProgress = useCallback(() => {
-    refresh()
-    void store.refresh()
-  }, [refresh, store])
+  const desk = useDesk(sidebar.leaveDrawer)
+  const { place, list, store, open, startNew } = desk
+  const title = desk.title || texts.newChat
+  const showShortcuts = () => setHelps(true)
+  const replay = (chosen: string) => {
+    inspector.leaveDrawer()
+    setRecording(chosen)
+  }
   useDocumentTitle(`${title} · ${texts.title}`)
   useShortcuts({
     newChat: startNew,
@@ -61,14 +41,13 @@ export function App() {
     inbox: toggleInbox,
     nextApproval: () => void (focusNextApproval() || toggleInbox()),
     inspector: () => inspector.setOpen(!inspector.open),
-    help: () => setHelps(true),
+    help: showShortcuts,
   })
   return (
     <div className="shell">
-      <Panel panel={sidebar} side="start" label={shell.chats.label}>
+      <Panel panel={sidebar} side="start" label={texts.shell.chats.label}>
         <ChatList
-          list={list}
-          store={store}
+          {...{ list, store }}
           currentId={place.id}
           onOpen={open}
           onNewChat={startNew}
@@ -76,44 +55,15 @@ export function App() {
           onGone={startNew}
         />
       </Panel>
-      <div className="stage">
-        <TopBar
-          title={title}
-          sidebar={sidebar}
-          inspector={inspector}
-          onNewChat={startNew}
-          connection={
-            <>
-              <OfflineMark />
-              <Connection />
-            </>
-          }
-        >
-          <MusicControl />
-          <Inbox inbox={inbox} onOpenChat={open} />
-          <SettingsMenu onShowShortcuts={() => setHelps(true)} />
-        </TopBar>
-        {recording !== undefined && (
-          <Replay recording={recording} onClose={() => setRecording(undefined)} />
-        )}
-        <OpenChat
-          key={place.id}
-          location={place}
-          hidden={recording !== undefined}
-          given={given}
-          onNewChat={startNew}
-          onBegun={onBegun}
-          onSaid={onSaid}
-          onProgress={onProgress}
-        />
-      </div>
-      <Panel panel={inspector} side="end" label={shell.inspector.title}>
+      <Stage
+        {...{ desk, title, sidebar, inspector, recording }}
+        onEndReplay={() => setRecording(undefined)}
+        onShowShortcuts={showShortcuts}
+      />
+      <Panel panel={inspector} side="end" label={texts.shell.inspector.title}>
         <InspectorPanel
           chatId={place.id}
-          onReplay={(chosen) => {
-            inspector.leaveDrawer()
-            setRecording(chosen)
-          }}
+          onReplay={replay}
           onClose={() => inspector.setOpen(false)}
         />
       </Panel>

@@ -5,7 +5,7 @@ import { type ReactNode, useId, useState } from 'react'
 import icon from '../icon.svg'
 import { useTexts } from '../i18n/language.tsx'
 import { ChatItem } from './chat-item.tsx'
-import type { Chats, ChatsStore } from './chats-store.ts'
+import type { Chats, ChatsProblem, ChatsStore } from './chats-store.ts'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { findChats, groupByDay } from './group-chats.ts'
 
@@ -72,21 +72,26 @@ export function ChatList(props: ChatListProps) {
         </Found>
       </div>
       <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
-      {list.problem && (
-        <div className="panel-problem" role="alert">
-          <p>{words.problems[list.problem]}</p>
-          <button
-            type="button"
-            className="action"
-            aria-label={texts.shell.close}
-            title={texts.shell.close}
-            onClick={store.dismiss}
-          >
-            <X aria-hidden="true" />
-          </button>
-        </div>
-      )}
+      {list.problem && <ListProblem problem={list.problem} onDismiss={store.dismiss} />}
     </>
+  )
+}
+
+interface ListProblemProps {
+  readonly problem: ChatsProblem
+  readonly onDismiss: () => void
+}
+
+/** What the server did not do. */
+function ListProblem({ problem, onDismiss }: ListProblemProps) {
+  const { chats, close } = useTexts().shell
+  return (
+    <div className="panel-problem" role="alert">
+      <p>{chats.problems[problem]}</p>
+      <button type="button" className="action" aria-label={close} title={close} onClick={onDismiss}>
+        <X aria-hidden="true" />
+      </button>
+    </div>
   )
 }
 

@@ -36,6 +36,9 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
   useEffect(() => {
     if (!isKept && !busy && messages.length > 0) keepDirectChat({ id, messages })
   }, [id, isKept, busy, messages])
+  const again = useCallback(() => void regenerate(), [regenerate])
+  // An answer to what was spoken is written without the chat's asking: the status does not tell.
+  const isSpoken = attached?.isWriting(messages.at(-1)?.id ?? '') ?? false
   return {
     messages,
     status,
@@ -56,7 +59,7 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
       [sendMessage],
     ),
     stop: useCallback(() => void stop(), [stop]),
-    regenerate: useCallback(() => void regenerate(), [regenerate]),
+    regenerate: isSpoken ? undefined : again,
     // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
     decide: useCallback(

@@ -25,20 +25,34 @@ export function useSavedChat({ id, isNew }: ChatLocation, mode: Mode): Loading {
   useEffect(() => {
     if (isRead) return
     let isLeft = false
-    const show = (next: Loading): void => void (isLeft || setLoading(next))
-    api.loadChat(id).then(
-      (chat) => {
-        // The server does not tell whether somebody else has a chat of this name.
-        const isThere = wasNew || chat.running || chat.messages.length > 0
-        show(isThere ? { state: 'ready', chat, mode } : { state: 'missing', mode })
-      },
-      () => show({ state: 'failed', mode }),
-    )
+    const read = async (): Promise<void> => {
+      const next = await readChat(id, { mode, wasNew })
+      if (!isLeft) setLoading(next)
+    }
+    void read()
     return () => {
       isLeft = true
     }
   }, [id, mode, isRead, wasNew])
   return loading
+}
+
+interface Asked {
+  readonly mode: Mode
+  /** Whether it may be that nothing was said in it yet. */
+  readonly wasNew: boolean
+}
+
+async function readChat(id: string, { mode, wasNew }: Asked): Promise<Loading> {
+  try {
+    const chat = await api.loadChat(id)
+    // The server does not tell whether somebody else has a chat of this name.
+    const isThere = wasNew || chat.running || chat.messages.length > 0
+    return isThere ? { state: 'ready', chat, mode } : { state: 'missing', mode }
+  } catch {
+    // The reader is told, and can try again.
+    return { state: 'failed', mode }
+  }
 }
 
 function begin(isNew: boolean, mode: Mode): Loading {

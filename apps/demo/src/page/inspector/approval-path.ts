@@ -1,7 +1,7 @@
 import type { ApprovalRecord } from 'adk-stream-protocol/client'
 
 /** The states of an approval, in the order in which they can come; the ends are beside each other. */
-export const STATIONS = ['requested', 'decided', 'started', 'ended'] as const
+const STATIONS = ['requested', 'decided', 'started', 'ended'] as const
 export type Station = (typeof STATIONS)[number]
 
 /** A stop on an approval's way: what happened there, when, and how long the way to it took. */

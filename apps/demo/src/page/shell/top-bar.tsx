@@ -5,7 +5,7 @@ import { useTexts } from '../i18n/language.tsx'
 import { ModeSwitch } from './mode-switch.tsx'
 import type { PanelState } from './use-panel.ts'
 
-interface TopBarProps {
+export interface TopBarProps {
   readonly title: string
   readonly sidebar: PanelState
   readonly inspector: PanelState

@@ -11,12 +11,12 @@ let current: ShownChat = { messages: [], busy: false }
 
 /** Tells those who look behind the conversation what it shows: they render with it, and what is around it does not. */
 export const shownChat = {
-  show(chat: ShownChat): void {
+  show: (chat: ShownChat): void => {
     current = chat
     for (const listener of listeners) listener()
   },
   read: (): ShownChat => current,
-  subscribe(listener: () => void): () => void {
+  subscribe: (listener: () => void): (() => void) => {
     listeners.add(listener)
     return () => void listeners.delete(listener)
   },

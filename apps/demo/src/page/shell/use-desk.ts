@@ -1,0 +1,37 @@
+import { useInbox } from 'adk-stream-protocol/react'
+import { useCallback, useMemo } from 'react'
+
+import { useChats } from '../chats/use-chats.ts'
+import { api } from '../wire/wire.ts'
+import { usePlace } from './use-place.ts'
+
+export type Desk = ReturnType<typeof useDesk>
+
+/** What the reader has before them: the chats, the one that is open, and what waits in all of them. */
+export function useDesk(onLeave: () => void) {
+  const { place, kept, startNew, open, remember } = usePlace(onLeave)
+  const inbox = useInbox(api)
+  const { approvals, refresh } = inbox
+  const { store, list } = useChats(refresh)
+  const { id } = place
+  return {
+    place,
+    startNew,
+    open,
+    inbox,
+    store,
+    list,
+    title: list.chats.find((chat) => chat.id === id)?.title,
+    /** How many have approved what takes several, by approval. */
+    given: useMemo(
+      () => new Map(approvals.map((approval) => [approval.id, approval.approvals.given])),
+      [approvals],
+    ),
+    onBegun: useCallback(() => remember(id), [remember, id]),
+    onSaid: useCallback((text: string) => void (kept && store.begin(id, text)), [kept, store, id]),
+    onProgress: useCallback(() => {
+      refresh()
+      void store.refresh()
+    }, [refresh, store]),
+  }
+}
