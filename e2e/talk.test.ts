@@ -6,6 +6,7 @@ import { syllables } from './support/make-wav.ts'
 import { readBooks } from './support/payments.ts'
 import { shoot } from './support/shoot.ts'
 import { readTalk, visitToTalk } from './support/talk-page.ts'
+import { violations } from './support/violations.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -61,12 +62,13 @@ test.each([
   expect(await hold.getAttribute('aria-pressed')).toBe('false')
 })
 
-test('[DM48] Escape silences the model, and it goes on with what is said next', async () => {
+test('[DM26] [DM48] Escape silences the model, and it goes on with what is said next', async () => {
   const page = await visitToTalk(world, SILENCE)
   const { handsFree, speaking, listening } = readTalk(page)
   const { say, answer } = readPage(page)
   await handsFree.click()
   await listening()
+  expect(await violations(page)).toEqual([])
   await say(`[[say ${LONG}]]`)
   await speaking()
   await expect.poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 }).toBeGreaterThan(2_400)
@@ -114,7 +116,7 @@ test('[DM90] a payment is approved while one talks, and is made once', async () 
 })
 
 test('[DM91] a microphone that is refused is explained, and the rest goes on', async () => {
-  const page = await visitToTalk(world, SILENCE, 'refuses')
+  const page = await visitToTalk(world, SILENCE, { person: 'refuses' })
   const { handsFree, until } = readTalk(page)
   await handsFree.click()
   await until('The microphone is blocked. Allow it in the settings of the browser')

@@ -16,6 +16,8 @@ const VOICE_RATE = 24_000
 
 /** Puts an ear between a page and its loudspeakers; before the page is opened. */
 export async function listenTo(page: Page): Promise<void> {
+  // Where `tsx` runs this, it gives functions their names by a helper that no page has.
+  await page.addInitScript('globalThis.__name ??= (named) => named')
   await page.addInitScript(() => {
     const sounds: Record<number, Sound> = {}
     Object.assign(window, { sounds })

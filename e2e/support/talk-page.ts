@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import type { Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 
 import { readPage } from './chat-page.ts'
 import { listenTo } from './hear-page.ts'
@@ -9,16 +9,20 @@ import { microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
 import type { World } from './world.ts'
 
+interface TalkVisit extends BrowserContextOptions {
+  readonly person?: 'allows' | 'refuses'
+}
+
 /** Opens the page in live mode, with somebody before the microphone who makes these tones, over and over. */
 export async function visitToTalk(
   world: World,
   tones: readonly Tone[],
-  person: 'allows' | 'refuses' = 'allows',
+  { person = 'allows', ...options }: TalkVisit = {},
 ): Promise<Page> {
   const wav = join(await mkdtemp(join(world.dataDir, 'wav-')), 'microphone.wav')
   await writeWav(wav, tones)
   const flags = microphoneFlags(wav, person)
-  const page = await world.visit({ flags, mode: 'live', viewport: { width: 1440, height: 900 } })
+  const page = await world.visit({ flags, mode: 'live', ...options })
   await listenTo(page)
   await page.reload()
   await readPage(page).input.waitFor()
