@@ -2,21 +2,14 @@ import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-import { LlmAgent } from '@google/adk'
-import { createBridge, signedCookie } from 'adk-stream-protocol/server'
-import { openSqliteStore } from 'adk-stream-protocol/store'
-import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { type Browser, type Page } from 'playwright-core'
 import { build, type InlineConfig } from 'vite'
 
-import { openHttpServer } from '../../apps/demo/src/server/http-server.ts'
-import { openModel } from '../../apps/demo/src/server/model.ts'
-import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
-import { readSettings } from '../../apps/demo/src/server/settings.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { launchChromium, microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
+import { serveWithBridge } from './serve-with-bridge.ts'
 
 /** A small page with a voice in it, under the demo's policy, in front of a model that hears and speaks. */
 export interface VoiceWorld extends AsyncDisposable {
@@ -46,7 +39,7 @@ export async function openVoiceWorld(library: 'source' | 'package'): Promise<Voi
     paceMs: 5,
     live: { recordAudio: true, keepFrames: 10_000, playback: 'real-time' },
   })
-  const server = await serve(emulator, directory.path)
+  const server = await serveWithBridge(emulator, directory.path)
   const browsers: Browser[] = []
   const faults: string[] = []
   const leave = async (): Promise<void> => {
@@ -99,38 +92,6 @@ async function buildVoicePage(library: 'source' | 'package', outDir: string): Pr
     build: { outDir },
   }
   await build(config)
-}
-
-async function serve(emulator: Emulator, dataDir: string) {
-  const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
-  const model = await openModel(readSettings(environment))
-  const store = await openSqliteStore({ path: join(dataDir, 'chats.db') })
-  const bridge = createBridge({
-    agent: new LlmAgent({ name: 'assistant', model: model.llm }),
-    store,
-    appName: 'voice',
-    authenticate: signedCookie({ secret: () => store.secret('cookie') }),
-    live: { model: model.live },
-  })
-  const page = createPage(join(dataDir, 'page'))
-  const server = await openHttpServer({
-    host: '127.0.0.1',
-    port: 0,
-    drainMs: 500,
-    upgrade: toUpgradeListener(bridge),
-    listener: (request, response) => {
-      for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
-      page(request, response, () => void bridge.node(request, response))
-    },
-  })
-  return {
-    url: server.url,
-    async [Symbol.asyncDispose]() {
-      await bridge.close()
-      await server[Symbol.asyncDispose]()
-      await store[Symbol.asyncDispose]()
-    },
-  }
 }
 
 function readSound({ realtimeInput }: Readonly<Record<string, unknown>>): Buffer {

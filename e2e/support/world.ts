@@ -40,6 +40,8 @@ interface Visit extends BrowserContextOptions {
   readonly url?: string
   /** How the page talks with the model, as if the reader had chosen it before. */
   readonly mode?: Mode
+  /** In a browser with these flags, beside the one that all share. */
+  readonly flags?: readonly string[]
 }
 
 export interface WorldOptions {
@@ -78,6 +80,7 @@ export async function openWorld(
     emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
   const browser = await launchChromium(flags)
+  const others: Browser[] = []
   const faults: string[] = []
   return {
     emulator,
@@ -92,13 +95,16 @@ export async function openWorld(
     },
     async leave() {
       await Promise.all(browser.contexts().map((context) => context.close()))
+      await Promise.all(others.splice(0).map((other) => other.close()))
       const found = faults.splice(0)
       if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
     },
-    visit: async ({ url = demo.url, mode = 'sse', ...options } = {}) => {
+    visit: async ({ url = demo.url, mode = 'sse', flags: own, ...options } = {}) => {
+      const other = own && (await launchChromium(own))
+      if (other) others.push(other)
       const localStorage = [{ name: 'mode', value: mode }]
       const storageState = { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] }
-      const page = await openPage(browser, { storageState, ...options }, faults)
+      const page = await openPage(other ?? browser, { storageState, ...options }, faults)
       await page.goto(url)
       return page
     },
@@ -110,7 +116,7 @@ export async function openWorld(
         .flatMap(({ received }) => received)
         .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
-      await browser.close()
+      await Promise.all([browser, ...others].map((each) => each.close()))
       await demo.close()
       await emulator.close()
       await directory[Symbol.asyncDispose]()

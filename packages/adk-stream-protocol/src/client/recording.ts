@@ -141,10 +141,28 @@ function tapStream(
   return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
 }
 
-/** Reads a recording. */
+/** Reads a recording. Throws a `SyntaxError` that names the line where the text is none. */
 export function readRecording(jsonl: string): RecordedLine[] {
-  return jsonl
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as RecordedLine)
+  return jsonl.split('\n').flatMap((text, index) => {
+    if (text.trim() === '') return []
+    const line: unknown = JSON.parse(text)
+    if (!isLine(line)) throw new SyntaxError(`Line ${index + 1} is not that of a recording.`)
+    return [line]
+  })
+}
+
+const LINES: readonly string[] = [
+  'request',
+  'chunk',
+  'end',
+  'user-message',
+  'frame',
+  'sound',
+] satisfies RecordedLine['type'][]
+
+/** What tells a recording from other JSON lines; the rest is as the transports told it. */
+function isLine(line: unknown): line is RecordedLine {
+  if (typeof line !== 'object' || line === null || !('at' in line) || !('type' in line))
+    return false
+  return typeof line.at === 'number' && LINES.some((type) => type === line.type)
 }

@@ -186,3 +186,15 @@ test('[CL14] a recorder keeps nothing before it is started, and no more than its
   see(6)
   expect(readRecording(recorder.toJsonl())).toHaveLength(3)
 })
+
+test.each([
+  ['another text', 'Dear diary,'],
+  ['other JSON lines', '{"no":"recording"}'],
+  ['a line of a later kind', '{"at":1,"type":"smell"}'],
+  ['a list', '[]'],
+  ['nothing at all', 'null'],
+])('[CL22] %s is no recording', (_name, text) => {
+  expect(() =>
+    readRecording(`{"at":0,"type":"sound","direction":"in","bytes":1}\n${text}\n`),
+  ).toThrow(SyntaxError)
+})

@@ -42,6 +42,10 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           </span>
         )}
       </button>
+      {/* Also of other chats, and while the list is closed. */}
+      <span className="visually-hidden" role="status">
+        {approvals.length > 0 && words.label(approvals.length)}
+      </span>
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
         <h2>{words.title}</h2>
         <ApprovalInbox

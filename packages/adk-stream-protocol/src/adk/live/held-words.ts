@@ -14,7 +14,8 @@ export class HeldWords {
   note(content: LiveServerContent): LiveServerMessage | undefined {
     const { modelTurn, outputTranscription } = content
     const parts = modelTurn?.parts ?? []
-    const isSpoken = Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
+    const isSpoken =
+      Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
     const wasThinking = this.#isThinking
     if (isSpoken || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
     if (outputTranscription?.text) this.#isTranscribing = true
@@ -22,6 +23,15 @@ export class HeldWords {
     return wasThinking && isSpoken
       ? toMessage({ serverContent: { modelTurn: { parts: [] } } })
       : undefined
+  }
+
+  /** Whether something is spoken, in words or sound. */
+  #noteThoughts({ modelTurn, outputTranscription }: LiveServerContent): boolean {
+    const parts = modelTurn?.parts ?? []
+    const isSpoken =
+      Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
+    if (isSpoken || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
+    return isSpoken
   }
 
   /** What ADK is to be told before a call. */

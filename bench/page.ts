@@ -1,0 +1,87 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+import { launchChromium } from '../e2e/support/launch-chromium.ts'
+import { readBundle } from './page/bundle.ts'
+import type { Start } from './page/instruments.ts'
+import { type Answer, measureAnswer, measureStart } from './page/measure.ts'
+import { type Addresses, listSubjects, type Subject } from './page/subjects.ts'
+import { median } from './statistics.ts'
+
+const EARLIER = 200
+const PASSES = process.argv.includes('--quick') ? 1 : 5
+
+const servers = fork(fileURLToPath(new URL('page/servers.ts', import.meta.url)))
+const [addresses] = (await once(servers, 'message')) as [Addresses]
+const subjects = listSubjects(addresses)
+const browser = await launchChromium()
+
+const starts = new Map<Subject, Start[]>()
+const answers = new Map<Subject, Answer[]>()
+for (let pass = 0; pass < PASSES; pass += 1) {
+  for (const subject of subjects) {
+    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    add(starts, subject, await measureStart(page, subject))
+    add(answers, subject, await measureAnswer(page, subject, EARLIER))
+    await page.close()
+  }
+}
+await browser.close()
+servers.disconnect()
+
+function add<Value>(values: Map<Subject, Value[]>, subject: Subject, value: Value): void {
+  values.set(subject, [...(values.get(subject) ?? []), value])
+}
+
+function row<Value>(
+  values: Map<Subject, Value[]>,
+  subject: Subject,
+  figures: readonly ((value: Value) => number)[],
+): string[] {
+  return figures.map((figure) => median((values.get(subject) ?? []).map(figure)).toFixed(0))
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const lines = [head, head.map(() => '---'), ...rows]
+  process.stdout.write(`${lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n\n`)
+}
+
+table(['file', 'KB', 'KB gzip'], await readBundle())
+table(
+  ['page', 'first contentful paint ms', 'one can write ms', 'KB before the first paint'],
+  subjects.map((subject) => [
+    subject.name,
+    ...row(starts, subject, [
+      ({ firstPaint }) => firstPaint,
+      ({ writable }) => writable,
+      ({ before }) => before / 1024,
+    ]),
+  ]),
+)
+table(
+  [
+    `5,000 deltas after ${EARLIER} messages`,
+    'CPU ms',
+    'key p50 ms',
+    'key p95 ms',
+    'longest task ms',
+    'blocked ms',
+    'whole ms',
+    'updates',
+    'earlier messages rendered',
+  ],
+  subjects.map((subject) => [
+    subject.name,
+    ...row(answers, subject, [
+      ({ cpu }) => cpu,
+      ({ p50 }) => p50,
+      ({ p95 }) => p95,
+      ({ longestTask }) => longestTask,
+      ({ blocked }) => blocked,
+      ({ whole }) => whole,
+      ({ updates }) => updates,
+      ({ rerendered }) => rerendered,
+    ]),
+  ]),
+)

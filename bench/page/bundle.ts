@@ -1,0 +1,29 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+import { PAGE_DIR } from '../../apps/demo/src/server/page.ts'
+
+/** The files that the demo's page is built into, largest first, with those that its document names marked. */
+export async function readBundle(): Promise<string[][]> {
+  const html = await readFile(join(PAGE_DIR, 'index.html'), 'utf8')
+  const names = await readdir(join(PAGE_DIR, 'assets'))
+  const files = await Promise.all(
+    names.map(async (name) => {
+      const content = await readFile(join(PAGE_DIR, 'assets', name))
+      const mark = html.includes(name) ? ' (named by the document)' : ''
+      return { name: withoutHash(name) + mark, raw: content.length, gzip: gzipSync(content).length }
+    }),
+  )
+  return files
+    .toSorted((first, second) => second.gzip - first.gzip)
+    .map(({ name, raw, gzip }) => [name, toKb(raw), toKb(gzip)])
+}
+
+function withoutHash(name: string): string {
+  return name.replace(/-[\w-]{8}\./, '.')
+}
+
+function toKb(bytes: number): string {
+  return (bytes / 1024).toFixed(1)
+}

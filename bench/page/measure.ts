@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core'
+
+import { readPage } from '../../e2e/support/chat-page.ts'
+import {
+  begin,
+  instrument,
+  isAnswered,
+  type Reading,
+  readAnswer,
+  readStart,
+  type Start,
+} from './instruments.ts'
+import type { Subject } from './subjects.ts'
+
+export interface Answer extends Omit<Reading, 'keys'> {
+  /** Of the page's main thread, in its own time: other programs do not count. */
+  readonly cpu: number
+  readonly p50: number
+  readonly p95: number
+}
+
+/** Opens the page as somebody who was never here. */
+export async function measureStart(page: Page, { url, settings }: Subject): Promise<Start> {
+  // What runs these files gives functions their names by a helper that no page has.
+  await page.addInitScript('globalThis.__name ??= (named) => named')
+  await page.addInitScript((stored) => {
+    if (location.protocol === 'http:')
+      for (const [key, value] of Object.entries(stored)) localStorage.setItem(key, value)
+  }, settings)
+  await instrument(page)
+  await page.goto(url)
+  await readPage(page).input.waitFor()
+  await quiet(page)
+  return readStart(page)
+}
+
+const KEY_EVERY_MS = 50
+
+/** Fills a chat with earlier messages, has a long answer written, and writes the next message meanwhile. */
+export async function measureAnswer(
+  page: Page,
+  { url }: Subject,
+  earlier: number,
+): Promise<Answer> {
+  const chat = `bench-${crypto.randomUUID()}`
+  await fill(page, chat, earlier / 2)
+  await page.goto(`${url}/?chat=${chat}`)
+  const { say, log } = readPage(page)
+  const last = log.locator('.adk-message, .message').nth(earlier - 1)
+  await last.waitFor()
+  await quiet(page)
+  const cpu = await watchCpu(page)
+  await begin(page)
+  await say('many words')
+  while (!(await isAnswered(page))) {
+    await page.keyboard.press('x')
+    await new Promise((resolve) => setTimeout(resolve, KEY_EVERY_MS))
+  }
+  const { keys, ...reading } = await readAnswer(page)
+  return { ...reading, cpu: await cpu(), p50: quantile(keys, 0.5), p95: quantile(keys, 0.95) }
+}
+
+/** A function that tells how long the page has worked since now. */
+async function watchCpu(page: Page): Promise<() => Promise<number>> {
+  const browser = await page.context().newCDPSession(page)
+  await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const read = async (): Promise<number> => {
+    const { metrics } = await browser.send('Performance.getMetrics')
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000
+  }
+  const from = await read()
+  return async () => (await read()) - from
+}
+
+/** Resolves when the page has loaded what it wants and has nothing to do. */
+async function quiet(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let times = 0; times < 3; times += 1)
+      await new Promise((resolve) => requestIdleCallback(resolve))
+  })
+}
+
+/** Has an answer made to each of some questions, past the page. */
+async function fill(page: Page, chat: string, turns: number): Promise<void> {
+  await page.evaluate(
+    async ({ id, count }) => {
+      for (let turn = 0; turn < count; turn += 1) {
+        const parts = [{ type: 'text', text: 'few words' }]
+        const messages = [{ id: `m${turn}`, role: 'user', parts }]
+        const response = await fetch('/stream', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ id, messages, trigger: 'submit-message' }),
+        })
+        if (!response.ok) throw new Error(await response.text())
+        await response.text()
+      }
+    },
+    { id: chat, count: turns },
+  )
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((first, second) => first - second)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+import { LogLevel, setLogLevel } from '@google/adk'
+import { firstOf, type Mind, startEmulator } from 'gemini-emulator'
+import { build } from 'vite'
+
+import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
+import { buildPage } from '../../apps/demo/test/support/build-page.ts'
+import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
+
+/** A process of its own: the model, the demo, and the peer behind a bridge of its own. It ends with the one that started it. */
+setLogLevel(LogLevel.ERROR)
+await using emulator = await startEmulator({
+  mind: firstOf(speaker('many words', 5_000), speaker('few words', 60)),
+})
+await using demoData = await temporaryDirectory()
+await using peerData = await temporaryDirectory()
+await buildPage()
+await build({
+  root: fileURLToPath(new URL('../../apps/demo/bench/peer', import.meta.url)),
+  configFile: fileURLToPath(new URL('../../apps/demo/vite.config.ts', import.meta.url)),
+  logLevel: 'error',
+  build: { outDir: join(peerData.path, 'page') },
+})
+await using demo = await startDemo({
+  PORT: '0',
+  DATA_DIR: demoData.path,
+  GOOGLE_API_KEY: 'bench',
+  GOOGLE_GEMINI_BASE_URL: emulator.baseUrl,
+})
+await using peer = await serveWithBridge(emulator, peerData.path)
+process.send?.({ demo: demo.url, peer: peer.url })
+await once(process, 'disconnect')
+
+/** Says so many pieces to a prompt with these words: Markdown as models write it, with a list, a table and a little code. */
+function speaker(prompt: string, count: number): Mind {
+  const section =
+    '## Part of it\n\nThe quick brown fox jumps over the lazy dog, and **nobody** minds it as long as `code` is fine.\n\n- first of all\n- second of all\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst one = 1\n```\n\n'
+  const words = section.match(/\s*\S+\s*?/g) ?? []
+  const pieces = Array.from({ length: count }, (_none, at) => words[at % words.length] ?? '')
+  return ({ contents }) =>
+    JSON.stringify(contents.at(-1)).includes(prompt)
+      ? [{ type: 'say', text: pieces.join(''), pieces }]
+      : undefined
+}

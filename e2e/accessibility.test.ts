@@ -1,0 +1,216 @@
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { isFocused } from './support/shell-page.ts'
+import { shoot } from './support/shoot.ts'
+import { readBooks } from './support/payments.ts'
+import { violations } from './support/violations.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+const WIDE = { width: 1440, height: 900 }
+const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }
+
+/** What the reader finds things by. */
+const WORDS = {
+  'en-US': {
+    welcome: 'What would you like to do?',
+    settings: 'Settings',
+    deny: 'Deny…',
+    edit: 'Edit…',
+    record: 'Record',
+    stopRecording: 'Stop recording',
+    play: 'Play',
+    chats: 'Show the chats',
+  },
+  'ja-JP': {
+    welcome: '何をしましょうか?',
+    settings: '設定',
+    deny: '拒否…',
+    edit: '編集…',
+    record: '記録する',
+    stopRecording: '記録を止める',
+    play: '再生',
+    chats: 'チャット一覧を表示',
+  },
+} as const
+
+/** Colours differ by scheme, names by language: two readers see all of them. */
+describe.each([
+  { locale: 'en-US', colorScheme: 'light' },
+  { locale: 'ja-JP', colorScheme: 'dark' },
+] as const)('in $locale and $colorScheme', ({ locale, colorScheme }) => {
+  const reader = { locale, colorScheme, viewport: WIDE }
+  const words = WORDS[locale]
+  const check = async (page: Page, name: string) => {
+    expect(await violations(page)).toEqual([])
+    await shoot(page, `axe-${name}-${locale}-${colorScheme}`)
+  }
+
+  test('[DM26] axe finds nothing to mend around the conversation', async () => {
+    const page = await world.visit(reader)
+    await page.getByText(words.welcome).waitFor()
+    await check(page, 'welcome')
+    await page.getByRole('button', { name: words.settings }).click()
+    await check(page, 'settings')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+Slash')
+    await page.getByRole('dialog').waitFor()
+    await check(page, 'shortcuts')
+    await page.keyboard.press('Escape')
+    await readPage(page).say('[[fail 429 retry=7 quota]]')
+    await readPage(page).problem.waitFor()
+    await check(page, 'problem')
+  })
+
+  test('[DM26] axe finds nothing to mend in what is decided, nor in what lies behind it', async () => {
+    const page = await world.visit({ ...reader, mode: 'live' })
+    const { say, log } = readPage(page)
+    await page.keyboard.press('Alt+KeyL')
+    const inspector = page.getByRole('complementary')
+    await inspector.getByRole('tab').first().waitFor()
+    await say('Send $120 to Alice and $600 to Bob')
+    const decline = log.getByRole('button', { name: words.deny })
+    await decline.nth(1).waitFor()
+    await check(page, 'pending')
+    await log.getByRole('button', { name: words.edit }).first().click()
+    await decline.last().click()
+    await check(page, 'deciding')
+    await page.keyboard.press('Alt+KeyI')
+    await page.locator('.popover.inbox').getByRole('listitem').first().waitFor()
+    await check(page, 'inbox')
+    await page.keyboard.press('Escape')
+    for (const tab of await inspector.getByRole('tab').all()) {
+      await tab.click()
+      await check(page, `inspector-${await tab.getAttribute('data-tab')}`)
+    }
+  })
+
+  test('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
+    const page = await world.visit(reader)
+    const { say, answer, idle } = readPage(page)
+    await page.keyboard.press('Alt+KeyL')
+    const inspector = page.getByRole('complementary')
+    await inspector.getByRole('tab').last().click()
+    await inspector.getByRole('button', { name: words.record, exact: true }).click()
+    await say('[[think So.]][[say Recorded.]]')
+    await answer().getByText('Recorded.').waitFor()
+    await idle()
+    await inspector.getByRole('button', { name: words.stopRecording }).click()
+    await inspector.getByRole('button', { name: words.play, exact: true }).click()
+    await page.locator('.replay').getByText('Recorded.', { exact: true }).waitFor()
+    await check(page, 'replay')
+
+    const direct = await world.visit({ ...reader, mode: 'direct' })
+    await readPage(direct).say('Send $50 to Alice')
+    await readPage(direct).log.getByRole('button', { name: words.deny }).waitFor()
+    await check(direct, 'direct')
+
+    const phone = await world.visit({ ...reader, ...PHONE })
+    await phone.getByRole('button', { name: words.chats }).click()
+    await phone.getByRole('dialog').waitFor()
+    await check(phone, 'drawer')
+  })
+})
+
+test.each(['sse', 'live'] as const)(
+  '[DM92] what waits for a decision is announced, and so is what came of it, over %s',
+  async (mode) => {
+    const page = await world.visit({ mode })
+    const { say, log, tool } = readPage(page)
+    await say('Send $50 to Alice')
+    const status = log.getByRole('group', { name: 'Alice' }).getByRole('status')
+    await status.getByText('Waiting for your decision.').waitFor({ state: 'attached' })
+    await page
+      .getByRole('status')
+      .getByText(/1 is waiting/)
+      .waitFor({ state: 'attached' })
+    await tool('Alice').getByRole('button', { name: 'Approve' }).click()
+    await status.getByText('Approved.').waitFor()
+  },
+)
+
+test('[DM26] [DM67] a walk by keyboard alone', async () => {
+  const page = await world.visit({ viewport: WIDE })
+  const { input, answer, answers, stop, tool, idle, log } = readPage(page)
+  const books = readBooks(world, page)
+  const press = (...keys: string[]) =>
+    keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
+  const write = async (text: string) => {
+    await page.keyboard.type(text)
+    await press('Enter')
+  }
+  /** Tab, or Shift+Tab, until something has the focus. */
+  const reach = async (name: string | RegExp, key = 'Tab') => {
+    const target = page
+      .locator(':focus')
+      .and(page.getByLabel(name).or(page.getByRole('button', { name })))
+    for (let steps = 0; steps < 40 && (await target.count()) === 0; steps += 1) await press(key)
+    expect(await target.count()).toBe(1)
+  }
+
+  await input.waitFor()
+  await press('Alt+KeyN')
+  expect(await isFocused(input)).toBe(true)
+  await write('[[say Wait for it]][[wait walk]]')
+  await answer().getByText('Wait for it').waitFor()
+  await reach('Stop')
+  await press('Enter')
+  await stop.waitFor({ state: 'detached' })
+  await idle()
+
+  await press('Alt+KeyM')
+  await reach('Try again', 'Shift+Tab')
+  await press('Enter')
+  await stop.waitFor()
+  world.emulator.release('walk')
+  await idle()
+  expect(await answers.count()).toBe(1)
+
+  await press('Alt+KeyM')
+  await write('Send $30 to Alice and $40 to Bob')
+  await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+  await idle()
+  await press('Alt+KeyA')
+  await reach('Approve')
+  await press('Enter')
+  await tool('Alice').getByText('Approved.').waitFor()
+
+  await press('Alt+KeyI')
+  await page.locator('.popover.inbox').getByRole('listitem', { name: 'Bob' }).waitFor()
+  await reach('Approve')
+  await press('Enter')
+  await tool('Bob').getByText('Approved.').waitFor()
+  await press('Escape')
+  await idle()
+  expect(await books.balance()).toBe(930)
+
+  await reach('ADK · SSE', 'Shift+Tab')
+  await press('ArrowRight')
+  await page.getByRole('button', { name: 'Hold to talk' }).waitFor()
+  await press('Alt+KeyL')
+  await page.getByRole('tab', { name: 'Timeline' }).waitFor()
+  await reach('Hide the inspector')
+  for (let steps = 0; steps < 5; steps += 1) await press('Tab')
+  await press('Alt+KeyL')
+  await page.getByRole('tab', { name: 'Timeline' }).waitFor({ state: 'detached' })
+
+  await press('Alt+KeyM')
+  await reach('Settings', 'Shift+Tab')
+  await press('Enter')
+  await reach('English')
+  await press('ArrowRight')
+  await page.getByRole('heading', { name: '設定' }).waitFor()
+  await press('ArrowLeft')
+  await press('Escape')
+  await press('Alt+KeyM')
+  expect(await isFocused(input)).toBe(true)
+  expect(await log.getByRole('article').count()).toBe(4)
+})

@@ -1,0 +1,174 @@
+import { readFile } from 'node:fs/promises'
+
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { readBooks } from './support/payments.ts'
+import { shoot } from './support/shoot.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+describe.each(['sse', 'live'] as const)('over %s', (mode) => {
+  test('[IN1] an answer is a timeline of its chunks, with its times', async () => {
+    const { page, inspector } = await inspect(mode)
+    const { say, tool, idle } = readPage(page)
+    await say('What is the weather in Tokyo?')
+    await tool('get_weather').getByText('Done').waitFor()
+    await idle()
+    const newest = inspector.locator('.turns > li').first()
+    await newest.getByText('Sent').waitFor()
+    for (const fact of ['first chunk', 'first word', 'whole']) {
+      await newest.locator('summary').getByText(fact).first().waitFor()
+    }
+    const types = await newest.locator('.entry code').allTextContents()
+    const told = ['start', 'tool-input-available', 'tool-output-available', 'text-delta', 'finish']
+    expect(types.filter((type) => told.includes(type))).toEqual(told)
+    await newest.getByRole('img', { name: /call get_weather .*words/ }).waitFor()
+    const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
+    await words.locator('summary').click()
+    await words.locator('pre').getByText('Tokyo').waitFor()
+    await shoot(page, `timeline-${mode}`)
+  })
+
+  test('[IN2] [IN4] an approval is a way that is walked, and says what it waits for', async () => {
+    const { page, inspector, open } = await inspect(mode)
+    const { say, tool } = readPage(page)
+    const stops = inspector.locator('.stop')
+    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+    await say('Send $50 to Alice')
+    const approve = tool('Alice').getByRole('button', { name: 'Approve' })
+    await approve.waitFor()
+    await inspector.getByText(/^Waits for a decision on process_payment, .* left\.$/).waitFor()
+    await open('Approvals')
+    await stops.getByText('decision').waitFor()
+    expect(await names(stops)).toEqual(['asked', 'decision', 'start', 'result'])
+    await shoot(page, `approval-asked-${mode}`)
+    const [id = ''] = await readBooks(world, page).pending()
+
+    await approve.click()
+    await stops.getByText('done').waitFor()
+    expect(await names(stops)).toEqual(['asked', 'approved', 'started', 'done'])
+    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+    await shoot(page, `approval-done-${mode}`)
+    const books = readBooks(world, page)
+    expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    expect(await books.balance()).toBe(950)
+  })
+
+  test('[IN4] while the model is silent, it is the model that is waited for', async () => {
+    const { page, inspector } = await inspect(mode)
+    const { say, answer } = readPage(page)
+    await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
+    await answer().getByText('Well…').waitFor()
+    await inspector.getByText('Waits for the model.').waitFor()
+    world.emulator.release(`silent-${mode}`)
+    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+  })
+
+  test('[IN3] what is sent and received is shown', async () => {
+    const { page, inspector, open } = await inspect(mode)
+    const { say, answer, idle } = readPage(page)
+    await say('[[say Over the wire.]]')
+    await answer().getByText('Over the wire.').waitFor()
+    await idle()
+    await open('Wire')
+    const line = (direction: 'in' | 'out', type: string) =>
+      inspector.locator(`.wire-line[data-direction=${direction}]`, {
+        has: page.getByText(type, { exact: true }),
+      })
+    const sent = line('out', mode === 'live' ? 'send' : 'request').first()
+    await sent.locator('summary').click()
+    await sent.getByText('Over the wire.').waitFor()
+    if (mode === 'live') {
+      await line('in', 'chunk').first().waitFor()
+      await inspector.getByRole('searchbox', { name: 'Filter by type' }).fill('end')
+      await line('in', 'end').first().waitFor()
+      expect(await line('in', 'chunk').count()).toBe(0)
+    }
+    await shoot(page, `wire-${mode}`)
+  })
+
+  test('[IN5] what was recorded is saved, and is the same at every pace', async () => {
+    const { page, inspector, open } = await inspect(mode)
+    const { say, tool, answer, idle, log } = readPage(page)
+    await open('Recording')
+    await inspector.getByRole('button', { name: 'Record', exact: true }).click()
+    await say('Send $50 to Alice')
+    await tool('Alice').getByRole('button', { name: 'Approve' }).click()
+    await answer().getByText('$950').waitFor()
+    await idle()
+    await inspector.getByRole('button', { name: 'Stop recording' }).click()
+    const shown = await textOf(log)
+    const recording = await download(page)
+    const lines = recording
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object)
+    expect(lines.length).toBeGreaterThan(5)
+    expect(recording).toContain('tool-approval-request')
+
+    const chooser = inspector.locator('input[type=file]')
+    await chooser.setInputFiles(fileOf('{"no":"recording"}\n'))
+    await inspector.getByText('This file is not a recording.').waitFor()
+    await chooser.setInputFiles(fileOf(recording))
+    const replay = page.getByRole('region', { name: 'Replay' })
+    await replay.getByText('The end').waitFor()
+    expect(await textOf(replay.getByRole('log'))).toBe(shown)
+    await shoot(page, `replay-${mode}`)
+
+    await replay.getByLabel('Pace').selectOption('at once')
+    await replay.getByText('The end').waitFor()
+    expect(await textOf(replay.getByRole('log'))).toBe(shown)
+
+    await replay.getByLabel('Pace').selectOption('step by step')
+    const next = replay.getByRole('button', { name: 'Next step' })
+    await replay.getByText('Playing').waitFor()
+    expect(await textOf(replay.getByRole('log'))).toBe('')
+    for (const _line of lines) if (await next.isEnabled()) await next.click()
+    await replay.getByText('The end').waitFor()
+    expect(await textOf(replay.getByRole('log'))).toBe(shown)
+
+    await replay.getByRole('button', { name: 'Back to the chat' }).click()
+    await log.waitFor()
+    expect(await textOf(log)).toBe(shown)
+    expect(await readBooks(world, page).balance()).toBe(950)
+  })
+})
+
+async function inspect(mode: 'sse' | 'live') {
+  const page = await world.visit({ mode, viewport: { width: 1440, height: 900 } })
+  await page.getByRole('button', { name: 'Show the inspector' }).click()
+  const inspector = page.getByRole('complementary', { name: 'Inspector' })
+  await inspector.waitFor()
+  const open = (name: string) => inspector.getByRole('tab', { name }).click()
+  return { page, inspector, open }
+}
+
+function names(stops: ReturnType<Page['locator']>): Promise<string[]> {
+  return stops.locator('.stop-name').allTextContents()
+}
+
+/** What was said and done in a conversation; not the buttons below it, which a replay has not. */
+async function textOf(log: ReturnType<Page['locator']>): Promise<string> {
+  const parts = await log.locator('.adk-said, .markdown, .adk-tool').allInnerTexts()
+  return parts.join('\n')
+}
+
+async function download(page: Page): Promise<string> {
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download' }).click()
+  const file = await downloading
+  expect(file.suggestedFilename()).toMatch(/^conversation-.*\.jsonl$/)
+  return readFile(await file.path(), 'utf8')
+}
+
+function fileOf(text: string) {
+  return { name: 'conversation.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) }
+}

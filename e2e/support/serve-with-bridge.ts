@@ -1,0 +1,45 @@
+import { join } from 'node:path'
+
+import { LlmAgent } from '@google/adk'
+import { createBridge, signedCookie } from 'adk-stream-protocol/server'
+import { openSqliteStore } from 'adk-stream-protocol/store'
+import { toUpgradeListener } from 'adk-stream-protocol/use/node'
+import type { Emulator } from 'gemini-emulator'
+
+import { openHttpServer } from '../../apps/demo/src/server/http-server.ts'
+import { openModel } from '../../apps/demo/src/server/model.ts'
+import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
+import { readSettings } from '../../apps/demo/src/server/settings.ts'
+
+/** Serves the page that is built in `<dataDir>/page`, under the demo's policy, with a bridge around an agent without tools. */
+export async function serveWithBridge(emulator: Emulator, dataDir: string) {
+  const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
+  const model = await openModel(readSettings(environment))
+  const store = await openSqliteStore({ path: join(dataDir, 'chats.db') })
+  const bridge = createBridge({
+    agent: new LlmAgent({ name: 'assistant', model: model.llm }),
+    store,
+    appName: 'page',
+    authenticate: signedCookie({ secret: () => store.secret('cookie') }),
+    live: { model: model.live },
+  })
+  const page = createPage(join(dataDir, 'page'))
+  const server = await openHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    drainMs: 500,
+    upgrade: toUpgradeListener(bridge),
+    listener: (request, response) => {
+      for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+      page(request, response, () => void bridge.node(request, response))
+    },
+  })
+  return {
+    url: server.url,
+    async [Symbol.asyncDispose]() {
+      await bridge.close()
+      await server[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import type { BrowserContextOptions, Page } from 'playwright-core'
+
+import { readPage } from './chat-page.ts'
+import { listenTo } from './hear-page.ts'
+import { microphoneFlags } from './launch-chromium.ts'
+import { type Tone, writeWav } from './make-wav.ts'
+import type { World } from './world.ts'
+
+interface TalkVisit extends BrowserContextOptions {
+  readonly person?: 'allows' | 'refuses'
+}
+
+/** Opens the page in live mode, with somebody before the microphone who makes these tones, over and over. */
+export async function visitToTalk(
+  world: World,
+  tones: readonly Tone[],
+  { person = 'allows', ...options }: TalkVisit = {},
+): Promise<Page> {
+  const wav = join(await mkdtemp(join(world.dataDir, 'wav-')), 'microphone.wav')
+  await writeWav(wav, tones)
+  const flags = microphoneFlags(wav, person)
+  const page = await world.visit({ flags, mode: 'live', ...options })
+  await listenTo(page)
+  await page.reload()
+  await readPage(page).input.waitFor()
+  return page
+}
+
+/** The voice of a page in a reader's words. */
+export function readTalk(page: Page) {
+  const until = (words: string) => page.getByRole('status').getByText(words).waitFor()
+  return {
+    hold: page.getByRole('button', { name: 'Hold to talk' }),
+    handsFree: page.getByRole('button', { name: 'Talk hands-free' }),
+    end: page.getByRole('button', { name: 'End the conversation' }),
+    until,
+    heard: () => until('Hearing you…'),
+    speaking: () => until('The assistant is speaking…'),
+    listening: () => until('Listening…'),
+    off: () => until('Voice is off.'),
+  }
+}

@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+
+import { readPage } from './support/chat-page.ts'
+import { hearMusic, hearVoice } from './support/hear-page.ts'
+import { syllables } from './support/make-wav.ts'
+import { readBooks } from './support/payments.ts'
+import { shoot } from './support/shoot.ts'
+import { readTalk, visitToTalk } from './support/talk-page.ts'
+import { violations } from './support/violations.ts'
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld({}, { live: { playback: 'real-time' } })
+})
+afterEach(() => world.leave())
+afterAll(() => world[Symbol.asyncDispose]())
+
+const SILENCE = [{ hertz: 0, ms: 1_000 }]
+/** Something that takes a second to say, and then silence for long. */
+const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 8_000 }]
+const LONG = 'This is a long answer that takes its time. '.repeat(8)
+
+test('[DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
+  world.emulator.live.hear('[[say Good morning, Hanako.]]')
+  const page = await visitToTalk(world, SPEECH)
+  const { handsFree, end, heard, speaking, listening, off } = readTalk(page)
+  const { log, answer } = readPage(page)
+  await handsFree.click()
+  await heard()
+  await speaking()
+  await shoot(page, 'talk-live')
+  await listening()
+  await log.locator('[data-role=user]').getByText('Good morning, Hanako').waitFor()
+  await answer().getByText('Good morning, Hanako.').waitFor()
+  expect(await readPage(page).answers.count()).toBe(1)
+  const { samples } = await hearVoice(page)
+  expect(samples).toBeGreaterThan(12_000)
+
+  await end.click()
+  await off()
+  await page.reload()
+  await answer().getByText('Good morning, Hanako.').waitFor()
+  expect(await log.locator('[data-role=user]').count()).toBe(1)
+})
+
+test.each([
+  ['the pointer', 'pointer'],
+  ['a key', 'key'],
+])('[DM48] talks while the button is held by %s', async (_name, by) => {
+  world.emulator.live.hear(`[[say Held by ${by}.]]`)
+  const page = await visitToTalk(world, syllables(440, 2_000))
+  const { hold, heard, speaking } = readTalk(page)
+  await hold.focus()
+  await hold.hover()
+  await (by === 'pointer' ? page.mouse.down() : page.keyboard.down('Space'))
+  await heard()
+  expect(await hold.getAttribute('aria-pressed')).toBe('true')
+  await (by === 'pointer' ? page.mouse.up() : page.keyboard.up('Space'))
+  await speaking()
+  await readPage(page).answer().getByText(`Held by ${by}.`).waitFor()
+  expect(await hold.getAttribute('aria-pressed')).toBe('false')
+})
+
+test('[DM26] [DM48] Escape silences the model, and it goes on with what is said next', async () => {
+  const page = await visitToTalk(world, SILENCE)
+  const { handsFree, speaking, listening } = readTalk(page)
+  const { say, answer } = readPage(page)
+  await handsFree.click()
+  await listening()
+  expect(await violations(page)).toEqual([])
+  await say(`[[say ${LONG}]]`)
+  await speaking()
+  await expect
+    .poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 })
+    .toBeGreaterThan(2_400)
+  await page.keyboard.press('Escape')
+  await listening()
+  await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
+  await say('[[say Another.]]')
+  await speaking()
+  await answer(1).getByText('Another.').waitFor()
+})
+
+test('[DM48] [VO4] speaking over the model silences it', async () => {
+  world.emulator.live.hear('[[say Yes?]]')
+  const page = await visitToTalk(world, [
+    { hertz: 0, ms: 4_000 },
+    ...syllables(440, 1_000),
+    { hertz: 0, ms: 8_000 },
+  ])
+  const { handsFree, speaking, heard, listening } = readTalk(page)
+  const { say, answers } = readPage(page)
+  await handsFree.click()
+  await listening()
+  await say(`[[say ${LONG}]]`)
+  await speaking()
+  await heard()
+  await answers.getByText('Yes?').waitFor()
+  expect(await answers.count()).toBe(2)
+})
+
+test('[DM90] a payment is approved while one talks, and is made once', async () => {
+  world.emulator.live.hear('Send $30 to Alice')
+  const page = await visitToTalk(world, SPEECH)
+  const { handsFree, end } = readTalk(page)
+  const { tool } = readPage(page)
+  const books = readBooks(world, page)
+  await handsFree.click()
+  const approve = tool('Alice').getByRole('button', { name: 'Approve' })
+  await approve.waitFor()
+  await shoot(page, 'talk-approval-live')
+  await approve.click()
+  await tool('Alice').getByText('Approved.').waitFor()
+  await tool('Alice').getByText('Done').waitFor()
+  expect(await end.isVisible()).toBe(true)
+  expect(await books.balance()).toBe(970)
+})
+
+test('[DM91] a microphone that is refused is explained, and the rest goes on', async () => {
+  const page = await visitToTalk(world, SILENCE, { person: 'refuses' })
+  const { handsFree, until } = readTalk(page)
+  await handsFree.click()
+  await until('The microphone is blocked. Allow it in the settings of the browser')
+  await shoot(page, 'talk-refused-live')
+  await readPage(page).say('[[say Written, then.]]')
+  await readPage(page).answer().getByText('Written, then.').waitFor()
+})
+
+test('[DM69] the music makes room for a voice', async () => {
+  const page = await visitToTalk(world, SILENCE)
+  const { handsFree, speaking, listening } = readTalk(page)
+  await page.getByRole('button', { name: 'Settings' }).click()
+  await page.getByRole('radio', { name: 'Track 1' }).click({ force: true })
+  await page.keyboard.press('Escape')
+  await handsFree.click()
+  await listening()
+  const level = async (): Promise<number> => (await hearMusic(page)).level
+  await expect.poll(level, { timeout: 10_000 }).toBeGreaterThan(0.01)
+  const loudest = await loudestOf(level)
+  await readPage(page).say(`[[say ${LONG}]]`)
+  await speaking()
+  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeLessThan(loudest / 2)
+  await page.keyboard.press('Escape')
+  await listening()
+  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeGreaterThan(loudest / 2)
+})
+
+/** The loudest of a stretch of music, which has its rests. */
+async function loudestOf(level: () => Promise<number>): Promise<number> {
+  let loudest = 0
+  for (let times = 0; times < 30; times += 1) loudest = Math.max(loudest, await level())
+  return loudest
+}

@@ -1,0 +1,92 @@
+import { mkdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+
+import type { BrowserContextOptions, Page } from 'playwright-core'
+
+import { readPage } from '../e2e/support/chat-page.ts'
+import { syllables } from '../e2e/support/make-wav.ts'
+import { readTalk, visitToTalk } from '../e2e/support/talk-page.ts'
+import { openWorld } from '../e2e/support/world.ts'
+
+/** Takes the pictures of the docs, from the page as it is: `npm run screenshots`. */
+const FOLDER = new URL('../docs/images/', import.meta.url)
+const WIDE = { viewport: { width: 1440, height: 900 } }
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+/** Something that takes a second to say, and silence for the rest. */
+const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 20_000 }]
+
+await mkdir(FOLDER, { recursive: true })
+await using world = await openWorld({}, { live: { playback: 'real-time' } })
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  const reader = { ...WIDE, colorScheme }
+  await take(`chat-${colorScheme}`, await chat(reader))
+  await take(`approval-${colorScheme}`, await approval(reader))
+  await take(`live-${colorScheme}`, await live(reader))
+  await take(`inspector-${colorScheme}`, await inspector(reader))
+}
+await take('phone', await approval({ ...PHONE, colorScheme: 'light' }))
+await take('japanese', await japanese({ ...WIDE, colorScheme: 'light' }))
+
+async function take(name: string, page: Page): Promise<void> {
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
+  await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)) })
+  await world.leave()
+}
+
+async function chat(reader: BrowserContextOptions): Promise<Page> {
+  const page = await world.visit(reader)
+  const { say, idle, tool, answer } = readPage(page)
+  await say('What is the weather in Tokyo?')
+  await tool('get_weather').getByText('Done').waitFor()
+  await idle()
+  await say('Think step by step: which is larger, 9.9 or 9.11?')
+  await answer(1).waitFor()
+  await idle()
+  return page
+}
+
+async function approval(reader: BrowserContextOptions): Promise<Page> {
+  const page = await world.visit(reader)
+  const { say, idle, tool } = readPage(page)
+  await say('Send $30 to Alice and $120 to Bob')
+  await tool('Alice').getByRole('button', { name: 'Approve' }).click()
+  await tool('Alice').getByText('Approved.').waitFor()
+  await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+  await idle()
+  return page
+}
+
+async function live(reader: BrowserContextOptions): Promise<Page> {
+  world.emulator.live.hear('Send $30 to Alice')
+  const page = await visitToTalk(world, SPEECH, { ...reader })
+  const { handsFree, listening } = readTalk(page)
+  await handsFree.click()
+  await readPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
+  await listening()
+  return page
+}
+
+async function inspector(reader: BrowserContextOptions): Promise<Page> {
+  const page = await world.visit({ ...reader, mode: 'live' })
+  await page.getByRole('button', { name: 'Show the inspector' }).click()
+  const { say, tool, answer } = readPage(page)
+  await say('Send $50 to Alice')
+  await tool('Alice').getByRole('button', { name: 'Approve' }).click()
+  await answer().getByText('$950').waitFor()
+  await page.getByRole('tab', { name: 'Approvals' }).click()
+  await page.locator('.stop').getByText('done').waitFor()
+  return page
+}
+
+async function japanese(reader: BrowserContextOptions): Promise<Page> {
+  const page = await world.visit({ ...reader, locale: 'ja-JP' })
+  const { say, idle, log } = readPage(page)
+  await say('東京の天気は?')
+  await log.getByText('get_weather').first().waitFor()
+  await idle()
+  await say('Aliceに30ドル、Bobに40ドル送金してください')
+  await log.getByRole('button', { name: '承認' }).first().waitFor()
+  await idle()
+  return page
+}
