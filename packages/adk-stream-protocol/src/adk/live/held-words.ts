@@ -12,13 +12,9 @@ export class HeldWords {
 
   /** Notes what the model tells; gives what ADK is to be told before it. */
   note(content: LiveServerContent): LiveServerMessage | undefined {
-    const { modelTurn, outputTranscription } = content
-    const parts = modelTurn?.parts ?? []
-    const isSpoken =
-      Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
     const wasThinking = this.#isThinking
-    if (isSpoken || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
-    if (outputTranscription?.text) this.#isTranscribing = true
+    const isSpoken = this.#noteThoughts(content)
+    if (content.outputTranscription?.text) this.#isTranscribing = true
     if (endsTranscript(content)) this.#isTranscribing = false
     return wasThinking && isSpoken
       ? toMessage({ serverContent: { modelTurn: { parts: [] } } })
