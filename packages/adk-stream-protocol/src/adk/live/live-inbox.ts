@@ -81,7 +81,6 @@ export class LiveInbox {
   #takeRare(message: LiveServerMessage): void {
     const { isTool, forward: tell, answer, journal, onHandle, onGoAway } = this.#options
     const { forward, calls, unknownCalls } = sortMessage(message, isTool)
-    if (calls.length > 0) this.#endTranscript()
     for (const call of calls) this.#takeCall(call)
     if (forward) tell(forward)
     for (const call of unknownCalls) journal.noteCall(call)
@@ -104,6 +103,7 @@ export class LiveInbox {
   }
 
   #takeCall(call: FunctionCall): void {
+    this.#endTranscript()
     this.#options.onProgress()
     this.#options.journal.call(call)
     this.#undelivered.add(call)
