@@ -43,30 +43,6 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await snap(page, `approval-other-tab-${mode}`)
   })
 
-  test('[DM72] of two tabs that decide at once, one counts, and both show it', async () => {
-    const { page, card, books, id, results } = await ask(world, 'Send $50 to Alice', { mode })
-    const other = await page.context().newPage()
-    await other.goto(page.url())
-    const there = readPage(other).tool('Alice')
-    await there.getByRole('button', { name: 'Deny…' }).click()
-    await Promise.all([
-      card('Alice').getByRole('button', { name: 'Approve' }).click(),
-      there.getByRole('button', { name: 'Deny', exact: true }).click(),
-    ])
-    const settled = /^Approved\.$|^Denied\. It did not run\.$/
-    await card('Alice').getByText(settled).waitFor()
-    await there.getByText(settled).waitFor()
-    const [, decision = ''] = await books.history(id)
-    const words = decision === 'approved' ? 'Approved.' : 'Denied. It did not run.'
-    await card('Alice').getByText(words, { exact: true }).waitFor()
-    await there.getByText(words, { exact: true }).waitFor()
-    await expect.poll(() => results().length, { timeout: 10_000 }).toBe(1)
-    const ran = decision === 'approved'
-    expect(await books.history(id)).toEqual(ran ? RAN : ['requested', 'denied'])
-    expect(await books.paid()).toEqual(ran ? ['Alice 50'] : [])
-    await snap(other, `approval-two-tabs-${mode}`)
-  })
-
   test('[DM39] the inbox decides what waits in the open chat', async () => {
     const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
     await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()

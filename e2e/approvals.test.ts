@@ -130,7 +130,8 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     ['deny', 'approve', 'Alice', ['Bob 40']],
     ['deny', 'approve', 'Bob', ['Bob 40']],
     ['deny', 'deny', 'Alice', []],
-  ])('[DM36] two payments at once: %s and %s, %s first', async (alice, bob, first, paid) => {
+  ])('[DM36] two payments at once: %s and %s, %s first', async (...row) => {
+    const [alice, bob, first, paid] = row
     const words = 'Send $30 to Alice and $40 to Bob'
     const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
     expect(await books.pending()).toHaveLength(2)

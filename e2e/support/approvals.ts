@@ -14,7 +14,7 @@ export const RAN = ['requested', 'approved', 'started', 'succeeded']
 export type Choice = 'approve' | 'deny'
 
 /** What a card says in the end. */
-export const ENDINGS: Readonly<Record<Choice, string>> = {
+const ENDINGS: Readonly<Record<Choice, string>> = {
   approve: 'Approved.',
   deny: 'Denied. It did not run.',
 }
