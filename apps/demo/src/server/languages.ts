@@ -36,7 +36,7 @@ export function createLanguages(): Languages {
 }
 
 /** Whether a script of the page wrote the request: documents and sockets have the language of the browser. */
-function isOfPage({ method, headers }: Request): boolean {
+function isOfPage({ method, headers }: Parameters<Authenticate>[0]): boolean {
   const isFetched =
     headers.get('sec-fetch-dest') === 'empty' && headers.get('sec-fetch-mode') !== 'websocket'
   return method === 'POST' || isFetched
