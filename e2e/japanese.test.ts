@@ -92,6 +92,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await check('busy')
     await snap(page, `ja-busy-${mode}`)
   })
+
   test('[DM83] the server speaks the language that the reader chose, from the next question on', async () => {
     const page = await world.visit({ mode })
     const { say, tool } = readPage(page)
@@ -104,6 +105,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await page.keyboard.press('Escape')
     await say('Send $50 to Bob')
     await tool('Bob').getByText('送金は取り消せません。').waitFor()
+    expect(await tool('Bob').textContent()).not.toContain('wallet')
     await snap(page, `ja-chosen-${mode}`)
   })
 })

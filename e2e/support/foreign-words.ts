@@ -20,8 +20,10 @@ export async function findForeignWords(page: Page, known: readonly RegExp[]): Pr
     }
     return [...texts, document.title]
   })
-  const isForeign = (text: string): boolean =>
-    /[a-z]{2}/i.test(text) && !/[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u.test(text)
   const words = new Set(found.map((text) => text.trim()).filter(isForeign))
   return [...words].filter((text) => !known.some((pattern) => pattern.test(text)))
+}
+
+function isForeign(text: string): boolean {
+  return /[a-z]{2}/i.test(text) && !/[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u.test(text)
 }
