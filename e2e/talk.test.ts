@@ -71,7 +71,9 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
   expect(await violations(page)).toEqual([])
   await say(`[[say ${LONG}]]`)
   await speaking()
-  await expect.poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 }).toBeGreaterThan(2_400)
+  await expect
+    .poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 })
+    .toBeGreaterThan(2_400)
   await page.keyboard.press('Escape')
   await listening()
   await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
@@ -123,6 +125,7 @@ test('[DM91] a microphone that is refused is explained, and the rest goes on', a
   await shoot(page, 'talk-refused-live')
   await readPage(page).say('[[say Written, then.]]')
   await readPage(page).answer().getByText('Written, then.').waitFor()
+  expect(world.told('Written, then.')).toBe(1)
 })
 
 test('[DM69] the music makes room for a voice', async () => {

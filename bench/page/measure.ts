@@ -1,7 +1,15 @@
 import type { Page } from 'playwright-core'
 
 import { readPage } from '../../e2e/support/chat-page.ts'
-import { begin, instrument, isAnswered, type Reading, readAnswer, readStart, type Start } from './instruments.ts'
+import {
+  begin,
+  instrument,
+  isAnswered,
+  type Reading,
+  readAnswer,
+  readStart,
+  type Start,
+} from './instruments.ts'
 import type { Subject } from './subjects.ts'
 
 export interface Answer extends Omit<Reading, 'keys'> {
@@ -29,7 +37,11 @@ export async function measureStart(page: Page, { url, settings }: Subject): Prom
 const KEY_EVERY_MS = 50
 
 /** Fills a chat with earlier messages, has a long answer written, and writes the next message meanwhile. */
-export async function measureAnswer(page: Page, { url }: Subject, earlier: number): Promise<Answer> {
+export async function measureAnswer(
+  page: Page,
+  { url }: Subject,
+  earlier: number,
+): Promise<Answer> {
   const chat = `bench-${crypto.randomUUID()}`
   await fill(page, chat, earlier / 2)
   await page.goto(`${url}/?chat=${chat}`)

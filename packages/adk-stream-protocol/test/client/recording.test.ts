@@ -194,7 +194,7 @@ test.each([
   ['a list', '[]'],
   ['nothing at all', 'null'],
 ])('[CL22] %s is no recording', (_name, text) => {
-  expect(() => readRecording(`{"at":0,"type":"sound","direction":"in","bytes":1}\n${text}\n`)).toThrow(
-    SyntaxError,
-  )
+  expect(() =>
+    readRecording(`{"at":0,"type":"sound","direction":"in","bytes":1}\n${text}\n`),
+  ).toThrow(SyntaxError)
 })
