@@ -125,6 +125,7 @@ test('[DM91] a microphone that is refused is explained, and the rest goes on', a
   await shoot(page, 'talk-refused-live')
   await readPage(page).say('[[say Written, then.]]')
   await readPage(page).answer().getByText('Written, then.').waitFor()
+  expect(world.told('Written, then.')).toBe(1)
 })
 
 test('[DM69] the music makes room for a voice', async () => {

@@ -16,7 +16,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile:
 const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 20_000 }]
 
 await mkdir(FOLDER, { recursive: true })
-await using world = await openWorld({}, { live: { playback: 'real-time' } })
+await using world = await openWorld()
 
 for (const colorScheme of ['light', 'dark'] as const) {
   const reader = { ...WIDE, colorScheme }
@@ -76,6 +76,7 @@ async function inspector(reader: BrowserContextOptions): Promise<Page> {
   await answer().getByText('$950').waitFor()
   await page.getByRole('tab', { name: 'Approvals' }).click()
   await page.locator('.stop').getByText('done').waitFor()
+  await page.getByText('Nothing waits. It is your turn.').waitFor()
   return page
 }
 

@@ -94,14 +94,14 @@ export function readStart(page: Page): Promise<Start> {
 export function begin(page: Page): Promise<void> {
   return page.evaluate(() => {
     const { bench } = window as unknown as Instrumented
-    const propsOf = (element: Element): object | undefined => {
-      const key = Object.keys(element).find((name) => name.startsWith('__reactProps$'))
-      return Reflect.get(element, key ?? '') as object | undefined
-    }
     bench.tasks.length = 0
     bench.keys.length = 0
     bench.updates = 0
-    bench.props = [...document.querySelectorAll('[role=log] .adk-message, .message')].map(propsOf)
+    const shown = document.querySelectorAll('[role=log] .adk-message, .message')
+    bench.props = [...shown].map((element) => {
+      const key = Object.keys(element).find((name) => name.startsWith('__reactProps$'))
+      return Reflect.get(element, key ?? '') as object | undefined
+    })
     const log = document.querySelector('[role=log]')
     const options = { childList: true, subtree: true, characterData: true }
     if (!log) throw new Error('There is no conversation.')

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 export interface Sound {
   /** Samples that were not silence. */
   readonly samples: number
-  /** The loudness of the newest 100 ms or so, from 0 to 1. */
+  /** The loudness of the newest 50 ms or so, from 0 to 1. */
   readonly level: number
 }
 
@@ -25,16 +25,21 @@ export async function listenTo(page: Page): Promise<void> {
       this: AudioNode,
       ...to: unknown[]
     ) => unknown
-    const listen = (context: BaseAudioContext): ScriptProcessorNode => {
-      const ear = context.createScriptProcessor(2048, 1, 1)
-      ear.addEventListener('audioprocess', ({ inputBuffer }) => {
-        const heard = inputBuffer.getChannelData(0)
-        const loud = heard.filter((sample) => Math.abs(sample) > 0.001).length
-        const power = heard.reduce((sum, sample) => sum + sample * sample, 0) / heard.length
+    const listen = (context: BaseAudioContext): AnalyserNode => {
+      const ear = new AnalyserNode(context, { fftSize: 8192 })
+      const heard = new Float32Array(ear.fftSize)
+      let lastAt = context.currentTime
+      setInterval(() => {
+        const fresh = Math.round((context.currentTime - lastAt) * context.sampleRate)
+        if (fresh === 0) return
+        lastAt = context.currentTime
+        ear.getFloatTimeDomainData(heard)
+        const newest = heard.subarray(-fresh)
+        const loud = newest.filter((sample) => Math.abs(sample) > 0.001).length
+        const power = newest.reduce((sum, sample) => sum + sample * sample, 0) / newest.length
         const before = sounds[context.sampleRate]?.samples ?? 0
         sounds[context.sampleRate] = { samples: before + loud, level: Math.sqrt(power) }
-      })
-      connect.call(ear, context.destination)
+      }, 50)
       return ear
     }
     AudioNode.prototype.connect = function (this: AudioNode, ...to: unknown[]) {
