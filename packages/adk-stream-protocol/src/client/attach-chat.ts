@@ -118,6 +118,16 @@ export class AttachedChat {
     return this.#turns.isWriting(messageId)
   }
 
+  /** Whether nobody holds it any more. */
+  get isLetGo(): boolean {
+    return this.#holders <= 0
+  }
+
+  /** Shows what the server has, where it can be asked. */
+  async catchUp(): Promise<void> {
+    await this.#outcomes.reload().catch((error: unknown) => this.#options.onError?.(error))
+  }
+
   /** One more holds it. */
   join(options: AttachOptions): this {
     this.#holders += 1

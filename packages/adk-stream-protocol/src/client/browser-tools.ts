@@ -1,5 +1,6 @@
 import type { AttachedChat } from './attach-chat.ts'
-import { claimCall } from './claim-call.ts'
+import type { PageCall } from './page-runs.ts'
+import { PageRuns } from './page-runs.ts'
 import type { MessageView, PartView } from './answers.ts'
 import { approvalState } from './message-edits.ts'
 
@@ -22,23 +23,27 @@ export type BrowserTools = Readonly<Record<string, BrowserToolFunction | GatedBr
  */
 export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): () => void {
   // By chat, and not by this call: an effect that runs twice is one page with one chat.
-  const begun = BEGUN.get(attached.chat) ?? new Set<string>()
-  BEGUN.set(attached.chat, begun)
+  const begun = BEGUN.get(attached) ?? new Set<string>()
+  BEGUN.set(attached, begun)
   const look = (): void => {
-    for (const message of attached.chat.messages) {
-      for (const part of message.parts) {
-        const { toolCallId } = part
-        const name = part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : ''
-        const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
-        if (!tool || toolCallId === undefined || begun.has(toolCallId)) continue
-        if (!mayRun(part, message, { attached, tool })) continue
-        begun.add(toolCallId)
-        const run = (): unknown => callTool(tool, part)
-        void claimCall(toolCallId).then((isOurs) =>
-          isOurs ? runTool(attached, { tool: name, toolCallId, run }) : undefined,
-        )
-      }
+    for (const call of callsOf(attached, tools)) {
+      if (begun.has(call.toolCallId)) continue
+      begun.add(call.toolCallId)
+      void give(call)
     }
+  }
+  const give = async (call: Call): Promise<void> => {
+    const { toolCallId } = call
+    const isOpen = (): boolean =>
+      !attached.isLetGo && callsOf(attached, tools).some((each) => each.toolCallId === toolCallId)
+    // Its output may have been given where this chat did not read.
+    const isWanted = (): Promise<boolean> => attached.catchUp().then(isOpen)
+    const output = await PageRuns.of(attached.channel).run({ ...call, isWanted })
+    // The next chat of this id finds what became of it.
+    if (attached.isLetGo) return
+    if (output) return attached.chat.addToolOutput(output)
+    begun.delete(toolCallId)
+    look()
   }
   // A chunk is told before the chat has it.
   const stop = attached.onProgress(() => setTimeout(look, 0))
@@ -46,7 +51,23 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
   return stop
 }
 
-const BEGUN = new WeakMap<object, Set<string>>()
+const BEGUN = new WeakMap<AttachedChat, Set<string>>()
+
+type Call = Omit<PageCall, 'isWanted'>
+
+/** The calls of a chat that may run now. */
+function callsOf(attached: AttachedChat, tools: BrowserTools): Call[] {
+  return attached.chat.messages.flatMap((message) =>
+    message.parts.flatMap((part) => {
+      const { toolCallId } = part
+      const name = part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : ''
+      const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
+      if (!tool || toolCallId === undefined) return []
+      if (!mayRun(part, message, { attached, tool })) return []
+      return [{ tool: name, toolCallId, run: () => callTool(tool, part) }]
+    }),
+  )
+}
 
 interface Candidate {
   readonly attached: AttachedChat
@@ -69,22 +90,4 @@ function callTool(tool: BrowserToolFunction | GatedBrowserTool, part: PartView):
   const run = typeof tool === 'function' ? tool : tool.run
   // The arguments fit the tool's schema: the server has checked them.
   return run(('input' in part ? part.input : undefined) as never)
-}
-
-interface Call {
-  readonly tool: string
-  readonly toolCallId: string
-  readonly run: () => unknown
-}
-
-async function runTool({ chat }: AttachedChat, { tool, toolCallId, run }: Call): Promise<void> {
-  let output: unknown
-  try {
-    output = (await run()) ?? null
-  } catch (error) {
-    const errorText = error instanceof Error ? error.message : String(error)
-    await chat.addToolOutput({ state: 'output-error', tool, toolCallId, errorText })
-    return
-  }
-  await chat.addToolOutput({ tool, toolCallId, output })
 }

@@ -50,6 +50,7 @@ export class ChatAnswers {
   readonly #waiting = new Map<string, () => Promise<void>>()
   #retry: ReturnType<typeof setTimeout> | undefined
   #pauseMs = FIRST_MS
+  #isOver = false
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -58,9 +59,15 @@ export class ChatAnswers {
     })
   }
 
+  /** What did not get through is open again: the next chat of this id may give it. */
   end(): void {
+    const { chat, channel } = this.#parts
+    this.#isOver = true
     clearTimeout(this.#retry)
     this.#unlisten()
+    for (const toolCallId of this.#waiting.keys()) channel.answers.forget(toolCallId)
+    for (const each of chat.messages)
+      for (const id of channel.answers.undelivered(each)) channel.answers.forget(id)
   }
 
   /** Whether an answer was taken beside a stream that ended before it told what came of it. */
@@ -167,6 +174,7 @@ export class ChatAnswers {
     } catch (error) {
       onError(error)
       if (!isPassing(error)) return channel.answers.mark([toolCallId], 'refused')
+      if (this.#isOver) return channel.answers.forget(toolCallId)
       // It does not wait for a request of the chat: a turn that is held open takes it in this way alone.
       this.#waiting.set(toolCallId, send)
       this.#tryLater()

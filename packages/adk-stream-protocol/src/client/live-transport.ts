@@ -31,7 +31,7 @@ export interface LiveTransportOptions {
   readonly backoff?: Backoff
   /** Sees all that passes, for a record or an inspector. */
   readonly observe?: WireObserver
-  /** A frame of ours that the server did not take, and that nobody waits for. */
+  /** A frame of ours that nobody waits for, and that the server did not take, or that could not be sent (`unavailable`). */
   readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
 }
 
@@ -152,15 +152,15 @@ export class LiveTransport
 
   /** Lets the model hear: 16 bit PCM at 16 kHz, of the chat that is watched with binary audio. Sound without a socket is lost. */
   sendAudio(bytes: Uint8Array<ArrayBuffer>): boolean {
-    this.#wire.link.open()
     const isSent = this.#wire.link.sendBytes(bytes)
     if (isSent)
       this.#options.observe?.({ type: 'sound', direction: 'out', bytes: bytes.byteLength })
     return isSent
   }
 
+  /** Like all that goes with sound, it is of no use later: without a socket it is not sent. */
   endAudio(chatId: string): void {
-    this.#wire.say({ type: 'audio-end', id: chatId })
+    this.#wire.link.send({ type: 'audio-end', id: chatId })
   }
 
   /** Shows the model a picture, as base64. */
@@ -170,12 +170,12 @@ export class LiveTransport
 
   /** Marks where the person begins and ends to speak. */
   markActivity(chatId: string, state: 'start' | 'end'): void {
-    this.#wire.say({ type: 'activity', id: chatId, state })
+    this.#wire.link.send({ type: 'activity', id: chatId, state })
   }
 
   /** Hears no more of what the model is saying. */
   interrupt(chatId: string): void {
-    this.#wire.say({ type: 'interrupt', id: chatId })
+    this.#wire.link.send({ type: 'interrupt', id: chatId })
   }
 
   /** Resolves when the server has read all that was sent before; tells how many ms that took. */
@@ -186,6 +186,7 @@ export class LiveTransport
     })
   }
 
+  /** Ends the connection, until something is asked for. */
   close(): void {
     this.#wire.link.close()
   }

@@ -6,6 +6,7 @@ import { withDefaults } from './backoff.ts'
 import type { KeeperOf } from './keepers.ts'
 import type { AudioMode, LiveListener } from './live-events.ts'
 import { LiveEvents } from './live-events.ts'
+import { Liveness } from './liveness.ts'
 import { LiveRequests } from './live-requests.ts'
 import type { LiveTransportOptions } from './live-transport.ts'
 import { Pings } from './pings.ts'
@@ -28,6 +29,11 @@ export class LiveWire {
   readonly #events: LiveEvents
   readonly pings = new Pings()
   readonly #options: LiveTransportOptions
+  readonly #liveness = new Liveness({
+    isWaiting: () => this.#isWaiting,
+    ping: () => this.link.send({ type: 'ping' }),
+    onDead: () => this.link.abandon(),
+  })
   /** Frames that need no answer, until there is a socket. */
   #unsent: ClientFrame[] = []
 
@@ -45,6 +51,7 @@ export class LiveWire {
       onFrame: (text) => this.#read(text),
       onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
       onAudio: (bytes) => {
+        this.#liveness.heard()
         observe?.({ type: 'sound', direction: 'in', bytes: bytes.byteLength })
         this.#events.onAudio(bytes)
       },
@@ -83,7 +90,13 @@ export class LiveWire {
     else this.link.send({ type: 'watch', id: chatId, audio })
   }
 
+  get #isWaiting(): boolean {
+    const waiting = [this.requests, this.acknowledgements, this.#events, this.pings]
+    return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
+  }
+
   #up(): void {
+    this.#liveness.begin()
     for (const { id, audio } of this.#events.watched()) this.link.send({ type: 'watch', id, audio })
     // A chat that reads an answer of its own asks for that itself.
     const isWanted = (id: string): boolean =>
@@ -99,17 +112,22 @@ export class LiveWire {
   }
 
   #down(): boolean {
+    this.#liveness.end()
     this.requests.onDown()
     this.acknowledgements.onDown()
     this.#events.turns.onDown()
-    const waiting = [this.requests, this.acknowledgements, this.#events, this.pings]
-    return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
+    return this.#isWaiting
   }
 
   #giveUp(error: unknown): void {
+    this.#liveness.end()
     this.requests.failAll(error)
     this.acknowledgements.failAll(error)
+    const unsent = this.#unsent
     this.#unsent = []
+    const message = 'There was no connection to send it over.'
+    for (const { type } of unsent)
+      this.#options.onRefused?.({ frame: type, code: 'unavailable', message })
     this.pings.failAll(error)
     this.#events.onGivenUp(error)
   }
@@ -120,6 +138,7 @@ export class LiveWire {
   }
 
   #read(text: string): void {
+    this.#liveness.heard()
     const frame = readServerFrame(text)
     if (frame) {
       this.#options.observe?.({ type: 'frame', direction: 'in', frame })

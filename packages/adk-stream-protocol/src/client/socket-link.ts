@@ -1,5 +1,5 @@
 import type { ClientFrame } from '../protocol/client-frame.ts'
-import { mayRetry } from '../protocol/close-codes.ts'
+import { CLOSE_CODES, mayRetry } from '../protocol/close-codes.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { disconnected } from './adk-error.ts'
 import type { Backoff } from './backoff.ts'
@@ -10,6 +10,8 @@ import { ConnectionStatus } from './connection-state.ts'
 export interface SocketLike {
   binaryType: string
   readonly readyState: number
+  /** What waits to be sent, in bytes. */
+  readonly bufferedAmount?: number
   send(data: string | Uint8Array<ArrayBuffer>): void
   close(code?: number, reason?: string): void
   addEventListener(type: 'open', listener: () => void): void
@@ -37,6 +39,9 @@ export interface SocketLinkOptions {
   /** There will be no other socket until somebody asks for one. */
   readonly onGivenUp: (error: unknown) => void
 }
+
+/** How much may wait before sound is dropped, in bytes: two seconds of 16 kHz. Late sound is of no use. */
+const MAX_SOUND_WAITING = 64_000
 
 /** `WebSocket.OPEN` */
 const OPEN = 1
@@ -84,7 +89,7 @@ export class SocketLink {
   }
 
   sendBytes(bytes: Uint8Array<ArrayBuffer>): boolean {
-    if (!this.#socket) return false
+    if (!this.#socket || (this.#socket.bufferedAmount ?? 0) > MAX_SOUND_WAITING) return false
     this.#socket.send(bytes)
     return true
   }
@@ -92,6 +97,14 @@ export class SocketLink {
   /** Gives the socket up that is open, and takes another one. */
   renew(): void {
     this.#socket?.close()
+  }
+
+  /** Takes another socket in the place of one that is dead, and does not wait for its close: that may take minutes. */
+  abandon(): void {
+    const socket = this.#socket
+    if (!socket) return
+    this.#down(CLOSE_CODES['dead-peer'].code)
+    socket.close()
   }
 
   close(): void {

@@ -49,6 +49,83 @@ describe.each(versions)('$name', (version) => {
     },
   )
 
+  test.each(['gone', 'done'])(
+    '[CL25] a tab that is gone leaves its call to one that is open, where it was not done; %s',
+    async (how) => {
+      const locks = new FakeLocks()
+      vi.stubGlobal('navigator', { locks })
+      await using office = await Office.open({ tools: () => [locationTool()] })
+      await using pageOne = new ClientPage({ url: office.url, version })
+      await using pageTwo = new ClientPage({ url: office.url, version })
+      const one = await openSse(pageOne.sse(), version)
+      const [begun, release] = [defer(), defer()]
+      let runs = 0
+      runBrowserTools(one.attached, {
+        get_location: () => {
+          begun.resolve()
+          return release.promise.then(() => TOKYO)
+        },
+      })
+      void one.send(ASK)
+      await begun.promise
+      await one.rest()
+      const two = await openSse(pageTwo.sse(), version)
+      runBrowserTools(two.attached, {
+        get_location: () => {
+          runs += 1
+          return TOKYO
+        },
+      })
+      await vi.waitFor(() => expect(locks.waiting).toBe(1))
+      if (how === 'done') {
+        release.resolve()
+        await one.untilShown('There you are.')
+        await one.rest()
+      }
+      one.attached.detach()
+      for (const name of locks.held) locks.free(name)
+      await two.untilShown('There you are.')
+      expect(runs).toBe(how === 'gone' ? 1 : 0)
+      expect(office.told).toContain('139.7')
+    },
+  )
+
+  test.each(['before', 'after'])(
+    '[CL35] a tool that ends while its chat is left gives its output to the chat that is opened %s it',
+    async (when) => {
+      vi.stubGlobal('navigator', { locks: new FakeLocks() })
+      await using office = await Office.open({ tools: () => [locationTool()] })
+      await using page = new ClientPage({ url: office.url, version })
+      const left = await page.open()
+      const [begun, release] = [defer(), defer()]
+      let runs = 0
+      const tools = {
+        get_location: () => {
+          runs += 1
+          begun.resolve()
+          return release.promise.then(() => TOKYO)
+        },
+      }
+      runBrowserTools(left.attached, tools)
+      void left.send(ASK)
+      await begun.promise
+      left.attached.detach()
+      await left.rest()
+      if (when === 'after') {
+        release.resolve()
+        await page.transport.ping()
+      }
+      const chat = await page.open()
+      runBrowserTools(chat.attached, tools)
+      void chat.resume()
+      await chat.until(() => toolParts(chat.lastMessage).length === 1)
+      release.resolve()
+      await chat.untilShown('There you are.')
+      expect(runs).toBe(1)
+      expect(office.told).toContain('139.7')
+    },
+  )
+
   test.each(['held', 'HTTP'])(
     '[CL24] a call whose question comes late does not run before it, %s',
     async (mode) => {

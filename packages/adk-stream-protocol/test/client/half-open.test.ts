@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+
+import { liveTransport } from '../../src/client/index.ts'
+import type { LiveTransport, SocketClass } from '../../src/client/index.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A socket whose network swallows what is sent, unless the test answers; it does not even close. */
+class SilentSocket extends EventTarget {
+  static opened: SilentSocket[] = []
+  binaryType = ''
+  readyState = 0
+  bufferedAmount = 0
+  readonly sent: { readonly type: string; readonly [key: string]: unknown }[] = []
+
+  constructor() {
+    super()
+    SilentSocket.opened.push(this)
+    queueMicrotask(() => {
+      this.readyState = 1
+      this.dispatchEvent(new Event('open'))
+    })
+  }
+
+  send(data: string | Uint8Array): void {
+    if (typeof data === 'string') this.sent.push(JSON.parse(data) as (typeof this.sent)[number])
+  }
+
+  close(): void {
+    this.readyState = 2
+  }
+
+  tell(frame: object): void {
+    this.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(frame) }))
+  }
+}
+
+function open(onRefused?: (refusal: { frame: string; code: string }) => void): LiveTransport {
+  SilentSocket.opened = []
+  // The events of an `EventTarget` are those of a socket, in wider types.
+  const webSocket = SilentSocket as unknown as SocketClass
+  return liveTransport({
+    url: 'ws://localhost/live',
+    webSocket,
+    ...(onRefused && { onRefused }),
+  })
+}
+
+const DECISION = { chatId: 'chat-1', approvalId: 'a', approved: true }
+
+test('[CL36] a decision on a connection that is half open is told again over another', async () => {
+  const transport = open()
+  const decided = transport.decide(DECISION)
+  await vi.advanceTimersByTimeAsync(30_000)
+  const [first, second] = SilentSocket.opened
+  expect(first?.sent.map(({ type }) => type)).toEqual(['decide', 'ping'])
+  expect(second?.sent.map(({ type }) => type)).toEqual(['decide'])
+  const decisionId = second?.sent[0]?.['decisionId']
+  second?.tell({ type: 'decided', decisionId, ok: true, state: 'approved' })
+  expect(await decided).toBe('approved')
+  transport.close()
+})
+
+test('[CL36] a server that gives signs is not left, and nobody is asked when nothing waits', async () => {
+  const transport = open()
+  const decided = transport.decide(DECISION)
+  await vi.advanceTimersByTimeAsync(20_000)
+  const [socket] = SilentSocket.opened
+  socket?.tell({ type: 'pong' })
+  await vi.advanceTimersByTimeAsync(10_000)
+  const decisionId = socket?.sent[0]?.['decisionId']
+  socket?.tell({ type: 'decided', decisionId, ok: true, state: 'approved' })
+  await decided
+  const before = socket?.sent.length
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(SilentSocket.opened).toHaveLength(1)
+  expect(socket?.sent).toHaveLength(before ?? 0)
+  transport.close()
+})
+
+test('[CL36] sound that the network does not take is dropped', async () => {
+  const transport = open()
+  transport.watch('chat-1', undefined, { audio: 'binary' })
+  await vi.advanceTimersByTimeAsync(1)
+  expect(transport.sendAudio(new Uint8Array(640))).toBe(true)
+  const [socket] = SilentSocket.opened
+  if (socket) socket.bufferedAmount = 100_000
+  expect(transport.sendAudio(new Uint8Array(640))).toBe(false)
+  transport.close()
+})
+
+test('[CL37] a transport that was closed opens no socket for the end of sound', async () => {
+  const transport = open()
+  transport.watch('chat-1', ({ type }) => {
+    if (type !== 'given-up') return
+    transport.endAudio('chat-1')
+    transport.interrupt('chat-1')
+    transport.markActivity('chat-1', 'end')
+    transport.sendAudio(new Uint8Array(640))
+  })
+  await vi.advanceTimersByTimeAsync(1)
+  transport.close()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(SilentSocket.opened).toHaveLength(1)
+  expect(transport.connection).toEqual({ state: 'closed' })
+})
+
+test('[CL37] texts and pictures that could not be sent are told', () => {
+  const refused: unknown[] = []
+  const transport = open(({ frame, code }) => refused.push([frame, code]))
+  transport.sendText('chat-1', 'Stop the transfer!')
+  transport.sendImage('chat-1', 'AAAA', 'image/png')
+  transport.close()
+  expect(refused).toEqual([
+    ['text', 'unavailable'],
+    ['image', 'unavailable'],
+  ])
+})
