@@ -1,5 +1,5 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useMemo, useState } from 'react'
+import { useCallback, useState } from 'react'
 
 import { ChatList } from './chats/chat-list.tsx'
 import { useChats } from './chats/use-chats.ts'
@@ -39,10 +39,6 @@ export function App() {
   const inbox = useInbox(api)
   const { refresh } = inbox
   const { store, list } = useChats(refresh)
-  const given = useMemo(
-    () => new Map(inbox.approvals.map(({ id, approvals }) => [id, approvals.given])),
-    [inbox.approvals],
-  )
   const title = list.chats.find(({ id }) => id === place.id)?.title || texts.newChat
   const onSaid = useCallback(
     (text: string) => {
@@ -102,7 +98,6 @@ export function App() {
           key={place.id}
           location={place}
           hidden={recording !== undefined}
-          given={given}
           onNewChat={startNew}
           onSaid={onSaid}
           onProgress={onProgress}

@@ -23,7 +23,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
-        {...(other.given && { given: other.given })}
+        {...(other.votes && { votes: other.votes })}
       />
     </AdkProvider>
   )
@@ -191,10 +191,16 @@ describe('what became of it', () => {
 
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
-    expect(card().textContent).toContain('2 people have to approve this, you first.')
+    expect(card().textContent).toContain('2 people have to approve this.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
-    page.update(answer(payment(), told({ approvers: 2 })), { given: new Map([['approval-1', 1]]) })
+    const counted = (voted: boolean) => ({
+      votes: new Map([['approval-1', { given: 1, voted }]]),
+    })
+    page.update(answer(payment(), told({ approvers: 2 })), counted(false))
     expect(card().textContent).toContain('1 of 2 approvals are given.')
+    expect(button('Approve')).toBeDefined()
+    page.update(answer(payment(), told({ approvers: 2 })), counted(true))
+    expect(card().textContent).toContain('You have approved: 1 of 2.')
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   })
 })

@@ -5,7 +5,7 @@ import { Conversation, type ConversationProps } from './conversation.tsx'
 import { Notice } from './notice.tsx'
 import { useSavedChat } from './use-saved-chat.ts'
 
-interface OpenChatProps extends Pick<ConversationProps, 'given' | 'onProgress' | 'onSaid'> {
+interface OpenChatProps extends Pick<ConversationProps, 'onProgress' | 'onSaid'> {
   readonly location: ChatLocation
   /** Something else is shown in its place; it goes on. */
   readonly hidden: boolean

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 
 import { useAdkTexts, useDeed } from '../provider.tsx'
-import type { Approval, Decision } from '../reading/approval.ts'
+import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { argumentsOf, type Call, nameCall } from '../reading/call.ts'
 import type { ToldError } from '../reading/problem.ts'
@@ -20,18 +20,18 @@ export interface ApprovalCardProps {
   readonly onDecide: (decision: Decision) => void
   /** Why the last decision was not accepted. */
   readonly refusal?: ToldError | undefined
-  /** How many of the people who must approve have done so. */
-  readonly given?: number
+  /** How far it has come, where several people must approve. */
+  readonly votes?: Votes | undefined
 }
 
 /** A call that a person decides: what it would do, the decision, and what came of it. */
-export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: ApprovalCardProps) {
+export function ApprovalCard({ call, approval, onDecide, refusal, votes }: ApprovalCardProps) {
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
   const open = pending && !over
-  const statusRef = useFocusAfter(open && given === 0)
+  const statusRef = useFocusAfter(open && votes?.voted !== true)
   const args = argumentsOf(call)
   const name = nameCall(call)
   const deed = useDeed(name, approval.editedArgs ?? args)
@@ -52,7 +52,7 @@ export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: A
       {pending && approval.hint && <p className="adk-hint">{approval.hint}</p>}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
       <ApprovalDecision
-        {...{ approval, args, given, refusal, onDecide }}
+        {...{ approval, args, votes, refusal, onDecide }}
         state={open ? 'open' : 'closed'}
       />
       {/* To those who see, the buttons say that it waits. */}

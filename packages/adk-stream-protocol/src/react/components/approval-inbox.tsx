@@ -71,7 +71,8 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const itemRef = useApprovalKeys<HTMLLIElement>()
-  const { toolName, args, title, hint, severity, deadline, approvals } = approval
+  const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
+  const votes = { given: approvals.given, voted }
   const deed = useDeed(toolName, args)
   return (
     <li ref={itemRef} className="adk-inbox-item" aria-label={deed}>
@@ -83,12 +84,12 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
       <p className="adk-deed">{deed}</p>
       {hint && <p className="adk-hint">{hint}</p>}
       {approvals.needed > 1 && (
-        <p className="adk-votes">{texts.approval.votes(approvals.given, approvals.needed)}</p>
+        <p className="adk-votes">{texts.approval.votes(votes, approvals.needed)}</p>
       )}
       <ApprovalForm
         args={args}
         // Kept: what was typed is still there if it is refused.
-        hidden={over || travels}
+        hidden={over || travels || voted}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={onDecide}
       />

@@ -14,6 +14,8 @@ export type Refusals = ReadonlyMap<string, ToldError>
 
 interface Attaching {
   readonly api: AdkApi | undefined
+  /** A function that stays the same. */
+  readonly onApproval: (approval: { approvalId: string }) => void
   readonly onError: RefObject<((error: unknown) => void) | undefined>
 }
 
@@ -27,7 +29,7 @@ const NONE: Refusals = new Map()
 /** Looks after a chat from before the first effect of the page until it is left, and keeps why decisions were refused. */
 export function useAttachedChat<Tools extends UITools>(
   { chat, channel }: OpenedChat<Tools>,
-  { api, onError }: Attaching,
+  { api, onApproval, onError }: Attaching,
 ) {
   const [attached, setAttached] = useState<AttachedChat>()
   const [refused, setRefused] = useState<Refused>({ chat, refusals: NONE })
@@ -51,6 +53,7 @@ export function useAttachedChat<Tools extends UITools>(
     if (!channel) return
     const next = attachChat(chat, channel, {
       ...(api && { api }),
+      onApproval,
       onError: (error) => onError.current?.(error),
       onRefused: refuse,
     })
@@ -58,7 +61,7 @@ export function useAttachedChat<Tools extends UITools>(
     // oxlint-disable-next-line react/set-state-in-effect
     setAttached(next)
     return () => next.detach()
-  }, [chat, channel, api, onError, refuse])
+  }, [chat, channel, api, onApproval, onError, refuse])
   const isOurs = attached?.chat === (chat as unknown as AttachableChat)
   const current: TypedAttachedChat<Tools> | undefined = isOurs ? attached : undefined
   return { attached: current, refusals: ofChat(refused, chat), refuse, forgive }

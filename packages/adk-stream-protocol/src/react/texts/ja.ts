@@ -54,10 +54,13 @@ export const ja: AdkTexts = {
     value: '値',
     asked: '依頼',
     ran: '承認',
-    votes: (given, needed) =>
-      given === 0
-        ? `${needed}人の承認が必要です。まずあなたが承認してください。`
-        : `${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`,
+    votes: ({ given, voted }, needed) => {
+      if (voted)
+        return `あなたを含め、${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`
+      return given === 0
+        ? `${needed}人の承認が必要です。`
+        : `${needed}人のうち${given}人が承認しました。`
+    },
     states: { denied: '拒否', expired: '期限切れ', cancelled: '取り消し', unknown: '不明' },
     endings: {
       approved: '承認しました。',

@@ -167,10 +167,11 @@ interface ChatViewProps extends UseAdkChatOptions {
 function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
-  const { messages, status, decide, refusals, problem, recover } = chat
+  const { messages, status, decide, refusals, votes, problem, recover } = chat
+  const desk = { onDecide: decide, refusals, votes }
   return (
     <>
-      <MessageList messages={messages} status={status} onDecide={decide} refusals={refusals} />
+      <MessageList messages={messages} status={status} {...desk} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>
   )
