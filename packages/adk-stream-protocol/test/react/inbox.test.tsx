@@ -296,3 +296,12 @@ test('[RE22] one’s own vote is known after the page was loaded again', async (
   await after.until('You have approved: 1 of 2.')
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
 })
+
+test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {
+  const late = { ...pending('a', 1), deadline: Date.now() - 600_000 }
+  const onDecide = vi.fn()
+  render(<ApprovalInbox approvals={[late]} onDecide={onDecide} />)
+  expect(screen.getByText('By this clock, the time to decide is over.')).toBeDefined()
+  await user.click(screen.getByRole('button', { name: 'Approve' }))
+  expect(onDecide).toHaveBeenCalledExactlyOnceWith('a', { approved: true })
+})

@@ -79,7 +79,7 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
       <div className="adk-tool-header">
         <span className="adk-title">{title ?? toolName}</span>
         <SeverityMark severity={severity} />
-        <Countdown deadline={deadline} onOver={() => setOver(true)} />
+        <Countdown deadline={deadline} onOver={setOver} />
       </div>
       <p className="adk-deed">{deed}</p>
       {hint && <p className="adk-hint">{hint}</p>}
@@ -89,14 +89,15 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
       <ApprovalForm
         args={args}
         // Kept: what was typed is still there if it is refused.
-        hidden={over || travels || voted}
+        hidden={travels || voted}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
       <p className="adk-status" role="status">
         {travels && texts.inbox.deciding}
       </p>
-      {over ? <p className="adk-status">{texts.approval.over}</p> : <Refused refusal={refusal} />}
+      {over && <p className="adk-status">{texts.approval.over}</p>}
+      <Refused refusal={refusal} />
       {link}
     </li>
   )

@@ -22,6 +22,7 @@ import { useConnection } from './use-connection.ts'
 import { useLatest } from './use-latest.ts'
 import { type AnyChatTransport, useOpenedChat } from './use-opened-chat.ts'
 import { usePageTools } from './use-page-tools.ts'
+import { useSteadyApi } from './use-steady-api.ts'
 import { useUnderWay } from './use-under-way.ts'
 import { useVotes } from './use-votes.ts'
 
@@ -71,7 +72,8 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
 export function useAdkChat<Tools extends UITools = UITools>(
   options: UseAdkChatOptions<Tools>,
 ): AdkChat<Tools> {
-  const { id, transport, messages, api, tools, resume = false, throttleMs = 33 } = options
+  const { id, transport, messages, tools, resume = false, throttleMs = 33 } = options
+  const api = useSteadyApi(options.api)
   const onError = useLatest(options.onError)
   const report = useCallback((error: unknown) => onError.current?.(error), [onError])
   const opened = useOpenedChat({ id, transport, messages, onError: report })

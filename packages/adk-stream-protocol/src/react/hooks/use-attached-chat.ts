@@ -1,19 +1,20 @@
 import type { UITools } from 'ai'
 import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
 import type { AttachedChat } from '../../client/attach-chat.ts'
 import { attachChat } from '../../client/attach-chat.ts'
 import type { AttachableChat } from '../../client/attachable-chat.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { OpenedChat } from './use-opened-chat.ts'
+import type { ChatApi } from './use-steady-api.ts'
 
 /** Why decisions were refused, by approval. */
 export type Refusals = ReadonlyMap<string, ToldError>
 
 interface Attaching {
-  readonly api: AdkApi | undefined
+  /** One that stays the same. */
+  readonly api: ChatApi | undefined
   /** A function that stays the same. */
   readonly onApproval: (approval: { approvalId: string }) => void
   readonly onError: RefObject<((error: unknown) => void) | undefined>

@@ -15,16 +15,15 @@ export function useVotes(
   messages: readonly UIMessage[],
 ) {
   const [votes, setVotes] = useState(NOTHING)
-  const latest = useLatest(api)
   const look = useCallback(
     async (approvalId: string): Promise<void> => {
       // Without an answer nothing is known of votes: the buttons stay, and the server refuses a second one.
-      const answer = await latest.current?.readApproval(approvalId).catch(() => undefined)
+      const answer = await api?.readApproval(approvalId).catch(() => undefined)
       if (!answer) return
       const { approvals, voted } = answer.approval
       setVotes((known) => count(known, approvalId, { given: approvals.given, voted }))
     },
-    [latest],
+    [api],
   )
   const asked = useMemo(() => listShared(messages), [messages])
   const ids = asked.join(' ')

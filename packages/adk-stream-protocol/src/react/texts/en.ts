@@ -37,7 +37,7 @@ export const en: AdkTexts = {
     running: 'Approved. It is running…',
     denying: 'Denied. Telling the assistant…',
     refused: 'Your decision was not accepted.',
-    over: 'The time to decide is over.',
+    over: 'By this clock, the time to decide is over.',
     timeLeft: 'Time left to decide',
     secondsLeft: (seconds) =>
       seconds >= 60 ? 'One minute left to decide.' : `${seconds} seconds left to decide.`,

@@ -38,7 +38,7 @@ export const ja: AdkTexts = {
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
     refused: '回答は受け付けられませんでした。',
-    over: '回答の期限が過ぎました。',
+    over: 'この端末の時計では、回答期限を過ぎています。',
     timeLeft: '回答までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
     approve: '承認',

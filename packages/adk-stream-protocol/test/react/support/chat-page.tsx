@@ -23,6 +23,8 @@ export class TestBrowser implements AsyncDisposable {
   readonly sent: string[] = []
   readonly transport
   readonly api
+  /** Another one for the same server. */
+  readonly newApi
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
@@ -41,7 +43,8 @@ export class TestBrowser implements AsyncDisposable {
         sockets.push(this)
       }
     }
-    this.api = adkApi({ url, headers, fetch })
+    this.newApi = () => adkApi({ url, headers, fetch })
+    this.api = this.newApi()
     this.transport =
       way === 'sse'
         ? sseTransport({ url, headers, fetch })
