@@ -21,6 +21,8 @@ export const PendingApproval = z.object({
   requestedAt: Time,
   deadline: Time,
   approvals: z.object({ given: z.number(), needed: z.number() }),
+  /** Whether this person is among those who have approved. */
+  voted: z.boolean(),
   step: z.number(),
   reason: z.string().optional(),
   editedArgs: Arguments.optional(),

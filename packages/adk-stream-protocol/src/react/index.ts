@@ -25,7 +25,7 @@ export { type Inbox, type InboxApi, useInbox, type UseInboxOptions } from './hoo
 export type { AnyChatTransport } from './hooks/use-opened-chat.ts'
 export { useVoice, type VoiceSource } from './hooks/use-voice.ts'
 export { AdkProvider, type AdkProviderProps, type AdkRenderers, useAdkTexts } from './provider.tsx'
-export { type Approval, type Decision, readApprovals } from './reading/approval.ts'
+export { type Approval, type Decision, readApprovals, type Votes } from './reading/approval.ts'
 export type { Arguments, Call } from './reading/call.ts'
 export type { Problem, ToldError } from './reading/problem.ts'
 export { en } from './texts/en.ts'

@@ -22,6 +22,8 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
+    // A person votes once (LG7): whoever has voted waits for others.
+    voted: votes.some(({ principalId }) => principalId === principal.id),
     step: currentStep(approval) ?? chain.length,
     ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),

@@ -29,7 +29,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(await erin.inbox()).toEqual([])
     expect(await mari.decide(id, { approved: true })).toMatchObject({
       status: 200,
-      body: { approval: { state: 'requested', approvals: { given: 1, needed: 2 } } },
+      body: { approval: { state: 'requested', approvals: { given: 1, needed: 2 }, voted: true } },
     })
     expect(await mari.decide(id, { approved: true })).toMatchObject({
       status: 409,
@@ -39,6 +39,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       status: 403,
       body: { error: { code: 'not-allowed' } },
     })
+    expect(await mari.inbox()).toMatchObject([{ id, voted: true }])
+    expect(await mike.inbox()).toMatchObject([{ id, voted: false }])
     expect(office.wallet.payments).toEqual([])
     expect(await mike.decide(id, { approved: true, args: { amount: 1 } })).toMatchObject({
       status: 400,

@@ -23,7 +23,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
-        {...(other.given && { given: other.given })}
+        {...(other.votes && { votes: other.votes })}
       />
     </AdkProvider>
   )
@@ -191,10 +191,16 @@ describe('what became of it', () => {
 
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
-    expect(card().textContent).toContain('2 people have to approve this, you first.')
+    expect(card().textContent).toContain('2 people have to approve this.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
-    page.update(answer(payment(), told({ approvers: 2 })), { given: new Map([['approval-1', 1]]) })
+    const counted = (voted: boolean) => ({
+      votes: new Map([['approval-1', { given: 1, voted }]]),
+    })
+    page.update(answer(payment(), told({ approvers: 2 })), counted(false))
     expect(card().textContent).toContain('1 of 2 approvals are given.')
+    expect(button('Approve')).toBeDefined()
+    page.update(answer(payment(), told({ approvers: 2 })), counted(true))
+    expect(card().textContent).toContain('You have approved: 1 of 2.')
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   })
 })
@@ -242,7 +248,18 @@ describe('keys', () => {
 })
 
 describe('time', () => {
-  test('[RE15] it counts down, is spoken at one minute and at ten seconds, and ends the choice', () => {
+  test('[RE15] a clock that runs ahead takes no decision away', async () => {
+    const { decided, update } = show(answer(payment(), told({ deadline: Date.now() - 600_000 })))
+    expect(announced()).toContain('By this clock, the time to decide is over.')
+    await user.click(button('Approve'))
+    expect(decided).toEqual([['approval-1', { approved: true }]])
+    update(answer(payment(), told({ deadline: Date.now() + 60_000 })))
+    expect(announced()).toContain('Waiting for your decision.')
+    update(answer(payment({ state: 'output-error', errorText: 'x' }), told({ state: 'expired' })))
+    expect(screen.queryAllByRole('button')).toEqual([])
+  })
+
+  test('[RE15] it counts down, is spoken at one minute and at ten seconds; only the server ends the choice', () => {
     vi.useFakeTimers()
     show(answer(payment(), told({ deadline: Date.now() + 62_000 })))
     expect(screen.getByRole('timer').textContent).toBe('1:02')
@@ -252,7 +269,7 @@ describe('time', () => {
     expect(announced()).toContain('10 seconds left to decide.')
     expect(button('Approve')).toBeDefined()
     act(() => void vi.advanceTimersByTime(10_000))
-    expect(announced()).toContain('The time to decide is over.')
-    expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+    expect(announced()).toContain('By this clock, the time to decide is over.')
+    expect(button('Approve')).toBeDefined()
   })
 })

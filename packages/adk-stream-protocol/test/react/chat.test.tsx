@@ -1,6 +1,7 @@
-import { screen, waitFor } from '@testing-library/react'
+import { render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
+import { useAdkChat } from '../../src/react/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
@@ -213,4 +214,40 @@ test.each(ways)('[RE10] a failed answer is a problem with a way on, over %s', as
   const asked = office.asked
   await page.click('Try again')
   await waitFor(() => expect(office.asked).toBeGreaterThan(asked))
+})
+
+test.each(ways)(
+  '[RE2] an api made anew at every rendering is the same one, over %s',
+  async (way) => {
+    await using office = await Office.open()
+    await using browser = new TestBrowser(office, way)
+    const page = browser.show({ api: browser.newApi() })
+    const { attached, decide, recover } = page.chat
+    for (let times = 0; times < 5; times += 1) page.rerender({ api: browser.newApi() })
+    expect(page.chat).toMatchObject({ decide, recover })
+    expect(page.chat.attached).toBe(attached)
+    page.say(PAY)
+    await page.click('Approve')
+    await page.until('Paid.')
+    expect(office.wallet.payments).toHaveLength(1)
+  },
+)
+
+test('[RE2] a page that makes its api while rendering comes to rest', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'sse')
+  let renderings = 0
+  function Page() {
+    renderings += 1
+    const { status } = useAdkChat({
+      id: 'chat-1',
+      transport: browser.transport,
+      api: browser.newApi(),
+    })
+    return <p>{status}</p>
+  }
+  const view = render(<Page />)
+  await screen.findByText('ready')
+  expect(renderings).toBeLessThan(10)
+  view.unmount()
 })

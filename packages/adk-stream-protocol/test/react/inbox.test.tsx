@@ -51,6 +51,7 @@ function pending(id: string, amount: number) {
     requestedAt: 0,
     deadline: Date.now() + 60_000,
     approvals: { given: 0, needed: 1 },
+    voted: false,
     step: 0,
     own: true,
   }
@@ -237,8 +238,10 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   await using manager = new TestBrowser(office, 'live', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
-  await page.until('2 people have to approve this, you first.')
+  await page.until('2 people have to approve this.')
   await page.click('Approve')
+  await page.until('You have approved: 1 of 2. It waits for another person.')
+  expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   await waitFor(async () => expect(await manager.api.listApprovals()).toHaveLength(1))
   expect(page.text).not.toContain('It is running')
   expect(office.wallet.payments).toEqual([])
@@ -251,4 +254,54 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   await page.until('Paid.')
   expect(office.wallet.payments).toHaveLength(1)
   view.unmount()
+})
+
+test('[RE22] who has voted is what the server says: another person’s vote takes no button away, one’s own does', async () => {
+  const people = { principals: ['hanako'], roles: ['manager'] }
+  await using office = await Office.open({
+    approvals: { process_payment: { deciders: people, approvers: 2 } },
+  })
+  await using browser = new TestBrowser(office, 'sse')
+  await using manager = new TestBrowser(office, 'sse', 'mari')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.until('2 people have to approve this.')
+  await page.untilReady()
+  const [approval] = await manager.api.listApprovals()
+  expect(approval).toMatchObject({ voted: false, approvals: { given: 0 } })
+  await manager.api.decide(approval?.id ?? '', { approved: true })
+  await page.until('1 of 2 approvals are given.')
+  const view = render(<InboxPage api={manager.api} />)
+  const waiting = await screen.findByText('You have approved: 1 of 2. It waits for another person.')
+  const item = waiting.closest('li')
+  expect(item?.querySelector('.adk-approval-form')).toHaveProperty('hidden', true)
+  view.unmount()
+  await page.click('Approve')
+  await page.until('Paid.')
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[RE22] one’s own vote is known after the page was loaded again', async () => {
+  await using office = await Office.open({
+    approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
+  })
+  await using browser = new TestBrowser(office, 'live')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.click('Approve')
+  await page.until('You have approved: 1 of 2.')
+  page.leave()
+  const { messages } = await browser.api.loadChat('chat-1')
+  const after = browser.show({ api: browser.api, messages })
+  await after.until('You have approved: 1 of 2.')
+  expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+})
+
+test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {
+  const late = { ...pending('a', 1), deadline: Date.now() - 600_000 }
+  const onDecide = vi.fn()
+  render(<ApprovalInbox approvals={[late]} onDecide={onDecide} />)
+  expect(screen.getByText('By this clock, the time to decide is over.')).toBeDefined()
+  await user.click(screen.getByRole('button', { name: 'Approve' }))
+  expect(onDecide).toHaveBeenCalledExactlyOnceWith('a', { approved: true })
 })

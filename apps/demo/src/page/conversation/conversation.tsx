@@ -17,8 +17,6 @@ export interface ConversationProps {
   readonly id: string
   readonly mode: Mode
   readonly saved: LoadedChat
-  /** How many have approved what takes several, by approval. */
-  readonly given: ReadonlyMap<string, number>
   /** Something moved on that the inbox and the list of chats show. A function that stays the same. */
   readonly onProgress: () => void
   /** There is something in it. A function that stays the same. */
@@ -29,7 +27,7 @@ export interface ConversationProps {
 
 /** What is said and done in a chat, and where one says more. */
 export function Conversation(props: ConversationProps) {
-  const { id, mode, given, onSaid } = props
+  const { id, mode, onSaid } = props
   const chat = useConversation(props)
   const { messages, status, busy, problem, send } = chat
   const isEmpty = messages.length === 0 && !busy
@@ -64,7 +62,7 @@ export function Conversation(props: ConversationProps) {
               status={status}
               onDecide={chat.decide}
               refusals={chat.refusals}
-              given={given}
+              votes={chat.votes}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
             />

@@ -45,6 +45,7 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
     busy,
     problem: chat.problem,
     refusals: chat.refusals,
+    votes: chat.votes,
     // What fails is the chat's problem, and shown as that.
     send: useCallback(
       ({ text, files }: Draft) => void sendMessage(text === '' ? { files } : { text, files }),

@@ -1,5 +1,5 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useEffect, useMemo } from 'react'
+import { useCallback, useEffect } from 'react'
 
 import { useChats } from '../chats/use-chats.ts'
 import { useLanguage } from '../i18n/language.tsx'
@@ -12,7 +12,7 @@ export type Desk = ReturnType<typeof useDesk>
 export function useDesk(onLeave: () => void) {
   const { place, kept, startNew, open, remember } = usePlace(onLeave)
   const inbox = useInbox(api)
-  const { approvals, refresh } = inbox
+  const { refresh } = inbox
   const { store, list } = useChats(refresh)
   const { language } = useLanguage()
   // The server hears by it in which language to write its hints: what is said on a socket does not tell.
@@ -26,11 +26,6 @@ export function useDesk(onLeave: () => void) {
     store,
     list,
     title: list.chats.find((chat) => chat.id === id)?.title,
-    /** How many have approved what takes several, by approval. */
-    given: useMemo(
-      () => new Map(approvals.map((approval) => [approval.id, approval.approvals.given])),
-      [approvals],
-    ),
     onBegun: useCallback(() => remember(id), [remember, id]),
     onSaid: useCallback((text: string) => void (kept && store.begin(id, text)), [kept, store, id]),
     onProgress: useCallback(() => {

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 
 import { useAdkTexts, useDeed } from '../provider.tsx'
-import type { Approval, Decision } from '../reading/approval.ts'
+import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { argumentsOf, type Call, nameCall } from '../reading/call.ts'
 import type { ToldError } from '../reading/problem.ts'
@@ -20,18 +20,17 @@ export interface ApprovalCardProps {
   readonly onDecide: (decision: Decision) => void
   /** Why the last decision was not accepted. */
   readonly refusal?: ToldError | undefined
-  /** How many of the people who must approve have done so. */
-  readonly given?: number
+  /** How far it has come, where several people must approve. */
+  readonly votes?: Votes | undefined
 }
 
 /** A call that a person decides: what it would do, the decision, and what came of it. */
-export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: ApprovalCardProps) {
+export function ApprovalCard({ call, approval, onDecide, refusal, votes }: ApprovalCardProps) {
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
-  const open = pending && !over
-  const statusRef = useFocusAfter(open && given === 0)
+  const statusRef = useFocusAfter(pending && votes?.voted !== true)
   const args = argumentsOf(call)
   const name = nameCall(call)
   const deed = useDeed(name, approval.editedArgs ?? args)
@@ -47,16 +46,21 @@ export function ApprovalCard({ call, approval, onDecide, refusal, given = 0 }: A
       // Not a stop of its own, but a place where a page can put the focus.
       tabIndex={-1}
     >
-      <CardHeader call={call} approval={approval} onOver={() => setOver(true)} />
+      <CardHeader call={call} approval={approval} onOver={setOver} />
       <p className="adk-deed">{deed}</p>
       {pending && approval.hint && <p className="adk-hint">{approval.hint}</p>}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
       <ApprovalDecision
-        {...{ approval, args, given, refusal, onDecide }}
-        state={open ? 'open' : 'closed'}
+        {...{ approval, args, votes, refusal, onDecide }}
+        state={pending ? 'open' : 'closed'}
       />
-      {/* To those who see, the buttons say that it waits. */}
-      <p className={open ? 'adk-hidden' : 'adk-status'} role="status" tabIndex={-1} ref={statusRef}>
+      {/* To those who see, the buttons say that it waits. They stay when the time is over: a clock may be wrong, and the server refuses. */}
+      <p
+        className={pending && !over ? 'adk-hidden' : 'adk-status'}
+        role="status"
+        tabIndex={-1}
+        ref={statusRef}
+      >
         {describeStatus(call, approval, { texts, over, refused: refusal !== undefined })}
       </p>
       {!pending && <Outcome call={call} approval={approval} />}
@@ -87,7 +91,7 @@ function useFocusAfter(canChoose: boolean) {
 interface CardHeaderProps {
   readonly call: Call
   readonly approval: Approval
-  readonly onOver: () => void
+  readonly onOver: (over: boolean) => void
 }
 
 function CardHeader({ call, approval, onOver }: CardHeaderProps) {

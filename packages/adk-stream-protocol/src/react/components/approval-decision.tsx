@@ -1,5 +1,5 @@
 import { useAdkTexts } from '../provider.tsx'
-import type { Approval, Decision } from '../reading/approval.ts'
+import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
 import type { ToldError } from '../reading/problem.ts'
 import { ApprovalForm } from './approval-form.tsx'
@@ -9,15 +9,16 @@ interface ApprovalDecisionProps {
   readonly approval: Approval
   readonly args: Arguments
   readonly state: 'open' | 'closed'
-  /** How many of the people who must approve have done so. */
-  readonly given: number
+  readonly votes: Votes | undefined
   readonly refusal: ToldError | undefined
   readonly onDecide: (decision: Decision) => void
 }
 
+const NO_VOTES: Votes = { given: 0, voted: false }
+
 /** Lets the reader decide, and says why a decision was not accepted. */
 export function ApprovalDecision(props: ApprovalDecisionProps) {
-  const { approval, args, state, given, refusal, onDecide } = props
+  const { approval, args, state, votes = NO_VOTES, refusal, onDecide } = props
   const texts = useAdkTexts()
   const { approvers = 1, editable } = approval
   const isOpen = state === 'open'
@@ -26,12 +27,12 @@ export function ApprovalDecision(props: ApprovalDecisionProps) {
   return (
     <>
       {isOpen && approvers > 1 && (
-        <p className="adk-votes">{texts.approval.votes(given, approvers)}</p>
+        <p className="adk-votes">{texts.approval.votes(votes, approvers)}</p>
       )}
       <ApprovalForm
         args={args}
         // Kept while the decision travels: what was typed is still there if it is refused.
-        hidden={!isOpen || given > 0}
+        hidden={!isOpen || votes.voted}
         editable={editable && Object.keys(args).length > 0}
         onDecide={onDecide}
       />

@@ -71,31 +71,33 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const itemRef = useApprovalKeys<HTMLLIElement>()
-  const { toolName, args, title, hint, severity, deadline, approvals } = approval
+  const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
+  const votes = { given: approvals.given, voted }
   const deed = useDeed(toolName, args)
   return (
     <li ref={itemRef} className="adk-inbox-item" aria-label={deed}>
       <div className="adk-tool-header">
         <span className="adk-title">{title ?? toolName}</span>
         <SeverityMark severity={severity} />
-        <Countdown deadline={deadline} onOver={() => setOver(true)} />
+        <Countdown deadline={deadline} onOver={setOver} />
       </div>
       <p className="adk-deed">{deed}</p>
       {hint && <p className="adk-hint">{hint}</p>}
       {approvals.needed > 1 && (
-        <p className="adk-votes">{texts.approval.votes(approvals.given, approvals.needed)}</p>
+        <p className="adk-votes">{texts.approval.votes(votes, approvals.needed)}</p>
       )}
       <ApprovalForm
         args={args}
         // Kept: what was typed is still there if it is refused.
-        hidden={over || travels}
+        hidden={travels || voted}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
       <p className="adk-status" role="status">
         {travels && texts.inbox.deciding}
       </p>
-      {over ? <p className="adk-status">{texts.approval.over}</p> : <Refused refusal={refusal} />}
+      {over && <p className="adk-status">{texts.approval.over}</p>}
+      <Refused refusal={refusal} />
       {link}
     </li>
   )

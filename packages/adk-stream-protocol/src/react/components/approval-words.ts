@@ -11,7 +11,7 @@ export function nameState(call: Call, { state }: Approval, texts: AdkTexts): str
 
 interface Words {
   readonly texts: AdkTexts
-  /** Whether the time to decide is over. */
+  /** Whether the time to decide is over, by the reader's clock. */
   readonly over: boolean
   /** Whether the last decision was not accepted. */
   readonly refused: boolean

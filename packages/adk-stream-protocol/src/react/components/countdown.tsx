@@ -6,7 +6,8 @@ import { useAdkTexts } from '../provider.tsx'
 interface CountdownProps {
   /** In ms since 1970. */
   readonly deadline: number
-  readonly onOver: () => void
+  /** Told when the time is over by this clock, and when there is time again. */
+  readonly onOver: (over: boolean) => void
 }
 
 /** The time that is left. It renders itself every second and nothing around it. */
@@ -15,8 +16,8 @@ export function Countdown({ deadline, onOver }: CountdownProps) {
   const seconds = useCountdown(deadline) ?? 0
   const isOver = seconds === 0
   useEffect(() => {
-    if (isOver) onOver()
-    // Once, when the time is over; not whenever the parent makes another function.
+    onOver(isOver)
+    // When it changes; not whenever the parent makes another function.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [isOver])
   const spoken = SPOKEN_AT.findLast((moment) => seconds <= moment)

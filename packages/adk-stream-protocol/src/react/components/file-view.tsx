@@ -22,5 +22,5 @@ export function FileView({ url, mediaType, filename }: FileViewProps) {
 
 /** The address may come from the model: one that runs must never get into the page. */
 function isFileAddress(url: string): boolean {
-  return /^(?:data:|blob:|https?:\/\/)/i.test(url) || /^\.{0,2}\/(?!\/)/.test(url)
+  return /^(?:data:|blob:|https?:\/\/)/i.test(url)
 }

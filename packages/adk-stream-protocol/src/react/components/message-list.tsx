@@ -24,9 +24,9 @@ const DECIDE_NOTHING = (): void => undefined
 /** The conversation. A chunk renders the message that it belongs to, and no other. */
 export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions } = props
-  const { onDecide = DECIDE_NOTHING, refusals = NOTHING, given = NOTHING } = props
+  const { onDecide = DECIDE_NOTHING, refusals = NOTHING, votes = NOTHING } = props
   const { message: texts } = useAdkTexts()
-  const desk = useMemo(() => ({ onDecide, refusals, given }), [onDecide, refusals, given])
+  const desk = useMemo(() => ({ onDecide, refusals, votes }), [onDecide, refusals, votes])
   const busy = isBusy(status)
   const last = messages.at(-1)
   const isAnswered = last?.role === 'assistant' && hasContent(last)

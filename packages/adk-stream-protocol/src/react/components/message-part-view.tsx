@@ -47,7 +47,7 @@ interface CallViewProps {
 
 function CallView({ call, approval }: CallViewProps) {
   const { renderCall } = useRenderers()
-  const { onDecide, refusals, given } = useApprovalDesk()
+  const { onDecide, refusals, votes } = useApprovalDesk()
   if (!approval) return renderCall?.(nameCall(call), call) ?? <ToolCard call={call} />
   const { approvalId } = approval
   return (
@@ -56,7 +56,7 @@ function CallView({ call, approval }: CallViewProps) {
       approval={approval}
       onDecide={(decision) => void onDecide(approvalId, decision)}
       refusal={refusals.get(approvalId)}
-      given={given.get(approvalId) ?? 0}
+      votes={votes.get(approvalId)}
     />
   )
 }

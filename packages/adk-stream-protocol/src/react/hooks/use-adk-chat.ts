@@ -6,7 +6,7 @@ import type { AdkApi } from '../../client/adk-api.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/browser-tools.ts'
 import type { ConnectionState } from '../../client/connection-state.ts'
-import type { Decision } from '../reading/approval.ts'
+import type { Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../reading/is-busy.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { bindChat } from './bind-chat.ts'
@@ -22,7 +22,9 @@ import { useConnection } from './use-connection.ts'
 import { useLatest } from './use-latest.ts'
 import { type AnyChatTransport, useOpenedChat } from './use-opened-chat.ts'
 import { usePageTools } from './use-page-tools.ts'
+import { useSteadyApi } from './use-steady-api.ts'
 import { useUnderWay } from './use-under-way.ts'
+import { useVotes } from './use-votes.ts'
 
 /** Which chat it is, and by which transport. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
@@ -55,6 +57,8 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   /** Either of them; the form that components ask for. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
   readonly refusals: Refusals
+  /** How far approvals of several people have come; known where there is `api`. */
+  readonly votes: ReadonlyMap<string, Votes>
   /** Nothing with a foreign transport. */
   readonly attached: TypedAttachedChat<Tools> | undefined
   readonly connection: ConnectionState
@@ -68,18 +72,21 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
 export function useAdkChat<Tools extends UITools = UITools>(
   options: UseAdkChatOptions<Tools>,
 ): AdkChat<Tools> {
-  const { id, transport, messages, api, tools, resume = false, throttleMs = 33 } = options
+  const { id, transport, messages, tools, resume = false, throttleMs = 33 } = options
+  const api = useSteadyApi(options.api)
   const onError = useLatest(options.onError)
   const report = useCallback((error: unknown) => onError.current?.(error), [onError])
   const opened = useOpenedChat({ id, transport, messages, onError: report })
   const { chat, answers } = opened
-  const { attached, refusals, refuse, forgive } = useAttachedChat(opened, { api, onError })
-  useResumption(chat, resume)
   // Both names: ai 7 calls it `throttle`.
   const throttle = { throttle: throttleMs, experimental_throttle: throttleMs }
   const shown = useChat<AdkUIMessage<Tools>>({ chat, ...throttle })
   const { status, error } = shown
   const last = shown.messages.at(-1)
+  const { votes, onApproval } = useVotes(api, shown.messages)
+  const attaching = useAttachedChat(opened, { api, onApproval, onError })
+  const { attached, refusals, refuse, forgive } = attaching
+  useResumption(chat, resume)
   useBrowserTools(attached, tools)
   usePageTools({ chat, answers, tools: tools as BrowserTools | undefined }, last)
 
@@ -93,9 +100,10 @@ export function useAdkChat<Tools extends UITools = UITools>(
       } catch (reason) {
         refuse([approvalId], reason)
       }
+      onApproval({ approvalId })
       end(approvalId)
     },
-    [chat, attached, api, forgive, refuse, begin, end],
+    [chat, attached, api, forgive, refuse, onApproval, begin, end],
   )
   // The time counts from when it failed. What it is read from does not change after that.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
@@ -117,6 +125,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     ...shown,
     ...actions,
     refusals,
+    votes,
     attached,
     connection: useConnection(transport),
     problem: isBusy(status) || isRefusal ? undefined : problem,

@@ -1,19 +1,22 @@
 import type { UITools } from 'ai'
 import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
 import type { AttachedChat } from '../../client/attach-chat.ts'
 import { attachChat } from '../../client/attach-chat.ts'
 import type { AttachableChat } from '../../client/attachable-chat.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { OpenedChat } from './use-opened-chat.ts'
+import type { ChatApi } from './use-steady-api.ts'
 
 /** Why decisions were refused, by approval. */
 export type Refusals = ReadonlyMap<string, ToldError>
 
 interface Attaching {
-  readonly api: AdkApi | undefined
+  /** One that stays the same. */
+  readonly api: ChatApi | undefined
+  /** A function that stays the same. */
+  readonly onApproval: (approval: { approvalId: string }) => void
   readonly onError: RefObject<((error: unknown) => void) | undefined>
 }
 
@@ -27,7 +30,7 @@ const NONE: Refusals = new Map()
 /** Looks after a chat from before the first effect of the page until it is left, and keeps why decisions were refused. */
 export function useAttachedChat<Tools extends UITools>(
   { chat, channel }: OpenedChat<Tools>,
-  { api, onError }: Attaching,
+  { api, onApproval, onError }: Attaching,
 ) {
   const [attached, setAttached] = useState<AttachedChat>()
   const [refused, setRefused] = useState<Refused>({ chat, refusals: NONE })
@@ -51,6 +54,7 @@ export function useAttachedChat<Tools extends UITools>(
     if (!channel) return
     const next = attachChat(chat, channel, {
       ...(api && { api }),
+      onApproval,
       onError: (error) => onError.current?.(error),
       onRefused: refuse,
     })
@@ -58,7 +62,7 @@ export function useAttachedChat<Tools extends UITools>(
     // oxlint-disable-next-line react/set-state-in-effect
     setAttached(next)
     return () => next.detach()
-  }, [chat, channel, api, onError, refuse])
+  }, [chat, channel, api, onApproval, onError, refuse])
   const isOurs = attached?.chat === (chat as unknown as AttachableChat)
   const current: TypedAttachedChat<Tools> | undefined = isOurs ? attached : undefined
   return { attached: current, refusals: ofChat(refused, chat), refuse, forgive }

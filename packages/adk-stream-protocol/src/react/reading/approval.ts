@@ -10,6 +10,14 @@ export interface Approval extends Omit<DataParts['approval'], 'toolCallId' | 'ic
   readonly editable: boolean
 }
 
+/** How far an approval of several people has come. */
+export interface Votes {
+  /** How many have approved. */
+  readonly given: number
+  /** Whether the reader is among them. */
+  readonly voted: boolean
+}
+
 /** What a person answers. */
 export interface Decision {
   readonly approved: boolean

@@ -37,7 +37,7 @@ export const en: AdkTexts = {
     running: 'Approved. It is running…',
     denying: 'Denied. Telling the assistant…',
     refused: 'Your decision was not accepted.',
-    over: 'The time to decide is over.',
+    over: 'By this clock, the time to decide is over.',
     timeLeft: 'Time left to decide',
     secondsLeft: (seconds) =>
       seconds >= 60 ? 'One minute left to decide.' : `${seconds} seconds left to decide.`,
@@ -54,10 +54,12 @@ export const en: AdkTexts = {
     value: 'Value',
     asked: 'Asked',
     ran: 'Approved',
-    votes: (given, needed) =>
-      given === 0
-        ? `${needed} people have to approve this, you first.`
-        : `${given} of ${needed} approvals are given. It waits for another person.`,
+    votes: ({ given, voted }, needed) => {
+      if (voted) return `You have approved: ${given} of ${needed}. It waits for another person.`
+      return given === 0
+        ? `${needed} people have to approve this.`
+        : `${given} of ${needed} approvals are given.`
+    },
     states: { denied: 'Denied', expired: 'Expired', cancelled: 'Cancelled', unknown: 'Unknown' },
     endings: {
       approved: 'Approved.',

@@ -38,7 +38,7 @@ export const ja: AdkTexts = {
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
     refused: '回答は受け付けられませんでした。',
-    over: '回答の期限が過ぎました。',
+    over: 'この端末の時計では、回答期限を過ぎています。',
     timeLeft: '回答までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
     approve: '承認',
@@ -54,10 +54,13 @@ export const ja: AdkTexts = {
     value: '値',
     asked: '依頼',
     ran: '承認',
-    votes: (given, needed) =>
-      given === 0
-        ? `${needed}人の承認が必要です。まずあなたが承認してください。`
-        : `${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`,
+    votes: ({ given, voted }, needed) => {
+      if (voted)
+        return `あなたを含め、${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`
+      return given === 0
+        ? `${needed}人の承認が必要です。`
+        : `${needed}人のうち${given}人が承認しました。`
+    },
     states: { denied: '拒否', expired: '期限切れ', cancelled: '取り消し', unknown: '不明' },
     endings: {
       approved: '承認しました。',

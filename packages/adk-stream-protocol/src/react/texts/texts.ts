@@ -1,4 +1,5 @@
 import type { DataParts } from '../../protocol/message.ts'
+import type { Votes } from '../reading/approval.ts'
 
 type Approval = DataParts['approval']
 
@@ -74,7 +75,7 @@ export interface ApprovalTexts {
   readonly value: string
   readonly asked: string
   readonly ran: string
-  readonly votes: (given: number, needed: number) => string
+  readonly votes: (votes: Votes, needed: number) => string
   readonly states: Readonly<Record<'denied' | 'expired' | 'cancelled' | 'unknown', string>>
   readonly endings: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
   readonly because: (ending: string, reason: string) => string

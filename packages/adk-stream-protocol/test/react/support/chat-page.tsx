@@ -23,6 +23,8 @@ export class TestBrowser implements AsyncDisposable {
   readonly sent: string[] = []
   readonly transport
   readonly api
+  /** Another one for the same server. */
+  readonly newApi
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
@@ -41,7 +43,8 @@ export class TestBrowser implements AsyncDisposable {
         sockets.push(this)
       }
     }
-    this.api = adkApi({ url, headers, fetch })
+    this.newApi = () => adkApi({ url, headers, fetch })
+    this.api = this.newApi()
     this.transport =
       way === 'sse'
         ? sseTransport({ url, headers, fetch })
@@ -167,10 +170,11 @@ interface ChatViewProps extends UseAdkChatOptions {
 function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
-  const { messages, status, decide, refusals, problem, recover } = chat
+  const { messages, status, decide, refusals, votes, problem, recover } = chat
+  const desk = { onDecide: decide, refusals, votes }
   return (
     <>
-      <MessageList messages={messages} status={status} onDecide={decide} refusals={refusals} />
+      <MessageList messages={messages} status={status} {...desk} />
       {problem && <ProblemCard problem={problem} onRecover={() => void recover()} />}
     </>
   )
