@@ -1,19 +1,17 @@
-import type { ChatSummary } from '../protocol/chat-summary.ts'
-import { ListEvent } from '../protocol/chat-summary.ts'
+import type { ChatSummary, ListEvent, PageEvent } from '../protocol/chat-summary.ts'
 import type { ApprovalRecord, PendingApproval } from '../protocol/server-views.ts'
 import {
   ApprovalList,
   ApprovalNow,
   ApprovalWithHistory,
-  ChatEvent,
   ChatList,
   StoredChat,
 } from '../protocol/server-views.ts'
 import type { AdkUIMessage } from './adk-ui-message.ts'
 import type { HttpOptions } from './http.ts'
 import { Http } from './http.ts'
+import { PageFeed } from './page-feed.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
-import { watchFeed } from './watch-feed.ts'
 
 /** What a person says to a call, from wherever. */
 export interface DecisionGiven {
@@ -37,9 +35,11 @@ export function adkApi(options: HttpOptions): AdkApi {
 /** The requests of `adkApi()`. */
 export class AdkApi {
   readonly #http: Http
+  readonly #feed: PageFeed
 
   constructor(http: Http) {
     this.#http = http
+    this.#feed = new PageFeed(http)
   }
 
   /** The person's chats, newest first. */
@@ -84,15 +84,29 @@ export class AdkApi {
     return approval.state
   }
 
-  /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. */
+  /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. All who watch by one api share one connection. */
   watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
-    const feed = { http: this.#http, path: chatPath(chatId, 'events'), schema: ChatEvent }
-    return watchFeed(feed, listener, options)
+    const ofChat: WatchListener<PageEvent> = (event) => {
+      if (event.type === 'open' || event.type === 'lost') listener(event)
+      else if (event.chatId === chatId) tellOfChat(event, listener)
+    }
+    return this.#feed.watch(ofChat, options)
   }
 
   /** Tells when `listChats` or `listApprovals` would answer otherwise. Opened again by itself; give back ends it. */
   watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
-    return watchFeed({ http: this.#http, path: '/events', schema: ListEvent }, listener, options)
+    const ofLists: WatchListener<PageEvent> = (event) => {
+      if (event.type !== 'turn') listener(event)
+    }
+    return this.#feed.watch(ofLists, options)
+  }
+}
+
+function tellOfChat(event: PageEvent, listener: WatchListener): void {
+  if (event.type === 'turn') listener({ type: 'turn', messageId: event.messageId })
+  if (event.type === 'approval') {
+    const { type, approvalId, state } = event
+    listener({ type, approvalId, state })
   }
 }
 

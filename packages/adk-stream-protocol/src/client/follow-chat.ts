@@ -69,6 +69,8 @@ export class ChatFollower {
     const { report, onApproval } = this.#parts
     switch (event.type) {
       case 'open':
+        // What was told before is not told again.
+        if (event.again) this.#own.clear()
         report({ state: 'open' })
         return this.#catchUp()
       case 'lost':

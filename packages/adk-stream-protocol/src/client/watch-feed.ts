@@ -26,7 +26,7 @@ export type WatchListener<Event = ChatEvent> = (event: WatchEvent<Event>) => voi
 
 /** How a feed is watched. */
 export interface WatchOptions {
-  /** The pauses before it is opened again. It is, until it is ended: `attempts` are not counted here. */
+  /** The pauses before it is opened again. It is, until it is ended: `attempts` are not counted here. Of those who share a feed, those of the first count. */
   readonly backoff?: Omit<Backoff, 'attempts'>
   readonly signal?: AbortSignal
 }

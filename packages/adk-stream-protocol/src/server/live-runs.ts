@@ -117,7 +117,7 @@ export class LiveRuns {
     entry.opening ??= this.#open(chat, entry).finally(() => {
       delete entry.opening
       // Who asked for it may have gone in the meantime.
-      if (entry.room.empty) this.#abandonLater(chat, entry)
+      this.#keepFor(chat, entry)
     })
     return entry.opening
   }
@@ -135,7 +135,7 @@ export class LiveRuns {
     entry.room.join(watcher)
     return () => {
       entry.room.leave(watcher)
-      if (entry.room.empty) this.#abandonLater(chat, entry)
+      this.#keepFor(chat, entry)
     }
   }
 
@@ -169,6 +169,13 @@ export class LiveRuns {
         await entry.run?.close()
       }),
     )
+  }
+
+  /** Keeps a conversation for those who may come back, if nobody is there; where there is none, there is nothing to keep. */
+  #keepFor(chat: ChatKey, entry: LiveChat): void {
+    if (!entry.room.empty) return
+    if (entry.run || entry.opening) this.#abandonLater(chat, entry)
+    else this.#forget(chat, entry)
   }
 
   #abandonLater(chat: ChatKey, entry: LiveChat): void {

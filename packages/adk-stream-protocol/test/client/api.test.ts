@@ -189,7 +189,12 @@ test('[CL29] the feed of the lists tells of chats and approvals, in their words'
   const [approvalId] = chat.asked
   expect(events[0]).toEqual({ type: 'open', again: false })
   expect(events).toContainEqual({ type: 'chat', chatId: 'chat-1' })
-  expect(events).toContainEqual({ type: 'approval', approvalId, state: 'requested' })
+  expect(events).toContainEqual({
+    type: 'approval',
+    approvalId,
+    state: 'requested',
+    chatId: 'chat-1',
+  })
   expect(events.map(({ type }) => type)).not.toContain('lost')
 })
 

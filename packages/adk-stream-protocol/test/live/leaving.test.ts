@@ -1,5 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
+import { LiveRoom } from '../../src/live/live-room.ts'
 import { Office } from '../approvals/support/office.ts'
 import { joinLive, openLiveOffice } from './support/live-office.ts'
 
@@ -30,3 +31,64 @@ test.each([
     expect(await first.closed).toBe(1000)
   },
 )
+
+/** How many clients are in any conversation. */
+function countMembers(): () => number {
+  const joined = vi.spyOn(LiveRoom.prototype, 'join')
+  const left = vi.spyOn(LiveRoom.prototype, 'leave')
+  return () => joined.mock.calls.length - left.mock.calls.length
+}
+
+afterEach(() => vi.restoreAllMocks())
+
+test('[LV43] whoever names chats in which nothing happens is in none of them', async () => {
+  await using office = await openLiveOffice({ limits: { maxLiveChatsPerPrincipal: 2 } })
+  const members = countMembers()
+  await using client = await joinLive(office)
+  client.resume('r1', 'invented-1')
+  expect(await client.nextOf('no-active', 'r1')).toBeDefined()
+  const messages = [{ id: 'a', role: 'assistant', parts: [] }]
+  const nothing = { trigger: 'submit-message', messages, headers: {}, body: {} }
+  client.send({ type: 'send', requestId: 'r2', id: 'invented-2', ...nothing })
+  expect(await client.nextOf('error', 'r2')).toMatchObject({ code: 'nothing-new' })
+  await client.sync()
+  expect(members()).toBe(0)
+  for (const id of ['chat-1', 'chat-2']) {
+    client.say('[[say Hi.]]', id, id)
+    await client.nextOf('end', id)
+  }
+  expect(members()).toBe(2)
+  client.say('[[say No.]]', 'r3', 'invented-3')
+  expect(await client.nextOf('error', 'r3')).toMatchObject({ code: 'too-many-live-chats' })
+  client.send({ type: 'watch', id: 'invented-4' })
+  expect(await client.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
+  await using another = await joinLive(office)
+  another.send({ type: 'watch', id: 'invented-5' })
+  expect(await another.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
+  another.say('[[say No.]]', 'r1', 'invented-6')
+  expect(await another.nextOf('error', 'r1')).toMatchObject({ code: 'too-many-live-chats' })
+  await another.sync()
+  expect(members()).toBe(2)
+})
+
+test('[LV19] of two who talk in a chat, the one who stays keeps the conversation', async () => {
+  await using office = await openLiveOffice({ live: { graceMs: 20 } })
+  await using staying = await joinLive(office)
+  const leaving = await joinLive(office)
+  staying.say('[[say One.]]')
+  await staying.nextOf('end', 'r1')
+  leaving.say('[[say Two.]]')
+  await leaving.nextOf('end', 'r1')
+  const [session] = office.emulator.live.sessions
+  let ended = false
+  void session?.ended.then(() => (ended = true))
+  await leaving[Symbol.asyncDispose]()
+  // A conversation that is left is over by then.
+  const other = await joinLive(office, 'taro')
+  other.say('[[say Mine.]]')
+  await other.nextOf('end', 'r1')
+  const [, second] = office.emulator.live.sessions
+  await other[Symbol.asyncDispose]()
+  await second?.ended
+  expect(ended).toBe(false)
+})

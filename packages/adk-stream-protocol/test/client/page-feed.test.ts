@@ -1,0 +1,105 @@
+import { afterEach, expect, test, vi } from 'vitest'
+
+import type { WatchEvent } from '../../src/client/index.ts'
+import { adkApi } from '../../src/client/index.ts'
+import { Http } from '../../src/client/http.ts'
+import { PageFeed } from '../../src/client/page-feed.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+
+const HEADERS = { 'x-api-key': 'hanako' }
+
+/** Keeps what a watcher is told; `until` resolves when it was told something of a type so often. */
+class Told {
+  readonly events: WatchEvent<{ readonly type: string }>[] = []
+  readonly listener = (event: WatchEvent<{ readonly type: string }>): void => {
+    this.events.push(event)
+  }
+
+  types(): string[] {
+    return this.events.map(({ type }) => type)
+  }
+
+  async until(type: string, times = 1): Promise<void> {
+    await vi.waitFor(() => {
+      expect(this.types().filter((each) => each === type).length).toBeGreaterThanOrEqual(times)
+    }, WAIT)
+  }
+}
+
+const WAIT = { timeout: 10_000, interval: 5 }
+
+/** A page that is seen or not. */
+class FakePage extends EventTarget {
+  visibilityState: 'visible' | 'hidden' = 'visible'
+
+  show(state: 'visible' | 'hidden'): void {
+    this.visibilityState = state
+    this.dispatchEvent(new Event('visibilitychange'))
+  }
+}
+
+afterEach(() => vi.unstubAllGlobals())
+
+test('[CL29] all who watch by one api share one connection, each told of its own', async () => {
+  await using office = await Office.open()
+  const asked: string[] = []
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    asked.push(String(input).slice(office.url.length))
+    return globalThis.fetch(input, init)
+  }
+  const api = adkApi({ url: office.url, headers: HEADERS, fetch })
+  const [lists, chat, other, late] = [new Told(), new Told(), new Told(), new Told()]
+  const ends = [
+    api.watch(lists.listener),
+    api.watchChat('chat-1', chat.listener),
+    api.watchChat('chat-2', other.listener),
+  ]
+  for (const each of [lists, chat, other]) await each.until('open')
+  ends.push(api.watchChat('chat-1', late.listener))
+  await late.until('open')
+  const messages = [{ role: 'user', content: callPayment(50) }]
+  await office.page().post({ chatId: 'chat-1', messages })
+  for (const each of [lists, chat, late]) await each.until('approval')
+  await lists.until('chat')
+  expect(asked).toEqual(['/events'])
+  expect(lists.types()).not.toContain('turn')
+  expect(chat.types()).toEqual(['open', 'turn', 'approval'])
+  expect(late.events).toEqual(chat.events)
+  expect(chat.events.at(-1)).toEqual({
+    type: 'approval',
+    approvalId: expect.any(String),
+    state: 'requested',
+  })
+  expect(other.types()).toEqual(['open'])
+  for (const end of ends) end()
+  // The next one opens another.
+  const again = new Told()
+  const end = api.watch(again.listener)
+  await again.until('open')
+  end()
+  expect(again.events).toEqual([{ type: 'open', again: false }])
+  expect(asked).toEqual(['/events', '/events'])
+})
+
+test('[CL29] a page that nobody sees gives its feed back, and catches up when it is seen', async () => {
+  await using office = await Office.open({ limits: { maxFeedsPerPrincipal: 1 } })
+  const tab = new FakePage()
+  vi.stubGlobal('document', tab)
+  const feed = new PageFeed(new Http({ url: office.url, headers: HEADERS }), 1)
+  const told = new Told()
+  const end = feed.watch(told.listener)
+  await told.until('open')
+  tab.show('hidden')
+  // There is room for another page then.
+  const another = async (): Promise<number> => {
+    const response = await fetch(`${office.url}/events`, { headers: HEADERS })
+    await response.body?.cancel()
+    return response.status
+  }
+  await expect.poll(another, WAIT).toBe(200)
+  expect(told.events).toEqual([{ type: 'open', again: false }])
+  tab.show('visible')
+  await vi.waitFor(() => expect(told.events).toContainEqual({ type: 'open', again: true }), WAIT)
+  end()
+})

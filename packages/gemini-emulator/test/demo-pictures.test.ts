@@ -1,0 +1,50 @@
+import { deflateSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+
+import { lookAt } from '../src/minds/demo/look-at.ts'
+
+function chunk(type: string, data: Buffer): Buffer {
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(data.length, 0)
+  head.write(type, 4, 'latin1')
+  return Buffer.concat([head, data, Buffer.alloc(4)])
+}
+
+/** A PNG of 8 bit colours with transparency, or what says that it is one. */
+function png(width: number, height: number, rows: Buffer): Buffer {
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
+  header[8] = 8
+  header[9] = 6
+  const signature = Buffer.from('89504e470d0a1a0a', 'hex')
+  const data = chunk('IDAT', deflateSync(rows, { level: 9 }))
+  return Buffer.concat([signature, chunk('IHDR', header), data, chunk('IEND', Buffer.alloc(0))])
+}
+
+/** Rows of one colour, by a filter. */
+function rowsOf(width: number, height: number, filter: number): Buffer {
+  const row = Buffer.from([filter, ...Buffer.alloc(width * 4, Buffer.from([200, 10, 10, 255]))])
+  return Buffer.concat(Array.from({ length: height }, () => row))
+}
+
+test.each([
+  ['no width', 0, 0xfffffffe],
+  ['no height', 0xfffffffe, 0],
+])('[ED28] a small file with %s that unpacks to very much costs nothing', (_, width, height) => {
+  const file = png(width, height, Buffer.alloc(64 * 1_048_576))
+  expect(file.length).toBeLessThan(100_000)
+  const before = process.cpuUsage()
+  expect(lookAt(file)).toBeUndefined()
+  const { user, system } = process.cpuUsage(before)
+  expect((user + system) / 1_000).toBeLessThan(100)
+})
+
+test('[ED28] the colour of a picture is named up to 250,000 pixels, its extent always', () => {
+  expect(lookAt(png(500, 500, rowsOf(500, 500, 0)))).toEqual({
+    width: 500,
+    height: 500,
+    colour: 'red',
+  })
+  expect(lookAt(png(501, 500, rowsOf(501, 500, 0)))).toEqual({ width: 501, height: 500 })
+})
