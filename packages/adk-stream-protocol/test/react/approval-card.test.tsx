@@ -35,6 +35,7 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
 }
 
 const user = userEvent.setup()
+const counted = (voted: boolean) => ({ votes: new Map([['approval-1', { given: 1, voted }]]) })
 const button = (name: string): HTMLElement => screen.getByRole('button', { name })
 const card = (): HTMLElement => screen.getByRole('group', { name: /process_payment/ })
 /** The sentences that are read out when they change. */
@@ -193,9 +194,6 @@ describe('what became of it', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
     expect(card().textContent).toContain('2 people have to approve this.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
-    const counted = (voted: boolean) => ({
-      votes: new Map([['approval-1', { given: 1, voted }]]),
-    })
     page.update(answer(payment(), told({ approvers: 2 })), counted(false))
     expect(card().textContent).toContain('1 of 2 approvals are given.')
     expect(button('Approve')).toBeDefined()

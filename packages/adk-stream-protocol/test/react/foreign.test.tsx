@@ -71,10 +71,10 @@ test('[RE8][RE9] one that runs after an approval never runs where nobody was ask
   const server = new NativeServer([{ call: 'get_location', input: {} }], [{ say: 'In Tokyo.' }])
   await using browser = new TestBrowser(NOWHERE, 'sse')
   let runs = 0
-  const run = () => (runs += 1)
+  const locate = () => (runs += 1)
   const page = browser.show({
     transport: server.transport(),
-    tools: { get_location: { run, afterApproval: true } },
+    tools: { get_location: { run: locate, afterApproval: true } },
   })
   page.say('Where am I?')
   await page.until('get_location')
@@ -84,10 +84,11 @@ test('[RE8][RE9] one that runs after an approval never runs where nobody was ask
   expect(server.requests).toHaveLength(1)
 })
 
+const run = () => 1
+const decided = (approved: boolean) =>
+  payment({ state: 'approval-responded', approval: { id: 'approval-1', approved } })
+
 describe('what a page takes to run', () => {
-  const run = () => 1
-  const decided = (approved: boolean) =>
-    payment({ state: 'approval-responded', approval: { id: 'approval-1', approved } })
   test.each([
     { name: 'plain, asked for', tool: run, call: payment({ state: 'input-available' }), takes: 1 },
     { name: 'plain, approved', tool: run, call: decided(true), takes: 1 },

@@ -19,6 +19,7 @@ afterEach(() => void vi.useRealTimers())
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const user = userEvent.setup()
+const forms = (): HTMLElement[] => screen.queryAllByRole('button', { name: 'Approve' })
 
 interface InboxPageProps extends UseInboxOptions {
   readonly api: InboxApi
@@ -176,7 +177,6 @@ test('[RE21] while a decision travels it is the only one, and its form is away u
   const list = [pending('a', 1), pending('b', 2)]
   lists[0]?.resolve(list)
   render(<InboxPage api={api} onShown={({ decide }) => (decideHere = decide)} />)
-  const forms = (): HTMLElement[] => screen.queryAllByRole('button', { name: 'Approve' })
   await waitFor(() => expect(forms()).toHaveLength(2))
   await user.click(forms()[0] ?? document.body)
   expect(forms()).toHaveLength(1)

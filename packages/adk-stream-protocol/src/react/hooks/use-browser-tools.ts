@@ -39,7 +39,7 @@ export function useBrowserTools<Tools extends UITools = UITools>(
   }, [attached, outline, latest])
 }
 
-type Outline = readonly (readonly [name: string, isGated: boolean])[]
+type Outline = readonly (readonly [name: string, waits: boolean])[]
 
 function outlineOf(tools: BrowserTools = {}): Outline {
   return Object.entries(tools).map(([name, tool]) => [name, isGated(tool)])
@@ -48,9 +48,9 @@ function outlineOf(tools: BrowserTools = {}): Outline {
 /** Functions that stay, and call those of the newest rendering. */
 function bindTools(outline: string, latest: RefObject<BrowserTools | undefined>): BrowserTools {
   // It was made from an `Outline`.
-  const entries = (JSON.parse(outline) as Outline).map(([name, isGated]) => {
+  const entries = (JSON.parse(outline) as Outline).map(([name, waits]) => {
     const run = (input: never): unknown => callTool(latest.current?.[name], input)
-    return [name, isGated ? { run, afterApproval: true as const } : run] as const
+    return [name, waits ? { run, afterApproval: true as const } : run] as const
   })
   return Object.fromEntries(entries)
 }

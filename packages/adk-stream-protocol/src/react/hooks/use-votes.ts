@@ -28,6 +28,8 @@ export function useVotes(
   const asked = useMemo(() => listShared(messages), [messages])
   const ids = asked.join(' ')
   useEffect(() => {
+    // What it tells comes later, from the server.
+    // oxlint-disable-next-line react/set-state-in-effect
     for (const id of ids === '' ? [] : ids.split(' ')) void look(id)
   }, [ids, look])
   const shared = useLatest(asked)
