@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 
 import { ROOT } from './support/pages.ts'
-import { isDescribed, readPublicNames } from './support/public-names.ts'
+import { findSource, isDescribed, readPublicNames } from './support/public-names.ts'
 
 const names = readPublicNames()
 
@@ -18,6 +18,9 @@ test('[DO6] a name without a sentence is found', () => {
   expect(isDescribed('/** Adds. */\nexport function add() {}', 'add')).toBe(true)
   expect(isDescribed('/** Adds. */\n\nexport function add() {}', 'add')).toBe(false)
   expect(isDescribed('/** Adds. */\nexport function addAll() {}', 'add')).toBe(false)
+  // What is passed on is described where it is declared.
+  const passing = "/** Sums. */\nexport { add, sum } from './sum.ts'"
+  expect([isDescribed(passing, 'add'), findSource(passing, 'add')]).toEqual([false, './sum.ts'])
 })
 
 test('[DO6] every public name is in the reference; `npm run docs:api` writes it', () => {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
 
 import { DemoInfo } from '../src/demo-info.ts'
+import { choosingRoles } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from './support/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
@@ -178,6 +179,42 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
   await openPage(demo.url, APPROVER, owner)
   expect(await decide(owner)).toBe(409)
   expect(await decide(approver)).toBe('approved')
+})
+
+test('[DM40] nobody makes a large payment of a small one without the second person', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const owner = await openPage(demo.url, '/')
+  await (await ask(demo.url, 'Send $30 to Alice', owner)).text()
+  const list = await fetch(`${demo.url}/approvals`, { headers: owner })
+  const { approvals } = (await list.json()) as { approvals: { id: string; args: object }[] }
+  const [asked] = approvals
+  const response = await fetch(`${demo.url}/approvals/${asked?.id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...owner },
+    body: JSON.stringify({ approved: true, args: { ...asked?.args, amount: 900 } }),
+  })
+  expect([response.status, await response.json()]).toMatchObject([
+    409,
+    { error: { code: 'not-editable' } },
+  ])
+})
+
+test('[DM19] the role stays, however many others get it', async () => {
+  const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
+    id: headers.get('cookie') ?? '',
+  })
+  const authenticate = choosingRoles(cookieOf)
+  const come = (cookie: string, address: string) =>
+    authenticate({
+      method: 'GET',
+      url: new URL(address, 'http://localhost'),
+      headers: new Headers({ cookie }),
+    })
+  await come('first', APPROVER)
+  for (let other = 0; other < 2_000; other += 1) await come(`other-${other}`, APPROVER)
+  expect(await come('first', '/')).toEqual({ id: 'first', roles: ['approver'] })
+  expect(await come('stranger', '/')).toEqual({ id: 'stranger' })
 })
 
 test.each([

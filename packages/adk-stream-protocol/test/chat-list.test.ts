@@ -175,6 +175,64 @@ test.each(clients)('[CV7] an edited first message gives another title, $name', a
   expect((await listOf(browser))[0]?.title).toBe('New [[say Hi.]]')
 })
 
+test.each(['sqlite', 'another session service'])(
+  '[CV7] what greets, says nothing or was not understood is no title, in %s',
+  async (service) => {
+    await using store = await openSqliteStore({ path: ':memory:' })
+    const sessionService = service === 'sqlite' ? store.sessions : new InMemorySessionService()
+    await using server = await serve({
+      store,
+      ...(service !== 'sqlite' && { sessionService }),
+      appName: 'a',
+      authenticate: () => ({ id: 'me' }),
+      recorded: false,
+    })
+    const browser = server.browser()
+    const session = await sessionService.createSession({
+      appName: 'a',
+      userId: 'me',
+      sessionId: 'chat-1',
+    })
+    const write = (author: string, text: string) =>
+      sessionService.appendEvent({
+        session,
+        event: createEvent({ author, content: { role: author, parts: [{ text }] } }),
+      })
+    await write('assistant', 'Welcome!')
+    for (const text of ['', ' ', '(spoken)']) {
+      await write('user', text)
+      expect((await listOf(browser))[0]?.title).toBe('')
+    }
+    await write('user', 'At last')
+    expect((await listOf(browser))[0]?.title).toBe('At last')
+  },
+)
+
+test('[CV7] an edited first message gives another title, also after a greeting', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({
+    store,
+    appName: 'a',
+    authenticate: () => ({ id: 'me' }),
+    recorded: false,
+  })
+  const browser = server.browser()
+  const key = { appName: 'a', userId: 'me', sessionId: 'chat-1' }
+  const session = await store.sessions.createSession(key)
+  const content = { role: 'model', parts: [{ text: 'Welcome!' }] }
+  await store.sessions.appendEvent({
+    session,
+    event: createEvent({ author: 'assistant', content }),
+  })
+  const say = async (text: string, more = {}): Promise<string | undefined> => {
+    const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
+    await (await browser.post('/stream', { id: 'chat-1', messages, ...more })).text()
+    return (await listOf(browser))[0]?.title
+  }
+  expect(await say('A secret')).toBe('A secret')
+  expect(await say('Hello', { messageId: 'u1' })).toBe('Hello')
+})
+
 test('[CV7] what was spoken first is the title', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)

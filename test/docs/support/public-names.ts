@@ -35,22 +35,34 @@ function readNames(file: string): Omit<PublicName, 'module'>[] {
   ]
   const passedOn = [...text.matchAll(/^export (?:type )?\{([^}]*)\} from '([^']+)'/gm)]
   return [
-    ...own.map(([, name = '']) => ({ name, isDescribed: isDescribed(text, name) })),
+    ...own.map(([, name = '']) => ({ name, isDescribed: isDescribedIn(file, name) })),
     ...passedOn.flatMap(([, names = '', target = '']) => {
-      const declared = readFileSync(path.resolve(path.dirname(file), target), 'utf8')
+      const declared = path.resolve(path.dirname(file), target)
       return names
         .split(',')
         .map((name) => name.trim().replace(/^type /, ''))
         .filter((name) => name !== '')
-        .map((name) => ({ name, isDescribed: isDescribed(declared, name) }))
+        .map((name) => ({ name, isDescribed: isDescribedIn(declared, name) }))
     }),
   ]
+}
+
+/** Whether a name is described where it is declared: in the file, or in the one that it is passed on from. */
+function isDescribedIn(file: string, name: string): boolean {
+  const text = readFileSync(file, 'utf8')
+  if (isDescribed(text, name)) return true
+  const target = findSource(text, name)
+  return target !== undefined && isDescribedIn(path.resolve(path.dirname(file), target), name)
+}
+
+/** The file of ours that a name is passed on from. */
+export function findSource(text: string, name: string): string | undefined {
+  const passedOn = new RegExp(`export (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '(\\.[^']+)'`)
+  return passedOn.exec(text)?.[1]
 }
 
 /** A schema and its type share a name, and a sentence. */
 export function isDescribed(text: string, name: string): boolean {
   const declaration = `export (?:declare )?(?:abstract )?(?:async )?(?:function|class|const|interface|type) ${name}\\b`
-  if (new RegExp(`\\*/\\n${declaration}`).test(text)) return true
-  const elsewhere = new RegExp(`export (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '`)
-  return elsewhere.test(text)
+  return new RegExp(`\\*/\\n${declaration}`).test(text)
 }

@@ -1,6 +1,5 @@
 import type { Authenticate, AuthenticateRequest } from 'adk-stream-protocol/server'
 
-import { createTtlCache } from '../agent/weather/ttl-cache.ts'
 import { APPROVER_ROLE } from './approval-policy.ts'
 import type { Settings } from './settings.ts'
 
@@ -16,18 +15,18 @@ export function mayChooseRoles({ host, geminiKey }: Settings): boolean {
   return geminiKey === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)
 }
 
+/** So many that only a program reaches it. */
+const MAX_APPROVERS = 10_000
+
 /** Authenticates, and gives the role to browsers that opened the page at the approver's address, until the server ends. */
 export function choosingRoles(authenticate: Authenticate): Authenticate {
-  const approvers = createTtlCache<true>({
-    ttlMs: 24 * 3_600_000,
-    capacity: 1000,
-    now: () => performance.now(),
-  })
+  const approvers = new Set<string>()
   return async (request) => {
     const principal = await authenticate(request)
     if (!principal || principal.roles !== undefined) return principal
-    if (isApproversPage(request)) approvers.set(principal.id, true)
-    return approvers.get(principal.id) ? { ...principal, roles: [APPROVER_ROLE] } : principal
+    // On one's own machine there are few browsers; those who make many get no further role, and nobody loses one.
+    if (isApproversPage(request) && approvers.size < MAX_APPROVERS) approvers.add(principal.id)
+    return approvers.has(principal.id) ? { ...principal, roles: [APPROVER_ROLE] } : principal
   }
 }
 

@@ -1,5 +1,8 @@
 import type { Content } from '@google/genai'
 
+/** What stands for something that was spoken and not understood. */
+export const UNHEARD = '(spoken)'
+
 /** Characters as a reader counts them. */
 const MAX_CHARACTERS = 60
 /** Characters may be long, with accents upon accents; nobody reads more than this. */
@@ -13,6 +16,11 @@ export function titleOf({ parts = [] }: Content): string {
   const { displayName = '', mimeType = '' } =
     parts.find((part) => part.inlineData)?.inlineData ?? {}
   return shorten(displayName.slice(0, MAX_LENGTH)) || mimeType
+}
+
+/** Whether something can be read of what was said: not what is empty, nor what was spoken and not understood. */
+export function saysSomething(content: Content | undefined): boolean {
+  return content !== undefined && !['', UNHEARD].includes(titleOf(content))
 }
 
 function shorten(text: string): string {

@@ -1,10 +1,8 @@
 import type { Event } from '@google/adk'
 
+import { UNHEARD } from '../adk/chat-title.ts'
 import type { Floor } from './floor.ts'
 import { LiveMessage } from './live-message.ts'
-
-/** What stands for something that was spoken and not understood. */
-const UNHEARD = '(spoken)'
 
 /** What a person is heard to say, as it is written down piece by piece, and which message it asks for. */
 export class Hearing {

@@ -14,6 +14,7 @@ import type { Content } from '@google/genai'
 
 import { actsBeforeAgents } from '../adk/acts-before-agents.ts'
 import type { ApprovalGate } from '../adk/approval-gate.ts'
+import { saysSomething } from '../adk/chat-title.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { GateRun, RunCause } from '../adk/gate-run.ts'
@@ -212,7 +213,9 @@ export class AgentHost {
   async opening(chat: ApprovalChat): Promise<Event | undefined> {
     if (readsOpenings(this.#sessions)) return this.#sessions.readOpening(keyOf(chat))
     const session = await this.#sessions.getSession(keyOf(chat))
-    return session?.events.find(({ author }) => author === 'user')
+    return session?.events.find(
+      ({ author, content }) => author === 'user' && saysSomething(content),
+    )
   }
 
   async delete(chat: ApprovalChat): Promise<void> {
@@ -280,7 +283,8 @@ export class AgentHost {
     const { firstEvent } = turn
     await this.#sessions.rewind({ appName, userId, sessionId, eventId: firstEvent.id })
     session.events.length = session.events.indexOf(firstEvent)
-    if (session.events.length > 0) return
+    // What others said first, such as a greeting, is no beginning.
+    if (session.events.some(({ author }) => author === 'user')) return
     await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
   }
 

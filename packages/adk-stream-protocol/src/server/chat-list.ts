@@ -84,7 +84,8 @@ async function noteBegin({ host, chats }: Backend, chat: ApprovalChat): Promise<
   const opening = await host.opening(chat)
   if (!opening?.content) return {}
   const note = { title: titleOf(opening.content), createdAt: opening.timestamp }
-  await chats.note(chat, note)
+  // What gives no title now may give one later.
+  if (note.title !== '') await chats.note(chat, note)
   return note
 }
 

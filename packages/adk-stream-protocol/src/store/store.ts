@@ -32,7 +32,7 @@ export interface RewindableSessionService extends BaseSessionService {
 
 /** A session service that can tell how a conversation began without reading all of it. */
 export interface OpeningReader {
-  /** The first event of the user; nothing while there is none. */
+  /** The first event in which the user says something that can be read; nothing while there is none. */
   readOpening(request: CompositeSessionKey): Promise<Event | undefined>
 }
 

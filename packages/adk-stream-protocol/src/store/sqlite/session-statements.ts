@@ -1,3 +1,4 @@
+import { UNHEARD } from '../../adk/chat-title.ts'
 import type { Connection } from './connection.ts'
 
 export interface SessionRow {
@@ -67,6 +68,9 @@ export function prepareSessionStatements(connection: Connection) {
       SELECT data FROM events
       WHERE session = (SELECT session FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?)
         AND data ->> '$.author' = 'user'
+        AND EXISTS (
+          SELECT 1 FROM json_each(data, '$.content.parts')
+          WHERE trim(coalesce(value ->> '$.text', '')) NOT IN ('', '${UNHEARD}') OR value ->> '$.inlineData' IS NOT NULL)
       ORDER BY seq LIMIT 1`),
 
     findRewind: connection.prepare<RewindRow>(`
