@@ -1,28 +1,12 @@
 import type { Chunk } from '../protocol/chunk.ts'
-import { AdkError } from './adk-error.ts'
 import type { AnswerChannel } from './answer-channel.ts'
 import type { MessageView, PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
 import { approvalState, findApproval, reopenQuestion } from './message-edits.ts'
-
-/** Refusals after which an approval is no longer open. */
-const OVER = new Set<string>([
-  'approval-decided',
-  'approval-expired',
-  'approval-cancelled',
-  'unknown-approval',
-])
-
-/** Refusals that say nothing of what was sent: the same may be taken a moment later. */
-const PASSING = new Set<string>([
-  'unavailable',
-  'internal',
-  'too-fast',
-  'too-many-turns',
-  'turn-running',
-])
+import { isOver, isPassing } from './refusals.ts'
+import { toSendable } from './sendable-output.ts'
 
 /** The first pause before outputs are given again, and the longest, in ms. */
 const [FIRST_MS, MAX_MS] = [500, 30_000]
@@ -188,7 +172,7 @@ export class ChatAnswers {
     answers.mark(ids, 'refused')
     for (const id of ids) answers.edit(id, undefined)
     this.#parts.onRefused(ids, error)
-    if (error instanceof AdkError && OVER.has(error.code)) return void this.#lookUp(ids)
+    if (isOver(error)) return void this.#lookUp(ids)
     for (const id of ids) {
       if (!findApproval(chat.messages, id, 'approval-responded') && this.#isOutput(id)) {
         if (isPassing(error)) this.#giveLater(id)
@@ -251,22 +235,5 @@ export class ChatAnswers {
     }
     if (this.undelivered) this.sendUndelivered().catch(this.#parts.onError)
     else this.#pauseMs = FIRST_MS
-  }
-}
-
-function isPassing(error: unknown): boolean {
-  return !(error instanceof AdkError) || PASSING.has(error.code)
-}
-
-/** What cannot be written as JSON cannot be told; the model learns that, in place of an output that never comes. */
-function toSendable(given: ToolOutputGiven): ToolOutputGiven {
-  if (given.state === 'output-error') return given
-  const { tool, toolCallId } = given
-  try {
-    // `undefined`, and what is written as nothing, is nothing.
-    return JSON.stringify(given.output) === undefined ? { ...given, output: null } : given
-  } catch {
-    const errorText = `The output of ${tool} cannot be written as JSON.`
-    return { tool, toolCallId, state: 'output-error', errorText }
   }
 }
