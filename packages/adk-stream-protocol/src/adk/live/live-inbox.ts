@@ -122,7 +122,9 @@ export class LiveInbox {
 
 function endsTranscript(content: LiveServerContent): boolean {
   const { outputTranscription, interrupted, turnComplete, generationComplete } = content
-  return Boolean(outputTranscription?.finished || interrupted || turnComplete || generationComplete)
+  return Boolean(
+    outputTranscription?.finished || interrupted || turnComplete || generationComplete,
+  )
 }
 
 function toSpoken({ parts = [] }: Content): string {
