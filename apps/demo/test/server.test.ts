@@ -201,10 +201,7 @@ test('[DM40] nobody makes a large payment of a small one without the second pers
 })
 
 test('[DM19] the role stays, however many others get it', async () => {
-  const cookieOf = ({ headers }: { readonly headers: Headers }) => ({
-    id: headers.get('cookie') ?? '',
-  })
-  const authenticate = choosingRoles(cookieOf)
+  const authenticate = choosingRoles(({ headers }) => ({ id: headers.get('cookie') ?? '' }))
   const come = (cookie: string, address: string) =>
     authenticate({
       method: 'GET',

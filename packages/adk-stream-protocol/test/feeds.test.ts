@@ -51,7 +51,7 @@ test('[TU11] a server with pages that watch can be closed', async () => {
   const closed = once(server, 'close')
   server.close()
   await bridge.close()
-  await feed.text()
+  expect(await feed.text()).toMatch(/^: keep-alive/)
   await closed
 })
 

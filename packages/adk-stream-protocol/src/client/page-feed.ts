@@ -62,8 +62,7 @@ export class PageFeed {
     const feed = { http: this.#http, path: '/events', schema: PageEvent }
     const onEvent = (event: WatchEvent<PageEvent>): void => {
       if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
-      // Who is told something may leave, or bring others.
-      for (const watcher of [...this.#watchers]) this.#tell(watcher, event)
+      for (const watcher of this.#watchers) this.#tell(watcher, event)
     }
     this.#end = watchFeed(feed, onEvent, backoff ? { backoff } : {})
   }
@@ -93,6 +92,8 @@ export class PageFeed {
 
   #tell(watcher: Watcher, event: WatchEvent<PageEvent>): void {
     if (!this.#watchers.has(watcher)) return
+    // Who came while others were told of something hears first that the feed is there.
+    if (event.type !== 'open' && event.type !== 'lost' && !watcher.isOpened) return
     if (event.type !== 'open') return watcher.listener(event)
     const again = watcher.isOpened
     watcher.isOpened = true

@@ -22,6 +22,7 @@ import { readJson } from './chat-desk.ts'
 import { checkEdit } from './check-edit.ts'
 import type { Reply } from './exchange.ts'
 import { reply } from './exchange.ts'
+import type { Edit } from './may-edit.ts'
 import type { BridgeLimits } from './options.ts'
 import type { Route, Visit } from './routes.ts'
 
@@ -171,10 +172,11 @@ const DecisionBody = z.strictObject({
 const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
 
 async function decideOne(
-  { ledger, findTool, mayEdit }: Backend,
+  backend: Backend,
   principal: Principal,
   { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
 ): Promise<Approval | Refusal> {
+  const { ledger } = backend
   const by = toDecider(principal)
   const { approvalId, approved, reason, editedArgs } = decision
   const approval = await ledger.get(approvalId, by)
@@ -183,11 +185,8 @@ async function decideOne(
     (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
   if (!approval || isForeign) return { refused: 'unknown-approval' }
   if (approved && editedArgs) {
-    checkEdit(await findTool(approval.toolName), editedArgs)
-    // All that the ledger refuses by itself is told by it: what was decided, and who may not decide, or not alone.
-    const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, by)
-    if (isOpen && !(await mayEdit(approval, { args: editedArgs, by })))
-      return { refused: 'not-editable' }
+    const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
+    if (refusal) return refusal
   }
   return ledger.decide(approvalId, {
     by,
@@ -195,6 +194,18 @@ async function decideOne(
     ...(reason !== undefined && { reason }),
     ...(editedArgs !== undefined && approved && { editedArgs }),
   })
+}
+
+/** Throws on what the tool would refuse; gives a refusal for what this person alone may not make of the call. */
+async function refuseEdit(
+  { findTool, mayEdit }: Backend,
+  approval: Approval,
+  edit: Edit,
+): Promise<Refusal | undefined> {
+  checkEdit(await findTool(approval.toolName), edit.args)
+  // All that the ledger refuses by itself is told by it: what was decided, and who may not decide, or not alone.
+  const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, edit.by)
+  return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined
 }
 
 /** The message in which a client finds what came of a decision that was taken before. */

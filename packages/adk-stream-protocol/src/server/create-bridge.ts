@@ -5,8 +5,6 @@ import { ApprovalGate } from '../adk/approval-gate.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
-import type { Store } from '../store/store.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { ListEvents } from '../turns/list-events.ts'
 import { Turns } from '../turns/turns.ts'
@@ -39,6 +37,7 @@ import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
+import { StoreOnDemand } from './store-on-demand.ts'
 import { TurnDesk } from './turn-desk.ts'
 import { openTurnHandlers } from './turn-handlers.ts'
 import { TurnByTurn } from './turn-source.ts'
@@ -315,28 +314,5 @@ async function openBackend(
     findTool: (toolName) => findTool(agent, toolName),
     mayEdit: editsWithin(approvals, onError),
     appName,
-  }
-}
-
-/** The store of the host, or one of our own that is opened when something needs it. */
-class StoreOnDemand {
-  readonly #given: Store | Promise<Store> | undefined
-  #own: Promise<Store> | undefined
-
-  constructor(given: Store | Promise<Store> | undefined) {
-    this.#given = given
-    // Whether it could be opened is for the first request to find out.
-    if (given instanceof Promise) given.catch(() => undefined)
-  }
-
-  async open(): Promise<Store> {
-    if (this.#given) return this.#given
-    this.#own ??= openSqliteStore({ path: ':memory:' })
-    return this.#own
-  }
-
-  async close(): Promise<void> {
-    const own = await this.#own
-    await own?.close()
   }
 }

@@ -170,7 +170,7 @@ describe('what became of it', () => {
     await user.type(screen.getByLabelText('amount'), '0')
     const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
     page.update(answer(payment(), told()), { refusals, texts: 'ja' })
-    expect(screen.getByRole('alert').textContent).toContain('複数の人')
+    expect(screen.getByRole('alert').textContent).toContain('他の人の承認')
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })
 

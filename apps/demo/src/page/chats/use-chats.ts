@@ -18,28 +18,10 @@ export function useChats(onChange: () => void) {
   return { store, list }
 }
 
-/**
- * Watches while the page is seen: a browser has few connections to a server, and tabs that nobody looks at should not hold them.
- * Whatever was missed meanwhile is read when the feed opens.
- */
+/** Watches by the feed of the whole page, which rests while nobody sees it. Whatever was missed meanwhile is read when it opens. */
 function watchLists(onChange: () => void): () => void {
-  let feed: EventSource | undefined
-  const look = () => {
-    const seen = document.visibilityState === 'visible'
-    if (seen && !feed) {
-      feed = new EventSource('/events')
-      feed.addEventListener('open', onChange)
-      feed.addEventListener('message', onChange)
-    } else if (!seen) {
-      feed?.close()
-      feed = undefined
-    }
-  }
   onChange()
-  look()
-  document.addEventListener('visibilitychange', look)
-  return () => {
-    document.removeEventListener('visibilitychange', look)
-    feed?.close()
-  }
+  return api.watch(({ type }) => {
+    if (type !== 'lost') onChange()
+  })
 }
