@@ -115,7 +115,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await payment.getByText('2 people have to approve this').waitFor()
     expect(await payment.getByRole('button', { name: 'Edit…' }).count()).toBe(0)
     await payment.getByRole('button', { name: 'Approve' }).click()
-    await payment.getByText('1 of 2 approvals are given').waitFor()
+    await payment.getByText('You have approved: 1 of 2').waitFor()
     expect(await books.paid()).toEqual([])
 
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' }
@@ -136,7 +136,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       const payment = card('Alice')
       const second = await household.visit({ mode, url: `${household.demo.url}/?as=approver` })
       await decide(payment, 'approve')
-      await payment.getByText('1 of 2 approvals are given').waitFor()
+      await payment.getByText('You have approved: 1 of 2').waitFor()
       // The owner has said what they can: neither the card nor the server lets them be the second.
       expect(await payment.getByRole('button', { name: 'Approve' }).count()).toBe(0)
       const again = await page.request.post(`${household.demo.url}/approvals/${id}`, {
@@ -170,7 +170,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await second.getByRole('button', { name: 'Approvals: 0 are waiting' }).waitFor()
     // The owner takes the role, too: who has approved once is not another person.
     await decide(card('Alice'), 'approve')
-    await card('Alice').getByText('1 of 2 approvals are given').waitFor()
+    await card('Alice').getByText('You have approved: 1 of 2').waitFor()
     const own = await page.context().newPage()
     await own.goto(`${household.demo.url}/?as=approver`)
     await own.getByRole('button', { name: /^Approvals: / }).click()

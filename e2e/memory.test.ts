@@ -61,7 +61,7 @@ test('[DM81] an answer that is being written is read on in the other mode', asyn
   expect(world.told('[[wait switch]]')).toBe(1)
 })
 
-test('[DM63] Gemini alone answers, calls a tool of the server and one of the page', async () => {
+test('[DM49] [DM63] Gemini alone answers, calls a tool of the server and one of the page', async () => {
   const page = await world.visit({ mode: 'direct' })
   const { say, log, tool, idle, answers } = readPage(page)
   await say('[[say Without]][[wait direct]][[say an agent.]]')
@@ -84,7 +84,7 @@ test('[DM63] Gemini alone answers, calls a tool of the server and one of the pag
   await snap(page, 'direct')
 })
 
-test('[DM63] Gemini alone can be stopped, asked again and told something else', async () => {
+test('[DM49] Gemini alone can be stopped, asked again and told something else', async () => {
   let tries = 0
   world.answer('a direct number', () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
   const page = await world.visit({ mode: 'direct' })

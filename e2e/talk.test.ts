@@ -21,7 +21,7 @@ const SILENCE = [{ hertz: 0, ms: 1_000 }]
 const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms: 8_000 }]
 const LONG = 'This is a long answer that takes its time. '.repeat(8)
 
-test('[DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
+test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
   world.emulator.live.hear('[[say Good morning, Hanako.]]')
   const page = await visitToTalk(world, SPEECH)
   const { handsFree, end, heard, speaking, listening, off } = readTalk(page)

@@ -28,6 +28,12 @@ export interface Beside {
   inject(chatId: string, chunk: Chunk): void
 }
 
+/** What the server has of a chat; it leaves out what is being written. */
+export interface StoredConversation {
+  readonly messages: readonly MessageView[]
+  readonly running: boolean
+}
+
 /** What a transport offers to the keeper of a chat, besides what every transport has. */
 export interface AnswerChannel {
   readonly answers: Answers
@@ -36,8 +42,8 @@ export interface AnswerChannel {
   keep(chatId: string, keeper: ChatKeeper): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
   onConnection(listener: ConnectionListener): () => void
-  /** The messages that the server has, where the transport can ask for them. */
-  loadMessages?(chatId: string): Promise<readonly MessageView[]>
+  /** The conversation as the server has it, where the transport can ask for it. */
+  loadChat?(chatId: string): Promise<StoredConversation>
   /** How the feed of a chat fares, where that is a part of the connection; nothing when it is over. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }

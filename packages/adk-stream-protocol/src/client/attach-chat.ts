@@ -1,6 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { AdkApi } from './adk-api.ts'
-import type { AnswerChannel } from './answer-channel.ts'
+import type { AnswerChannel, StoredConversation } from './answer-channel.ts'
 import type { MessageView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven, Ways } from './attachable-chat.ts'
 import { takeOver, whenIdle } from './attachable-chat.ts'
@@ -215,7 +215,9 @@ export class AttachedChat {
       onTurn: (turn) => this.#report(this.#show(turn)),
       onUserMessage: (message, how) => this.#turns.addUserMessage(message, how),
       onRest: () => this.#report(this.#rest()),
-      onRefused: (ids, error) => this.#answers.refuse(ids, error),
+      onRefused: (ids, error) =>
+        // Turns that were told while the refused request was under way were not read.
+        this.#report(this.#answers.refuse(ids, error).then(() => this.#follower?.onRest())),
     }
   }
 
@@ -238,12 +240,10 @@ export class AttachedChat {
     if (await this.#outcomes.onRest()) this.#follower?.onRest()
   }
 
-  #load(): Promise<readonly MessageView[]> | undefined {
+  async #load(): Promise<StoredConversation | undefined> {
     const { api, loadMessages } = this.#options
-    if (loadMessages) return loadMessages()
-    const { id } = this.chat
-    if (api) return api.loadChat(id).then(({ messages }) => messages)
-    return this.channel.loadMessages?.(id)
+    if (loadMessages) return { messages: await loadMessages(), running: false }
+    return api ? api.loadChat(this.chat.id) : this.channel.loadChat?.(this.chat.id)
   }
 
   #progress(): void {

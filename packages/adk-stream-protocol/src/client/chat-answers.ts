@@ -118,7 +118,7 @@ export class ChatAnswers {
       onProgress()
       this.#parts.onTaken()
     } catch (error) {
-      this.refuse([id], error)
+      await this.refuse([id], error)
       onError(error)
     }
   }
@@ -166,13 +166,13 @@ export class ChatAnswers {
   }
 
   /** What was not taken is open again, or was over before; an output that only had bad luck is given again. */
-  refuse(ids: readonly string[], error: unknown): void {
+  async refuse(ids: readonly string[], error: unknown): Promise<void> {
     const { chat, channel } = this.#parts
     const { answers } = channel
     answers.mark(ids, 'refused')
     for (const id of ids) answers.edit(id, undefined)
     this.#parts.onRefused(ids, error)
-    if (isOver(error)) return void this.#lookUp(ids)
+    if (isOver(error)) return this.#lookUp(ids)
     for (const id of ids) {
       if (!findApproval(chat.messages, id, 'approval-responded') && this.#isOutput(id)) {
         if (isPassing(error)) this.#giveLater(id)

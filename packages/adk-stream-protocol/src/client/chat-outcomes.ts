@@ -1,16 +1,16 @@
-import type { AnswerChannel } from './answer-channel.ts'
-import type { MessageView, PartView } from './answers.ts'
+import type { AnswerChannel, StoredConversation } from './answer-channel.ts'
+import type { PartView } from './answers.ts'
 import type { AttachableChat } from './attachable-chat.ts'
 import { isBusy, whenIdle } from './attachable-chat.ts'
 import type { ChatAnswers } from './chat-answers.ts'
-import { dropQuestions, mergeMessages } from './message-edits.ts'
+import { settleQuestions, mergeMessages } from './message-edits.ts'
 
 interface Parts {
   readonly chat: AttachableChat
   readonly channel: AnswerChannel
   readonly answers: ChatAnswers
   /** The chat's messages as the server has them, where they can be had. */
-  readonly load: () => Promise<readonly MessageView[]> | undefined
+  readonly load: () => Promise<StoredConversation | undefined>
   readonly onProgress: () => void
 }
 
@@ -27,7 +27,7 @@ export class ChatOutcomes {
     const { chat, answers, onProgress } = this.#parts
     if (!(await whenIdle(chat))) return false
     const { messages } = chat
-    const settled = dropQuestions(messages)
+    const settled = settleQuestions(messages)
     if (settled) chat.messages = settled
     onProgress()
     const older = messages.slice(0, -1)
@@ -54,10 +54,12 @@ export class ChatOutcomes {
     const { chat, load, onProgress } = this.#parts
     const loaded = await load()
     if (!loaded) return undefined
-    // The server leaves out what is still being written.
-    chat.messages = isBusy(chat) ? mergeMessages(loaded, chat.messages) : [...loaded]
+    const { messages, running } = loaded
+    // The server leaves out what is being written, for this page or for another one.
+    const isLeftOut = running || isBusy(chat)
+    chat.messages = isLeftOut ? mergeMessages(messages, chat.messages) : [...messages]
     onProgress()
-    return loaded.map(({ id }) => id)
+    return messages.map(({ id }) => id)
   }
 
   #isUntold({ state, approval }: PartView): boolean {

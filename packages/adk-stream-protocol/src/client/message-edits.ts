@@ -37,10 +37,18 @@ export function reopenQuestion(messages: readonly MessageView[], id: string): Me
   }))
 }
 
-/** Takes back the questions of calls that ended without a decision: the AI SDK keeps them, and its validation refuses them. */
-export function dropQuestions(messages: readonly MessageView[]): MessageView[] | undefined {
-  if (!messages.some(({ parts }) => parts.some(isUndecided))) return undefined
-  return messages.map((message) => ({ ...message, parts: message.parts.map(settle) }))
+/**
+ * Puts right what calls that ended say of their decision: as the server told it, where this page had decided otherwise; and nothing, where
+ * nobody decided: the AI SDK keeps the question, and its validation refuses it. Nothing when all is right.
+ */
+export function settleQuestions(messages: readonly MessageView[]): MessageView[] | undefined {
+  const settled = messages.map((message) => {
+    const parts = message.parts.map((part) => settle(part, message.parts))
+    return parts.every((part, index) => part === message.parts[index])
+      ? message
+      : { ...message, parts }
+  })
+  return settled.every((message, index) => message === messages[index]) ? undefined : settled
 }
 
 /** The messages of the server, and those that only the chat has where it has them. */
@@ -57,13 +65,19 @@ export function mergeMessages(
   return merged
 }
 
-function isUndecided({ state, approval }: PartView): boolean {
-  const isOver = state === 'output-available' || state === 'output-error'
-  return isOver && approval !== undefined && approval.approved === undefined
-}
+const ENDED = new Set(['output-available', 'output-error', 'output-denied'])
 
-function settle(part: PartView): PartView {
-  if (!isUndecided(part)) return part
-  const { approval: _question, ...rest } = part
-  return rest
+function settle(part: PartView, parts: readonly PartView[]): PartView {
+  const { state = '', approval, toolCallId = '' } = part
+  if (!approval || !ENDED.has(state)) return part
+  if (approval.approved === undefined) {
+    const { approval: _question, ...rest } = part
+    return rest
+  }
+  const told = approvalState(parts, toolCallId)
+  const isContrary =
+    (told === 'approved' && !approval.approved) || (told === 'denied' && approval.approved)
+  return isContrary
+    ? { ...part, approval: { id: approval.id, approved: !approval.approved } }
+    : part
 }

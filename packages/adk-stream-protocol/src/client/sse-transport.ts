@@ -1,5 +1,6 @@
 import type { ChatTransport } from 'ai'
 
+import type { LoadedChat } from './adk-api.ts'
 import { AdkApi } from './adk-api.ts'
 import type {
   AdkChunkStream,
@@ -119,7 +120,12 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel,
 
   /** The conversation as the server has it. */
   async loadMessages(chatId: string): Promise<AdkUIMessage[]> {
-    return (await this.api.loadChat(chatId)).messages
+    return (await this.loadChat(chatId)).messages
+  }
+
+  /** The conversation as the server has it, and whether an answer is being written that it leaves out. */
+  loadChat(chatId: string): Promise<LoadedChat> {
+    return this.api.loadChat(chatId)
   }
 
   /** An answer over HTTP ends where it waits: there is nothing to travel beside. */

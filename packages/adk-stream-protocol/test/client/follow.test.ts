@@ -93,6 +93,31 @@ describe.each(versions)('$name', (version) => {
       await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
     })
 
+    test('[CL21] [CL32] of two tabs that decide at once one counts, and both show all of it', async () => {
+      await using office = await Office.open()
+      await using one = await Tab.open(office, version, mode)
+      await using two = await Tab.open(office, version, mode)
+      void one.chat.send(`${callPayment(50)}[[then]][[wait paid]][[say Paid.]]`)
+      const [id = ''] = await two.chat.untilAsked()
+      await one.chat.untilAsked()
+      if (mode !== 'held') await one.chat.rest()
+      const decisions = [one.chat.attached.approve(id), two.chat.attached.deny(id)]
+      // The answer of the one that counts is being written while the other one is refused.
+      await Promise.all(decisions)
+      await two.chat.until(() => two.chat.errors.length > 0 || two.chat.error !== undefined)
+      expect(toolParts(two.chat.messages.at(-1))).toHaveLength(1)
+      office.emulator.release('paid')
+      await Promise.all([one.chat.untilShown('Paid.'), two.chat.untilShown('Paid.')])
+      await Promise.all([one.chat.rest(), two.chat.rest()])
+      for (const { chat } of [one, two]) {
+        expect(chat.messages).toHaveLength(2)
+        expect(toolParts(chat.lastMessage)).toMatchObject([
+          { state: 'output-available', approval: { id, approved: true } },
+        ])
+      }
+      expect(office.wallet.payments).toHaveLength(1)
+    })
+
     test.each([
       { by: 'an inbox', deadlineMs: 60_000, state: 'output-denied' },
       { by: 'the clock', deadlineMs: 300, state: 'output-error' },

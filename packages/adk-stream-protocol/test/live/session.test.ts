@@ -96,9 +96,8 @@ test('[LV16] what is spoken before a call is told and stored once, and before it
   await whole(client, 'r1')
   const told = client
     .chunks('r1')
-    .flatMap(({ type, delta, toolName }) =>
-      type === 'text-delta' ? delta : type === 'tool-input-available' ? toolName : [],
-    )
+    .filter(({ type }) => type === 'text-delta' || type === 'tool-input-available')
+    .map(({ delta, toolName }) => delta ?? toolName)
   expect(told.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
   const [, assistant] = await office.page().messages()
   const stored = assistant?.parts.flatMap(({ type, text }) =>

@@ -30,7 +30,8 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
   const [over, setOver] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
-  const statusRef = useFocusAfter(pending && votes?.voted !== true)
+  const voted = votes?.voted === true
+  const statusRef = useFocusAfter(pending && !voted)
   const args = argumentsOf(call)
   const name = nameCall(call)
   const deed = useDeed(name, approval.editedArgs ?? args)
@@ -61,7 +62,7 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
         tabIndex={-1}
         ref={statusRef}
       >
-        {describeStatus(call, approval, { texts, over, refused: refusal !== undefined })}
+        {describeStatus(call, approval, { texts, over, refused: refusal !== undefined, voted })}
       </p>
       {!pending && <Outcome call={call} approval={approval} />}
     </div>

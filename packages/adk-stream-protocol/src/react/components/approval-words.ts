@@ -15,16 +15,19 @@ interface Words {
   readonly over: boolean
   /** Whether the last decision was not accepted. */
   readonly refused: boolean
+  /** Whether the reader has approved what takes several people. */
+  readonly voted: boolean
 }
 
 /** How far it got, in a sentence that is read out when it changes. */
 export function describeStatus(
   call: Call,
   { state, reason }: Approval,
-  { texts: { approval }, over, refused }: Words,
+  { texts: { approval }, over, refused, voted }: Words,
 ): string {
   switch (state) {
     case 'requested':
+      if (call.state === 'approval-requested' && voted) return approval.waitingForOthers
       if (call.state === 'approval-requested') return over ? approval.over : approval.waiting
       if (call.state === 'approval-responded' && refused) return approval.refused
       return call.state === 'approval-responded' && !call.approval.approved

@@ -34,6 +34,7 @@ export const en: AdkTexts = {
   approval: {
     severity: { low: 'Low risk', medium: 'Medium risk', high: 'High risk' },
     waiting: 'Waiting for your decision.',
+    waitingForOthers: 'You have approved. Waiting for another person.',
     running: 'Approved. It is running…',
     denying: 'Denied. Telling the assistant…',
     refused: 'Your decision was not accepted.',

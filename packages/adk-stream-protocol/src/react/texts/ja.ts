@@ -35,6 +35,7 @@ export const ja: AdkTexts = {
   approval: {
     severity: { low: 'リスク低', medium: 'リスク中', high: 'リスク高' },
     waiting: '承認を待っています。',
+    waitingForOthers: 'あなたは承認しました。ほかの人の承認を待っています。',
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
     refused: '回答は受け付けられませんでした。',

@@ -55,6 +55,7 @@ export interface AdkTexts {
 export interface ApprovalTexts {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
   readonly waiting: string
+  readonly waitingForOthers: string
   readonly running: string
   readonly denying: string
   readonly refused: string
