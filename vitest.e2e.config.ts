@@ -7,9 +7,10 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ['e2e/**/*.test.ts'],
-    globalSetup: ['e2e/support/find-chromium.ts'],
+    globalSetup: ['e2e/support/prepare.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    fileParallelism: false,
+    // Each file has a server, a model and a browser of its own.
+    maxWorkers: 2,
   },
 })

@@ -26,8 +26,8 @@ export async function findChromium(): Promise<ChromiumChoice> {
   return { executablePath: await sparticuz.executablePath(), args }
 }
 
-/** Run once before the browser tests: where npm has no Chromium and we may, Debian's is installed. */
-export function setup(): void {
+/** Where npm has no Chromium and we may, Debian's is installed. */
+export function installChromium(): void {
   const mayInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
   if (process.env['CHROMIUM_PATH'] || process.arch === 'x64' || findOfSystem() || !mayInstall)
     return

@@ -32,14 +32,15 @@ export async function visitToTalk(
 /** The voice of a page in a reader's words. */
 export function readTalk(page: Page) {
   const until = (words: string) => page.getByRole('status').getByText(words).waitFor()
+  const end = page.getByRole('button', { name: 'End the conversation' })
   return {
     hold: page.getByRole('button', { name: 'Hold to talk' }),
     handsFree: page.getByRole('button', { name: 'Talk hands-free' }),
-    end: page.getByRole('button', { name: 'End the conversation' }),
+    end,
     until,
     heard: () => until('Hearing you…'),
     speaking: () => until('The assistant is speaking…'),
     listening: () => until('Listening…'),
-    off: () => until('Voice is off.'),
+    off: () => end.waitFor({ state: 'detached' }),
   }
 }

@@ -12,7 +12,6 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
-import { buildPage } from '../../apps/demo/test/support/build-page.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { launchChromium } from './launch-chromium.ts'
 
@@ -56,7 +55,6 @@ export async function openWorld(
   variables: Record<string, string> = {},
   { flags = [], live = {} }: WorldOptions = {},
 ): Promise<World> {
-  await buildPage()
   const minds = new Map<string, Mind>()
   const testMind: Mind = (prompt) => {
     const said = JSON.stringify(prompt.contents.at(-1))
