@@ -12,5 +12,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Each file has a server, a model and a browser of its own.
     maxWorkers: 2,
+    isolate: false,
   },
 })

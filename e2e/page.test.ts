@@ -3,7 +3,6 @@ import type { JSHandle, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
-import { chooseMode } from './support/shell-page.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -67,62 +66,6 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
   expect(await violations(page)).toEqual([])
   await shoot(page, `problem-${scheme}`)
 })
-
-test.each(['light', 'dark'] as const)(
-  '[DM26] axe finds nothing to mend while something waits, in %s',
-  async (scheme) => {
-    const page = await world.visit({ colorScheme: scheme })
-    const { say, tool, idle, log } = readPage(page)
-    await say('Send $120 to Alice and $40 to Bob')
-    await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
-    await idle()
-    expect(await violations(page)).toEqual([])
-    await shoot(page, `pending-${scheme}`)
-
-    await tool('Alice').getByRole('button', { name: 'Edit…' }).click()
-    await tool('Alice').getByLabel('Amount').fill('')
-    await tool('Alice').getByRole('button', { name: 'Approve with these changes' }).click()
-    await tool('Bob').getByRole('button', { name: 'Deny…' }).click()
-    expect(await violations(page)).toEqual([])
-    await shoot(page, `deciding-${scheme}`)
-
-    await page.getByRole('button', { name: 'Approvals: 2 are waiting' }).click()
-    await page.getByRole('listitem', { name: 'Alice' }).waitFor()
-    expect(await violations(page)).toEqual([])
-    await shoot(page, `inbox-${scheme}`)
-    await page.keyboard.press('Escape')
-
-    await tool('Alice').getByLabel('Amount').fill('12')
-    await tool('Alice').getByRole('button', { name: 'Approve with these changes' }).click()
-    await tool('Bob').getByLabel('Reason (optional)').fill('Bob can wait')
-    await tool('Bob').getByRole('button', { name: 'Deny', exact: true }).click()
-    await tool('Bob').getByText('Reason: Bob can wait').waitFor()
-    await log.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await violations(page)).toEqual([])
-    await shoot(page, `decided-${scheme}`)
-  },
-)
-
-test.each([
-  ['ADK · Live', 'light'],
-  ['Gemini direct', 'dark'],
-] as const)(
-  '[DM26] axe finds nothing to mend in %s with the inspector, in %s',
-  async (mode, scheme) => {
-    const page = await world.visit({ colorScheme: scheme, viewport: { width: 1400, height: 900 } })
-    const { say, tool } = readPage(page)
-    await page.getByRole('button', { name: 'Show the inspector' }).click()
-    await chooseMode(page, mode)
-    await say('Send $50 to Alice')
-    await tool('process_payment').getByRole('button', { name: 'Approve' }).waitFor()
-    for (const tab of await page.getByRole('tab').all()) {
-      await tab.click()
-      expect(await violations(page)).toEqual([])
-    }
-    await shoot(page, `inspector-${scheme}`)
-  },
-)
 
 test('[DM26] everything can be done by keyboard', async () => {
   const page = await world.visit()
