@@ -88,7 +88,7 @@ describe.each([
   test('[DM26] axe finds nothing to mend in what lies behind a conversation', async () => {
     const page = await world.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
-    await page.keyboard.press('Alt+KeyL')
+    await showInspector(page)
     const tabs = page.getByRole('complementary').getByRole('tab')
     await tabs.first().waitFor()
     await say('Send $120 to Alice')
@@ -102,7 +102,7 @@ describe.each([
   test('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
     const page = await world.visit(reader)
     const { say, answer, idle } = readPage(page)
-    await page.keyboard.press('Alt+KeyL')
+    await showInspector(page)
     const inspector = page.getByRole('complementary')
     await inspector.getByRole('tab').last().click()
     await inspector.getByRole('button', { name: words.record, exact: true }).click()
@@ -221,3 +221,10 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   expect(await isFocused(input)).toBe(true)
   expect(await log.getByRole('article').count()).toBe(4)
 })
+
+async function showInspector(page: Page): Promise<void> {
+  const { input } = readPage(page)
+  // The page listens to keys from when it has put the focus where one writes.
+  await expect.poll(() => isFocused(input), { timeout: 10_000 }).toBe(true)
+  await page.keyboard.press('Alt+KeyL')
+}
