@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
 import { isFocused } from './support/shell-page.ts'
-import { shoot } from './support/shoot.ts'
+import { snap } from './support/snap.ts'
 import { readBooks } from './support/payments.ts'
 import { violations } from './support/violations.ts'
 import { openWorld, type World } from './support/world.ts'
@@ -50,7 +50,7 @@ describe.each([
   const reader = { locale, colorScheme, viewport: WIDE }
   const words = WORDS[locale]
   const look = async (page: Page, name: string): Promise<unknown[]> => {
-    await shoot(page, `axe-${name}-${locale}-${colorScheme}`)
+    await snap(page, `axe-${name}-${locale}-${colorScheme}`)
     return violations(page)
   }
 

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
 import { readBooks } from './support/payments.ts'
-import { shoot } from './support/shoot.ts'
+import { snap } from './support/snap.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -34,7 +34,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
     await words.locator('summary').click()
     await words.locator('pre').getByText('Tokyo').waitFor()
-    await shoot(page, `timeline-${mode}`)
+    await snap(page, `timeline-${mode}`)
   })
 
   test('[IN2] [IN4] an approval is a way that is walked, and says what it waits for', async () => {
@@ -49,14 +49,14 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await open('Approvals')
     await stops.getByText('decision').waitFor()
     expect(await names(stops)).toEqual(['asked', 'decision', 'start', 'result'])
-    await shoot(page, `approval-asked-${mode}`)
+    await snap(page, `approval-asked-${mode}`)
     const [id = ''] = await readBooks(world, page).pending()
 
     await approve.click()
     await stops.getByText('done').waitFor()
     expect(await names(stops)).toEqual(['asked', 'approved', 'started', 'done'])
     await inspector.getByText('Nothing waits. It is your turn.').waitFor()
-    await shoot(page, `approval-done-${mode}`)
+    await snap(page, `approval-done-${mode}`)
     const books = readBooks(world, page)
     expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(await books.balance()).toBe(950)
@@ -88,7 +88,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await sent.locator('summary').click()
     await sent.getByText('Over the wire.').waitFor()
     expect(await line('out', mode === 'live' ? 'send' : 'request').count()).toBe(1)
-    await shoot(page, `wire-${mode}`)
+    await snap(page, `wire-${mode}`)
   })
 
   test('[IN5] what was recorded is saved, and is the same at every pace', async () => {
@@ -117,7 +117,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     const replay = page.getByRole('region', { name: 'Replay' })
     await replay.getByText('The end').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
-    await shoot(page, `replay-${mode}`)
+    await snap(page, `replay-${mode}`)
 
     await replay.getByLabel('Pace').selectOption('at once')
     await replay.getByText('The end').waitFor()

@@ -1,8 +1,9 @@
-import { AxeBuilder } from '@axe-core/playwright'
-import type { JSHandle, Locator, Page } from 'playwright-core'
+import type { JSHandle, Locator } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
+import { snap } from './support/snap.ts'
+import { violations } from './support/violations.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -45,7 +46,7 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
   const { say, tool, alert, idle, log } = readPage(page)
   await page.getByText('What would you like to do?').waitFor()
   expect(await violations(page)).toEqual([])
-  await shoot(page, `welcome-${scheme}`)
+  await snap(page, `welcome-${scheme}`)
 
   await say('What is the weather in Tokyo?')
   await tool('get_weather').getByText('Done').waitFor()
@@ -59,12 +60,12 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
   await idle()
   for (const summary of await page.locator('summary').all()) await summary.click()
   expect(await violations(page)).toEqual([])
-  await shoot(page, `chat-${scheme}`)
+  await snap(page, `chat-${scheme}`)
 
   await say('[[fail 429 retry=7 quota]]')
   await alert.waitFor()
   expect(await violations(page)).toEqual([])
-  await shoot(page, `problem-${scheme}`)
+  await snap(page, `problem-${scheme}`)
 })
 
 test('[DM26] everything can be done by keyboard', async () => {
@@ -120,7 +121,7 @@ test('[DM27] the page fits a phone', async () => {
     })
   await page.getByText('何をしましょうか?').waitFor()
   expect(await overflow()).toBe(0)
-  await shoot(page, 'phone-welcome')
+  await snap(page, 'phone-welcome')
 
   await say('Show me all you can')
   await log.getByRole('link', { name: 'Example' }).waitFor()
@@ -130,7 +131,7 @@ test('[DM27] the page fits a phone', async () => {
   await idle()
   expect(await overflow()).toBe(0)
   expect(await violations(page)).toEqual([])
-  await shoot(page, 'phone-chat')
+  await snap(page, 'phone-chat')
 })
 
 test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
@@ -262,13 +263,4 @@ function propsOf(element: Locator): Promise<JSHandle<unknown>> {
 
 function lines(name: string): string {
   return Array.from({ length: 30 }, (_, index) => `${name} ${index}`).join('\n\n')
-}
-
-async function violations(page: Page): Promise<unknown[]> {
-  const { violations: found } = await new AxeBuilder({ page }).analyze()
-  return found.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])
-}
-
-async function shoot(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: new URL(`./screenshots/${name}.png`, import.meta.url).pathname })
 }

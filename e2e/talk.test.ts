@@ -4,7 +4,7 @@ import { readPage } from './support/chat-page.ts'
 import { hearMusic, hearVoice } from './support/hear-page.ts'
 import { syllables } from './support/make-wav.ts'
 import { readBooks } from './support/payments.ts'
-import { shoot } from './support/shoot.ts'
+import { snap } from './support/snap.ts'
 import { readTalk, visitToTalk } from './support/talk-page.ts'
 import { violations } from './support/violations.ts'
 import { openWorld, type World } from './support/world.ts'
@@ -29,7 +29,7 @@ test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, 
   await handsFree.click()
   await heard()
   await speaking()
-  await shoot(page, 'talk-live')
+  await snap(page, 'talk-live')
   await listening()
   await log.locator('[data-role=user]').getByText('Good morning, Hanako').waitFor()
   await answer().getByText('Good morning, Hanako.').waitFor()
@@ -109,7 +109,7 @@ test('[DM90] a payment is approved while one talks, and is made once', async () 
   await handsFree.click()
   const approve = tool('Alice').getByRole('button', { name: 'Approve' })
   await approve.waitFor()
-  await shoot(page, 'talk-approval-live')
+  await snap(page, 'talk-approval-live')
   await approve.click()
   await tool('Alice').getByText('Approved.').waitFor()
   await tool('Alice').getByText('Done').waitFor()
@@ -122,7 +122,7 @@ test('[DM91] a microphone that is refused is explained, and the rest goes on', a
   const { handsFree, until } = readTalk(page)
   await handsFree.click()
   await until('The microphone is blocked. Allow it in the settings of the browser')
-  await shoot(page, 'talk-refused-live')
+  await snap(page, 'talk-refused-live')
   await readPage(page).say('[[say Written, then.]]')
   await readPage(page).answer().getByText('Written, then.').waitFor()
   expect(world.told('Written, then.')).toBe(1)
