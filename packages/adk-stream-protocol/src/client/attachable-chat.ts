@@ -58,7 +58,8 @@ export function takeOver(chat: AttachableChat, ways: Ways): [own: OwnWays, resto
   return [own, () => void Object.assign(chat, before)]
 }
 
-export function isBusy({ status }: AttachableChat): boolean {
+/** Whether a chat is being answered, by its status in the words of the AI SDK. */
+export function isBusy({ status }: Pick<AttachableChat, 'status'>): boolean {
   return status === 'streaming' || status === 'submitted'
 }
 

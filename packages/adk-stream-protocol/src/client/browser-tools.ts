@@ -1,3 +1,4 @@
+import { AdkError } from './adk-error.ts'
 import type { AttachedChat } from './attach-chat.ts'
 import type { PageCall } from './page-runs.ts'
 import { PageRuns } from './page-runs.ts'
@@ -64,7 +65,9 @@ function callsOf(attached: AttachedChat, tools: BrowserTools): Call[] {
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
       if (!tool || toolCallId === undefined) return []
       if (!mayRun(part, message, { attached, tool })) return []
-      return [{ tool: name, toolCallId, run: () => callTool(tool, part) }]
+      // The arguments fit the tool's schema: the server has checked them.
+      const input = ('input' in part ? part.input : undefined) as never
+      return [{ tool: name, toolCallId, run: () => callTool(tool, input) }]
     }),
   )
 }
@@ -81,13 +84,17 @@ function mayRun(part: PartView, message: MessageView, { attached, tool }: Candid
   if (state === 'approval-responded') return approval?.approved === true && asked === 'approved'
   if (state !== 'input-available') return false
   if (asked !== undefined) return asked === 'approved'
-  const mustBeAsked = typeof tool !== 'function' && tool.afterApproval === true
   // While its message is being written, a question may still come.
-  return !mustBeAsked && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
+  return !isGated(tool) && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
 }
 
-function callTool(tool: BrowserToolFunction | GatedBrowserTool, part: PartView): unknown {
-  const run = typeof tool === 'function' ? tool : tool.run
-  // The arguments fit the tool's schema: the server has checked them.
-  return run(('input' in part ? part.input : undefined) as never)
+/** Whether a tool never runs where nobody was asked. */
+export function isGated(tool: BrowserTools[string]): boolean {
+  return typeof tool !== 'function' && tool.afterApproval === true
+}
+
+export function callTool(tool: BrowserTools[string] | undefined, input: never): unknown {
+  // A later rendering may have taken it away. The model must not read that as done.
+  if (!tool) throw new AdkError('unavailable', 'The page cannot do this any more.')
+  return typeof tool === 'function' ? tool(input) : tool.run(input)
 }

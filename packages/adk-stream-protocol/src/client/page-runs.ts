@@ -39,7 +39,12 @@ export class PageRuns {
   }
 }
 
-async function runCall({ tool, toolCallId, run }: PageCall): Promise<ToolOutputGiven> {
+/** Runs a call; what it throws is its output, as an error. */
+export async function runCall({
+  tool,
+  toolCallId,
+  run,
+}: Omit<PageCall, 'isWanted'>): Promise<ToolOutputGiven> {
   try {
     return { tool, toolCallId, output: (await run()) ?? null }
   } catch (error) {

@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from 'react'
 import { useAdkTexts } from '../provider.tsx'
 import { isWaiting } from '../reading/call.ts'
 import { hasSpent } from '../reading/has-acted.ts'
-import { isBusy } from '../reading/is-busy.ts'
+import { isBusy } from '../../client/attachable-chat.ts'
 import { type ApprovalDesk, ApprovalDeskContext } from './approval-desk.ts'
 import { MessageItem } from './message-item.tsx'
 
@@ -27,7 +27,7 @@ export function MessageList(props: MessageListProps) {
   const { onDecide = DECIDE_NOTHING, refusals = NOTHING, votes = NOTHING } = props
   const { message: texts } = useAdkTexts()
   const desk = useMemo(() => ({ onDecide, refusals, votes }), [onDecide, refusals, votes])
-  const busy = isBusy(status)
+  const busy = isBusy({ status })
   const last = messages.at(-1)
   const isAnswered = last?.role === 'assistant' && hasContent(last)
   const canRegenerate = isAnswered && status === 'ready' && !isWaiting(last) && !hasSpent(messages)

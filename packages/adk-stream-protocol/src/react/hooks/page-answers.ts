@@ -4,9 +4,8 @@ import {
   lastAssistantMessageIsCompleteWithToolCalls,
 } from 'ai'
 
-import type { BrowserTools } from '../../client/browser-tools.ts'
+import { type BrowserTools, isGated } from '../../client/browser-tools.ts'
 import { type Call, isCall, nameCall } from '../reading/call.ts'
-import { isGated } from './use-browser-tools.ts'
 
 /** What a page answers in a chat that nobody looks after: one of the AI SDK alone, without the bridge. */
 export class PageAnswers {

@@ -7,7 +7,7 @@ import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/browser-tools.ts'
 import type { ConnectionState } from '../../client/connection-state.ts'
 import type { Decision, Votes } from '../reading/approval.ts'
-import { isBusy } from '../reading/is-busy.ts'
+import { isBusy } from '../../client/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { bindChat } from './bind-chat.ts'
 import { decideIn } from './decide-in.ts'
@@ -128,7 +128,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
     votes,
     attached,
     connection: useConnection(transport),
-    problem: isBusy(status) || isRefusal ? undefined : problem,
+    problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
 }
 

@@ -1,10 +1,9 @@
 import type { UITools } from 'ai'
 import { type RefObject, useEffect } from 'react'
 
-import { AdkError } from '../../client/adk-error.ts'
 import type { AttachedChat } from '../../client/attach-chat.ts'
 import type { BrowserTools } from '../../client/browser-tools.ts'
-import { runBrowserTools } from '../../client/browser-tools.ts'
+import { callTool, isGated, runBrowserTools } from '../../client/browser-tools.ts'
 import { useLatest } from './use-latest.ts'
 
 /** A chat that is attached, with the types of the tools that its messages have. */
@@ -53,15 +52,4 @@ function bindTools(outline: string, latest: RefObject<BrowserTools | undefined>)
     return [name, waits ? { run, afterApproval: true as const } : run] as const
   })
   return Object.fromEntries(entries)
-}
-
-/** Whether a tool never runs where nobody was asked. */
-export function isGated(tool: BrowserTools[string]): boolean {
-  return typeof tool !== 'function' && tool.afterApproval === true
-}
-
-export function callTool(tool: BrowserTools[string] | undefined, input: never): unknown {
-  // A later rendering may have taken it away. The model must not read that as done.
-  if (!tool) throw new AdkError('unavailable', 'The page cannot do this any more.')
-  return typeof tool === 'function' ? tool(input) : tool.run(input)
 }
