@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
 
 import { useAdkTexts } from '../provider.tsx'
+import { FormActions } from './form-actions.tsx'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, readFields, toFields } from '../reading/edit-arguments.ts'
 import { ArgumentField } from './argument-field.tsx'
@@ -51,14 +52,7 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
           />
         ))}
       </div>
-      <div className="adk-actions">
-        <button type="submit" className="adk-button adk-primary">
-          {approval.approveEdited}
-        </button>
-        <button type="button" className="adk-button adk-quiet" onClick={onLeave}>
-          {approval.back}
-        </button>
-      </div>
+      <FormActions label={approval.approveEdited} onLeave={onLeave} />
     </form>
   )
 }

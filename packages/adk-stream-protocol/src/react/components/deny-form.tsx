@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 
 import { useAdkTexts } from '../provider.tsx'
+import { FormActions } from './form-actions.tsx'
 
 interface DenyFormProps {
   readonly onKeyDown: (event: KeyboardEvent) => void
@@ -33,14 +34,7 @@ export function DenyForm({ onKeyDown, onLeave, onDeny }: DenyFormProps) {
         onChange={(event) => setReason(event.target.value)}
         onKeyDown={onKeyDown}
       />
-      <div className="adk-actions">
-        <button type="submit" className="adk-button adk-primary adk-danger">
-          {approval.denyNow}
-        </button>
-        <button type="button" className="adk-button adk-quiet" onClick={onLeave}>
-          {approval.back}
-        </button>
-      </div>
+      <FormActions label={approval.denyNow} danger onLeave={onLeave} />
     </form>
   )
 }
