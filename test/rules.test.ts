@@ -17,7 +17,7 @@ const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const
 function readRules(): string[] {
   return RULE_FILES.flatMap((file) => {
     const text = readFileSync(path.join(ROOT, file), 'utf8')
-    return [...text.matchAll(/^\| ([A-Z]{2}\d+) +\|/gm)].map((match) => match[1] ?? '')
+    return [...text.matchAll(/^- \*\*([A-Z]{2}\d+)\*\* /gm)].map((match) => match[1] ?? '')
   })
 }
 
