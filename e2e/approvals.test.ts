@@ -53,6 +53,24 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await answers.textContent()).toBe(shown)
   })
 
+  test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
+    const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
+    const { page, card, books, idle } = await ask(world, words, { mode })
+    for (const name of ['Ann', 'Ben']) {
+      await card(name).getByRole('button', { name: 'Approve' }).click()
+      await card(name).getByText('Done').waitFor()
+    }
+    const refused = card('Cid')
+    await refused.getByText('Your wallet holds only 100 USD').waitFor()
+    await refused.getByRole('button', { name: 'Approve' }).click()
+    await refused.getByText('Approved, but it failed.').waitFor()
+    expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
+    expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
+    await idle()
+    expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
+    await snap(page, `payment-refused-${mode}`)
+  })
+
   test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
     const scene = await ask(world, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene

@@ -51,6 +51,23 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await log.locator('.adk-said').count()).toBe(0)
   })
 
+  test('[DM160] Stop keeps the draft and sends nothing, by mouse and by key', async () => {
+    const page = await world.visit({ mode })
+    const { say, input, stop, idle, log } = readPage(page)
+    for (const press of ['click', 'key'] as const) {
+      await say('[[say one two]][[wait never]]')
+      await stop.waitFor()
+      await input.fill('half a sentence')
+      if (press === 'click') await stop.click()
+      else await stop.press('Enter')
+      await idle()
+      expect(await input.inputValue()).toBe('half a sentence')
+      await input.fill('')
+    }
+    expect(await log.locator('[data-role=user]').count()).toBe(2)
+    expect(await log.getByText('half a sentence').count()).toBe(0)
+  })
+
   test('[DM66] an answer is copied as it was written', async () => {
     const page = await world.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
     const { answer } = readPage(page)

@@ -30,18 +30,46 @@ export class Answers {
   /** Arguments that a person changed, by approval. */
   readonly #edits = new Map<string, Readonly<Record<string, unknown>>>()
 
+  readonly #listeners = new Set<() => void>()
+  #unconfirmed: ReadonlySet<string> = new Set()
+
   give(id: string): void {
     this.#states.set(id, 'given')
+    this.#notify()
   }
 
   mark(ids: readonly string[], state: Exclude<AnswerState, 'given'>): void {
     for (const id of ids) this.#states.set(id, state)
+    this.#notify()
   }
 
   /** The answer is open again. */
   forget(id: string): void {
     this.#states.delete(id)
     this.#edits.delete(id)
+    this.#notify()
+  }
+
+  /** The ids of answers that the server has not confirmed. The set is replaced when it changes. */
+  get unconfirmed(): ReadonlySet<string> {
+    return this.#unconfirmed
+  }
+
+  /** Calls the listener when `unconfirmed` changes. Returns a function that unsubscribes. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #notify(): void {
+    const ids = [...this.#states].flatMap(([id, state]) =>
+      state === 'given' || state === 'travelling' ? [id] : [],
+    )
+    const isSame =
+      ids.length === this.#unconfirmed.size && ids.every((id) => this.#unconfirmed.has(id))
+    if (isSame) return
+    this.#unconfirmed = new Set(ids)
+    for (const listener of this.#listeners) listener()
   }
 
   stateOf(id: string): AnswerState | undefined {

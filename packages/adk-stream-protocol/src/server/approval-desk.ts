@@ -107,23 +107,23 @@ export class ApprovalDesk {
   }
 
   async #list({ principal }: Visit): Promise<Reply> {
-    const { ledger } = await this.#options.backend.get()
+    const { ledger, refreshHint } = await this.#options.backend.get()
     const own = await ledger.list({ principalId: principal.id, states: ['requested'], limit: 100 })
     const others = await ledger.list({ deciderOf: toDecider(principal), limit: 100 })
     const all = new Map([...own, ...others].map((approval) => [approval.id, approval]))
-    return reply(200, {
-      approvals: [...all.values()].map((approval) => viewApproval(approval, principal)),
-    })
+    const current = await Promise.all([...all.values()].map(refreshHint))
+    return reply(200, { approvals: current.map((approval) => viewApproval(approval, principal)) })
   }
 
   async #show({ principal, id }: Visit): Promise<Reply> {
-    const { ledger } = await this.#options.backend.get()
+    const { ledger, refreshHint } = await this.#options.backend.get()
     const approval = await ledger.get(id, toDecider(principal))
     if (!approval) throw new ProtocolError('unknown-approval')
     const history = []
     for await (const record of ledger.audit({ approvalId: id }))
       history.push(viewRecord(record, approval, principal))
-    return reply(200, { approval: viewApproval(approval, principal), history })
+    const current = await refreshHint(approval)
+    return reply(200, { approval: viewApproval(current, principal), history })
   }
 
   async #decide({ principal, id, exchange }: Visit): Promise<Reply> {

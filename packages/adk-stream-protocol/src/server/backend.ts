@@ -5,6 +5,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ChatStore } from '../store/chat-store.ts'
 import type { WaitStore } from '../store/wait-store.ts'
 import type { AgentHost } from './agent-host.ts'
+import type { RefreshHint } from './current-hint.ts'
 import type { MayEdit } from './may-edit.ts'
 
 /** What stands behind the desks: the agent with its sessions, and the ledger. */
@@ -19,6 +20,8 @@ export interface Backend {
   readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
   /** Tells whether whoever decides a call may change it so, without anybody else (LG9). */
   readonly mayEdit: MayEdit
+  /** Gives a pending approval the hint that the policy gives now. */
+  readonly refreshHint: RefreshHint
   readonly appName: string
 }
 

@@ -18,6 +18,7 @@ import type { FindCall } from './bidi-conversation.ts'
 import { callFinder } from './bidi-conversation.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
+import { refreshHints } from './current-hint.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
 import { Feeds } from './feeds.ts'
@@ -313,6 +314,7 @@ async function openBackend(
     chats: opened.chats,
     findTool: (toolName) => findTool(agent, toolName),
     mayEdit: editsWithin(approvals, onError),
+    refreshHint: refreshHints(approvals, onError),
     appName,
   }
 }

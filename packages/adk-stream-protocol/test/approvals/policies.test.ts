@@ -10,6 +10,35 @@ import { callPayment } from './support/payments.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
+test('[AP160] a pending approval is read with the hint that the policy gives now', async () => {
+  let fails = false
+  await using office = await Office.open({
+    approvals: {
+      process_payment: ({ args }) => {
+        if (fails) throw new Error('The bank does not answer.')
+        return {
+          hint: `Balance: ${office.wallet.balance}.`,
+          severity: 'high',
+          title: String(args['recipient']),
+        }
+      },
+    },
+  })
+  const page = office.page()
+  const [client] = approvingClients
+  if (!client) throw new Error('There is no client.')
+  const chat = await page.open(client)
+  await chat.send(PAY)
+  const [id = ''] = chat.asked
+  office.wallet.pay({ amount: 900, recipient: 'somebody else' })
+  const current = { hint: 'Balance: 100.', severity: 'high', title: '花子' }
+  expect(await page.inbox()).toMatchObject([current])
+  expect((await page.approval(id)).approval).toMatchObject(current)
+  // A policy that fails must not hide what was asked.
+  fails = true
+  expect(await page.inbox()).toMatchObject([{ hint: 'Balance: 1000.' }])
+})
+
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
     await using office = await Office.open({

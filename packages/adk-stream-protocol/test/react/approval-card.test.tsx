@@ -24,6 +24,8 @@ function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProvide
         onDecide={(id, decision) => void decided.push([id, decision])}
         {...(other.refusals && { refusals: other.refusals })}
         {...(other.votes && { votes: other.votes })}
+        {...(other.unconfirmed && { unconfirmed: other.unconfirmed })}
+        isConnected={other.isConnected ?? true}
       />
     </AdkProvider>
   )
@@ -41,6 +43,9 @@ const card = (): HTMLElement => screen.getByRole('group', { name: /process_payme
 /** The sentences that are read out when they change. */
 const announced = (): string[] =>
   screen.getAllByRole('status').map(({ textContent }) => textContent)
+
+const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
+  `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
 describe('what is asked', () => {
   test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
@@ -123,6 +128,33 @@ describe('what is asked', () => {
   })
 })
 
+describe('what is approved is what is seen', () => {
+  const spoofed = payment({ input: { amount: 12.345, recipient: '\u202Eecila', note: 'pаypal' } })
+
+  test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
+    show(answer(spoofed, told({ hint: 'To \u202Eecila.' })), { describeCall: pay })
+    expect(card().getAttribute('aria-label')).toBe('process_payment: Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().querySelector('.adk-deed')?.textContent).toBe('Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().querySelector('.adk-hint')?.textContent).toBe('To ⟨U+202E⟩ecila.')
+    const rows = within(screen.getByRole('table')).getAllByRole('row')
+    expect(rows.map(({ textContent }) => textContent)).toContain('recipient⟨U+202E⟩ecila')
+    expect(rows.at(-1)?.textContent).toContain('Contains letters that look like others: pаypal')
+    expect(card().textContent).not.toContain('\u202E')
+    expect(rows.at(-1)?.querySelector('bdi')).not.toBeNull()
+  })
+
+  test('[RE160] an edited value says what it really holds', async () => {
+    show(answer(spoofed, told()))
+    await user.click(button('Edit…'))
+    expect(card().textContent).toContain('⟨U+202E⟩ecila')
+  })
+
+  test('[RE160] a result shows hidden characters too', () => {
+    show(answer({ ...spoofed, state: 'output-available', output: 'a\u200Bb' } as typeof spoofed))
+    expect(card().textContent).toContain('a⟨U+200B⟩b')
+  })
+})
+
 describe('what became of it', () => {
   test('[RE13] what ran stands beside what was asked', () => {
     const editedArgs = { amount: 30, recipient: '花子', urgent: false }
@@ -162,6 +194,53 @@ describe('what became of it', () => {
     )
     expect(announced()).toEqual([says])
     expect(screen.queryAllByRole('button')).toEqual([])
+  })
+
+  test.each([
+    { output: { success: false, error: 'Insufficient funds.' }, reason: 'Insufficient funds.' },
+    { output: { status: 'error', error_message: 'No such account.' }, reason: 'No such account.' },
+    { output: { success: false }, reason: undefined },
+  ])('[RE161] a call whose result reports a failure is not shown as done: $output', (ended) => {
+    const { output, reason } = ended
+    const approval = { id: 'approval-1', approved: true as const }
+    show(
+      answer(payment({ state: 'output-available', output, approval }), told({ state: 'approved' })),
+    )
+    expect(announced()).toEqual(['Approved, but it failed.'])
+    expect(card().dataset['failed']).toBe('true')
+    expect(card().querySelector('.adk-tool-state')?.textContent).toBe('Failed')
+    expect(card().querySelector('.adk-failure')?.textContent).toBe(reason)
+  })
+
+  test('[RE161] a call that needs no approval is shown as failed by the same rule', () => {
+    const output = { success: false, error: 'Insufficient funds.' }
+    show(
+      answer({
+        type: 'dynamic-tool',
+        toolName: 'process_payment',
+        toolCallId: 'call-1',
+        state: 'output-available',
+        input: {},
+        output,
+      }),
+    )
+    expect(card().textContent).toContain('Failed')
+    expect(card().textContent).toContain('Insufficient funds.')
+    expect(card().textContent).not.toContain('Done')
+  })
+
+  test('[RE162] a decision counts as made when the server has confirmed it', () => {
+    const approval = { id: 'approval-1', approved: true as const }
+    const message = answer(payment({ state: 'approval-responded', approval }), told())
+    const unconfirmed = new Set(['approval-1'])
+    const page = show(message, { unconfirmed })
+    expect(announced()).toEqual(['Sending your decision…'])
+    page.update(message, { unconfirmed, isConnected: false })
+    expect(announced()).toEqual([
+      'Your decision is waiting for the connection. Nothing has run yet.',
+    ])
+    page.update(message, {})
+    expect(announced()).toEqual(['Approved. It is running…'])
   })
 
   test('[RE6] a refusal is told at its card in the reader’s language, and what was typed is still there', async () => {

@@ -233,6 +233,38 @@ test.each(ways)(
   },
 )
 
+test('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
+  await using office = await Office.open()
+  await using browser = new TestBrowser(office, 'live')
+  const page = browser.show()
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  browser.isOffline = true
+  browser.cut()
+  await waitFor(() => expect(page.chat.connection.state).toBe('lost'))
+  await page.click('Approve')
+  await page.until('Your decision is waiting for the connection. Nothing has run yet.')
+  expect(page.text).not.toContain('It is running')
+  expect(office.wallet.payments).toEqual([])
+  browser.isOffline = false
+  await page.until('Paid.')
+  expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+  expect([...page.chat.unconfirmed]).toEqual([])
+})
+
+test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {
+  await using office = await Office.open({
+    approvals: { process_payment: () => ({ hint: `Balance: ${office.wallet.balance}.` }) },
+  })
+  await using browser = new TestBrowser(office, way)
+  const page = browser.show({ api: browser.api })
+  page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
+  await page.until('Balance: 1000.')
+  await page.click('Approve')
+  await page.until('Balance: 950.')
+  expect(page.text).not.toContain('Balance: 1000.')
+})
+
 test('[RE2] a page that makes its api while rendering comes to rest', async () => {
   await using office = await Office.open()
   await using browser = new TestBrowser(office, 'sse')

@@ -84,7 +84,7 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
             {texts.hint}
           </p>
           {voice}
-          <SendButton busy={busy} disabled={isEmpty} onStop={onStop} />
+          <SendButton busy={busy} disabled={isEmpty} onSend={submit} onStop={onStop} />
         </div>
       </div>
       <DropZone onDrop={pictures.add} />

@@ -63,6 +63,9 @@ export function Conversation(props: ConversationProps) {
               onDecide={chat.decide}
               refusals={chat.refusals}
               votes={chat.votes}
+              hints={chat.hints}
+              unconfirmed={chat.unconfirmed}
+              isConnected={chat.isConnected}
               onRegenerate={chat.regenerate}
               renderActions={renderActions}
             />

@@ -20,7 +20,12 @@ const Payment = z.object({
 
 function formatMoney(amount: number, currency: string, locale: string): string {
   try {
-    return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount)
+    return new Intl.NumberFormat(locale, {
+      style: 'currency',
+      currency,
+      // What is approved is shown to the last digit.
+      maximumFractionDigits: 20,
+    }).format(amount)
   } catch {
     // The model may invent a currency; the reader then sees its own word for it.
     return `${amount} ${currency}`

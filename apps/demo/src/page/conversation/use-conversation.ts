@@ -46,6 +46,9 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
     problem: chat.problem,
     refusals: chat.refusals,
     votes: chat.votes,
+    hints: chat.hints,
+    unconfirmed: chat.unconfirmed,
+    isConnected: chat.isConnected,
     // What fails is the chat's problem, and shown as that.
     send: useCallback(
       ({ text, files }: Draft) => void sendMessage(text === '' ? { files } : { text, files }),

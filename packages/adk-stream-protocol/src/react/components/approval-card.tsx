@@ -3,13 +3,15 @@ import { useLayoutEffect, useRef, useState } from 'react'
 import { useAdkTexts, useDeed } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
-import { argumentsOf, type Call, nameCall } from '../reading/call.ts'
+import { toLiteral } from '../reading/literal-text.ts'
+import { argumentsOf, type Call, nameCall, readFailure } from '../reading/call.ts'
 import type { ToldError } from '../reading/problem.ts'
 import { ApprovalDecision } from './approval-decision.tsx'
-import { describeStatus, nameState } from './approval-words.ts'
+import { type Delivery, describeStatus, nameState } from './approval-words.ts'
 import { ArgumentsTable } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
+import { LiteralText } from './literal-text.tsx'
 import { SeverityMark } from './severity-mark.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
@@ -22,10 +24,13 @@ export interface ApprovalCardProps {
   readonly refusal?: ToldError | undefined
   /** How far it has come, where several people must approve. */
   readonly votes?: Votes | undefined
+  /** Whether the server has the reader's decision. Default `confirmed`. */
+  readonly delivery?: Delivery | undefined
 }
 
 /** A call that a person decides: what it would do, the decision, and what came of it. */
-export function ApprovalCard({ call, approval, onDecide, refusal, votes }: ApprovalCardProps) {
+export function ApprovalCard(props: ApprovalCardProps) {
+  const { call, approval, onDecide, refusal, votes, delivery = 'confirmed' } = props
   const texts = useAdkTexts()
   const [over, setOver] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
@@ -35,6 +40,7 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
   const args = argumentsOf(call)
   const name = nameCall(call)
   const deed = useDeed(name, approval.editedArgs ?? args)
+  const words = { texts, over, refused: refusal !== undefined, voted, delivery }
   return (
     <div
       ref={cardRef}
@@ -43,13 +49,20 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
       data-state={call.state}
       data-ending={approval.state}
       data-approval={approval.approvalId}
-      aria-label={`${name}: ${deed}`}
+      data-failed={readFailure(call) !== undefined}
+      aria-label={`${name}: ${toLiteral(deed)}`}
       // Not a stop of its own, but a place where a page can put the focus.
       tabIndex={-1}
     >
       <CardHeader call={call} approval={approval} onOver={setOver} />
-      <p className="adk-deed">{deed}</p>
-      {pending && approval.hint && <p className="adk-hint">{approval.hint}</p>}
+      <p className="adk-deed">
+        <LiteralText text={deed} />
+      </p>
+      {pending && approval.hint && (
+        <p className="adk-hint">
+          <LiteralText text={approval.hint} />
+        </p>
+      )}
       {approval.editedArgs && <ArgumentsTable args={args} edited={approval.editedArgs} />}
       <ApprovalDecision
         {...{ approval, args, votes, refusal, onDecide }}
@@ -62,7 +75,7 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
         tabIndex={-1}
         ref={statusRef}
       >
-        {describeStatus(call, approval, { texts, over, refused: refusal !== undefined, voted })}
+        {toLiteral(describeStatus(call, approval, words))}
       </p>
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
@@ -70,10 +83,14 @@ export function ApprovalCard({ call, approval, onDecide, refusal, votes }: Appro
 }
 
 function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'>) {
-  const hasFailed = call.state === 'output-error' && approval.state === 'approved'
+  const failure = approval.state === 'approved' ? readFailure(call) : undefined
   return (
     <>
-      {hasFailed && <p className="adk-failure">{call.errorText}</p>}
+      {failure?.reason && (
+        <p className="adk-failure">
+          <LiteralText text={failure.reason} />
+        </p>
+      )}
       <CallDetails call={call} />
     </>
   )

@@ -10,6 +10,12 @@ export interface ApprovalDesk {
   readonly refusals: ReadonlyMap<string, ToldError>
   /** How far those of several people have come, by approval. */
   readonly votes: ReadonlyMap<string, Votes>
+  /** Hints that are newer than those of the messages, by approval. */
+  readonly hints: ReadonlyMap<string, string>
+  /** The ids of decisions that the server has not confirmed. */
+  readonly unconfirmed: ReadonlySet<string>
+  /** Whether a decision can be sent now. */
+  readonly isConnected: boolean
 }
 
 /** A context, so that a refusal renders one card anew and not every message. */
@@ -17,6 +23,9 @@ export const ApprovalDeskContext = createContext<ApprovalDesk>({
   onDecide: () => undefined,
   refusals: new Map(),
   votes: new Map(),
+  hints: new Map(),
+  unconfirmed: new Set(),
+  isConnected: true,
 })
 
 export function useApprovalDesk(): ApprovalDesk {

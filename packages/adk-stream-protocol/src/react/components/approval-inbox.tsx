@@ -3,9 +3,11 @@ import { type ReactNode, useRef, useState } from 'react'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import { useAdkTexts, useDeed } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
+import { toLiteral } from '../reading/literal-text.ts'
 import type { ToldError } from '../reading/problem.ts'
 import { ApprovalForm } from './approval-form.tsx'
 import { Countdown } from './countdown.tsx'
+import { LiteralText } from './literal-text.tsx'
 import { Refused } from './refused.tsx'
 import { SeverityMark } from './severity-mark.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
@@ -75,14 +77,20 @@ function InboxItem({ approval, refusal, travels, onDecide, link }: InboxItemProp
   const votes = { given: approvals.given, voted }
   const deed = useDeed(toolName, args)
   return (
-    <li ref={itemRef} className="adk-inbox-item" aria-label={deed}>
+    <li ref={itemRef} className="adk-inbox-item" aria-label={toLiteral(deed)}>
       <div className="adk-tool-header">
         <span className="adk-title">{title ?? toolName}</span>
         <SeverityMark severity={severity} />
         <Countdown deadline={deadline} onOver={setOver} />
       </div>
-      <p className="adk-deed">{deed}</p>
-      {hint && <p className="adk-hint">{hint}</p>}
+      <p className="adk-deed">
+        <LiteralText text={deed} />
+      </p>
+      {hint && (
+        <p className="adk-hint">
+          <LiteralText text={hint} />
+        </p>
+      )}
       {approvals.needed > 1 && (
         <p className="adk-votes">{texts.approval.votes(votes, approvals.needed)}</p>
       )}

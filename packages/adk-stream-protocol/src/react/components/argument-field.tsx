@@ -2,6 +2,8 @@ import { type KeyboardEvent, useId } from 'react'
 
 import { useAdkTexts } from '../provider.tsx'
 import type { Field } from '../reading/edit-arguments.ts'
+import { toLiteral } from '../reading/literal-text.ts'
+import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
 
 interface ArgumentFieldProps {
   readonly field: Field
@@ -52,6 +54,13 @@ export function ArgumentField({ field, invalid, onChange, onKeyDown }: ArgumentF
             onChange={(event) => onChange({ ...field, value: event.target.value })}
           />
         )}
+        {/* An input shows such characters as the browser does; what it really holds is said below it. */}
+        {typeof field.value === 'string' && toLiteral(field.value) !== field.value && (
+          <p className="adk-look-alike">
+            <LiteralText text={field.value} />
+          </p>
+        )}
+        {typeof field.value === 'string' && <LookAlikeWarning text={field.value} />}
         {invalid && (
           <p id={problemId} className="adk-failure" role="alert">
             {field.kind === 'json' ? approval.badJson : approval.badNumber}

@@ -1,5 +1,6 @@
 import type { Arguments } from '../reading/call.ts'
 import { useAdkTexts } from '../provider.tsx'
+import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
 
 /** What a call was made with, and what ran. */
 export interface ArgumentsTableProps {
@@ -27,13 +28,23 @@ export function ArgumentsTable({ args, edited }: ArgumentsTableProps) {
       <tbody>
         {shown.map((name) => (
           <tr key={name} data-changed={edited && show(edited[name]) !== show(args[name])}>
-            <th scope="row">{texts.tool.names[name] ?? name}</th>
-            <td>{show(args[name])}</td>
-            {edited && <td>{show(edited[name])}</td>}
+            <th scope="row">{texts.tool.names[name] ?? <LiteralText text={name} />}</th>
+            <Value value={args[name]} />
+            {edited && <Value value={edited[name]} />}
           </tr>
         ))}
       </tbody>
     </table>
+  )
+}
+
+function Value({ value }: { readonly value: unknown }) {
+  const text = show(value)
+  return (
+    <td>
+      <LiteralText text={text} />
+      <LookAlikeWarning text={text} />
+    </td>
   )
 }
 

@@ -1,5 +1,6 @@
 import { useAdkTexts } from '../provider.tsx'
 import type { Call } from '../reading/call.ts'
+import { LiteralText } from './literal-text.tsx'
 
 /** What went into a call and came out of it, folded away. */
 export function CallDetails({ call }: { readonly call: Call }) {
@@ -22,7 +23,9 @@ function Json({ label, value }: JsonProps) {
   return (
     <figure className="adk-code">
       <figcaption>{label}</figcaption>
-      <pre>{JSON.stringify(value ?? null, null, 2)}</pre>
+      <pre>
+        <LiteralText text={JSON.stringify(value ?? null, null, 2)} />
+      </pre>
     </figure>
   )
 }

@@ -1,9 +1,10 @@
-import type { Call } from '../reading/call.ts'
+import { type Call, readFailure } from '../reading/call.ts'
 import type { AdkTexts } from '../texts/texts.ts'
 
 /** How far a call got, in one word. */
-export function describeState(state: Call['state'], { tool }: AdkTexts): string {
-  switch (state) {
+export function describeState(call: Call, { tool }: AdkTexts): string {
+  if (readFailure(call)) return tool.failed
+  switch (call.state) {
     case 'input-streaming':
       return tool.preparing
     case 'input-available':

@@ -19,14 +19,19 @@ export interface MessageListProps extends Partial<ApprovalDesk> {
 }
 
 const NOTHING: ReadonlyMap<string, never> = new Map<string, never>()
+const NO_IDS: ReadonlySet<string> = new Set<string>()
 const DECIDE_NOTHING = (): void => undefined
 
 /** The conversation. A chunk renders the message that it belongs to, and no other. */
 export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions } = props
   const { onDecide = DECIDE_NOTHING, refusals = NOTHING, votes = NOTHING } = props
+  const { hints = NOTHING, unconfirmed = NO_IDS, isConnected = true } = props
   const { message: texts } = useAdkTexts()
-  const desk = useMemo(() => ({ onDecide, refusals, votes }), [onDecide, refusals, votes])
+  const desk = useMemo(
+    () => ({ onDecide, refusals, votes, hints, unconfirmed, isConnected }),
+    [onDecide, refusals, votes, hints, unconfirmed, isConnected],
+  )
   const busy = isBusy({ status })
   const last = messages.at(-1)
   const isAnswered = last?.role === 'assistant' && hasContent(last)

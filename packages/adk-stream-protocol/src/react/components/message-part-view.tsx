@@ -47,16 +47,19 @@ interface CallViewProps {
 
 function CallView({ call, approval }: CallViewProps) {
   const { renderCall } = useRenderers()
-  const { onDecide, refusals, votes } = useApprovalDesk()
+  const { onDecide, refusals, votes, hints, unconfirmed, isConnected } = useApprovalDesk()
   if (!approval) return renderCall?.(nameCall(call), call) ?? <ToolCard call={call} />
   const { approvalId } = approval
+  const hint = hints.get(approvalId) ?? approval.hint
+  const sending = isConnected ? 'sending' : 'waiting-for-connection'
   return (
     <ApprovalCard
       call={call}
-      approval={approval}
+      approval={{ ...approval, ...(hint !== undefined && { hint }) }}
       onDecide={(decision) => void onDecide(approvalId, decision)}
       refusal={refusals.get(approvalId)}
       votes={votes.get(approvalId)}
+      delivery={unconfirmed.has(approvalId) ? sending : 'confirmed'}
     />
   )
 }

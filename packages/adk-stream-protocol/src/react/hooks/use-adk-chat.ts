@@ -1,8 +1,9 @@
 import { useChat, type UseChatHelpers } from '@ai-sdk/react'
 import type { UITools } from 'ai'
-import { useCallback, useEffect, useMemo } from 'react'
+import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
 
 import type { AdkApi } from '../../client/adk-api.ts'
+import type { AnswerChannel } from '../../client/answer-channel.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import type { BrowserTools } from '../../client/browser-tools.ts'
 import type { ConnectionState } from '../../client/connection-state.ts'
@@ -59,9 +60,15 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
   readonly refusals: Refusals
   /** How far approvals of several people have come; known where there is `api`. */
   readonly votes: ReadonlyMap<string, Votes>
+  /** The hints of pending approvals as the policy gives them now, by approval; known where there is `api`. */
+  readonly hints: ReadonlyMap<string, string>
   /** Nothing with a foreign transport. */
   readonly attached: TypedAttachedChat<Tools> | undefined
   readonly connection: ConnectionState
+  /** Whether what is sent can reach the server now. */
+  readonly isConnected: boolean
+  /** The ids of decisions and outputs that the server has not confirmed. */
+  readonly unconfirmed: ReadonlySet<string>
   /** Why there is no answer, while there is none. */
   readonly problem: Problem | undefined
   /** Goes on after a problem: sends again, reads on, or has the answer made anew. */
@@ -77,13 +84,14 @@ export function useAdkChat<Tools extends UITools = UITools>(
   const onError = useLatest(options.onError)
   const report = useCallback((error: unknown) => onError.current?.(error), [onError])
   const opened = useOpenedChat({ id, transport, messages, onError: report })
-  const { chat, answers } = opened
+  const { chat, answers, channel } = opened
+  const connection = useConnection(transport)
   // Both names: ai 7 calls it `throttle`.
   const throttle = { throttle: throttleMs, experimental_throttle: throttleMs }
   const shown = useChat<AdkUIMessage<Tools>>({ chat, ...throttle })
   const { status, error } = shown
   const last = shown.messages.at(-1)
-  const { votes, onApproval } = useVotes(api, shown.messages)
+  const { votes, hints, onApproval } = useVotes(api, shown.messages)
   const attaching = useAttachedChat(opened, { api, onApproval, onError })
   const { attached, refusals, refuse, forgive } = attaching
   useResumption(chat, resume)
@@ -100,7 +108,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       } catch (reason) {
         refuse([approvalId], reason)
       }
-      onApproval({ approvalId })
+      onApproval()
       end(approvalId)
     },
     [chat, attached, api, forgive, refuse, onApproval, begin, end],
@@ -126,10 +134,25 @@ export function useAdkChat<Tools extends UITools = UITools>(
     ...actions,
     refusals,
     votes,
+    hints,
     attached,
-    connection: useConnection(transport),
+    connection,
+    isConnected: connection.state !== 'lost' && connection.state !== 'closed',
+    unconfirmed: useUnconfirmed(channel),
     problem: isBusy({ status }) || isRefusal ? undefined : problem,
   }
+}
+
+const NO_IDS: ReadonlySet<string> = new Set()
+
+/** The answers of this page that the server has not confirmed; none where the transport cannot tell. */
+function useUnconfirmed(channel: AnswerChannel | undefined): ReadonlySet<string> {
+  const subscribe = useCallback(
+    (listener: () => void) => channel?.answers.subscribe(listener) ?? (() => undefined),
+    [channel],
+  )
+  const read = () => channel?.answers.unconfirmed ?? NO_IDS
+  return useSyncExternalStore(subscribe, read, () => NO_IDS)
 }
 
 interface Resumable {

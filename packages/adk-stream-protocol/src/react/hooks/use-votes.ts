@@ -5,53 +5,61 @@ import type { AdkApi } from '../../client/adk-api.ts'
 import { readApprovals, type Votes } from '../reading/approval.ts'
 import { useLatest } from './use-latest.ts'
 
-type Counted = ReadonlyMap<string, Votes>
+const NO_VOTES: ReadonlyMap<string, Votes> = new Map()
+const NO_HINTS: ReadonlyMap<string, string> = new Map()
 
-const NOTHING: Counted = new Map()
-
-/** How far the approvals of a chat have come that take several people. A message tells how many it takes, the server who has voted. */
+/**
+ * Reads what the messages of a chat do not say about its pending approvals: how many people have approved, and the hint as the policy
+ * gives it now. Reads again when an approval of the chat changes, since a call that ran may have changed what a hint says.
+ */
 export function useVotes(
   api: Pick<AdkApi, 'readApproval'> | undefined,
   messages: readonly UIMessage[],
 ) {
-  const [votes, setVotes] = useState(NOTHING)
+  const [votes, setVotes] = useState(NO_VOTES)
+  const [hints, setHints] = useState(NO_HINTS)
   const look = useCallback(
     async (approvalId: string): Promise<void> => {
-      // Without an answer nothing is known of votes: the buttons stay, and the server refuses a second one.
+      // Without an answer the card stays as the message has it: the buttons stay, and the server refuses a second vote.
       const answer = await api?.readApproval(approvalId).catch(() => undefined)
       if (!answer) return
-      const { approvals, voted } = answer.approval
-      setVotes((known) => count(known, approvalId, { given: approvals.given, voted }))
+      const { approvals, voted, hint } = answer.approval
+      if (approvals.needed > 1)
+        setVotes((known) => count(known, approvalId, { given: approvals.given, voted }))
+      if (hint !== undefined)
+        setHints((known) =>
+          known.get(approvalId) === hint ? known : new Map([...known, [approvalId, hint]]),
+        )
     },
     [api],
   )
-  const asked = useMemo(() => listShared(messages), [messages])
-  const ids = asked.join(' ')
+  const pending = useMemo(() => listPending(messages), [messages])
+  const ids = pending.join(' ')
   useEffect(() => {
     // What it tells comes later, from the server.
     // oxlint-disable-next-line react/set-state-in-effect
     for (const id of ids === '' ? [] : ids.split(' ')) void look(id)
   }, [ids, look])
-  const shared = useLatest(asked)
-  const onApproval = useCallback(
-    ({ approvalId }: { readonly approvalId: string }) => {
-      if (shared.current.includes(approvalId)) void look(approvalId)
-    },
-    [shared, look],
-  )
-  return { votes, onApproval }
+  const latest = useLatest(pending)
+  const onApproval = useCallback(() => {
+    for (const id of latest.current) void look(id)
+  }, [latest, look])
+  return { votes, hints, onApproval }
 }
 
-/** Approvals that wait and take several people. */
-function listShared(messages: readonly UIMessage[]): string[] {
+function listPending(messages: readonly UIMessage[]): string[] {
   return messages
     .flatMap((message) => [...readApprovals(message).values()])
-    .filter(({ state, approvers = 1 }) => state === 'requested' && approvers > 1)
+    .filter(({ state }) => state === 'requested')
     .map(({ approvalId }) => approvalId)
 }
 
 /** Votes are never taken back: who knows of fewer was overtaken. */
-function count(known: Counted, approvalId: string, votes: Votes): Counted {
+function count(
+  known: ReadonlyMap<string, Votes>,
+  approvalId: string,
+  votes: Votes,
+): ReadonlyMap<string, Votes> {
   const before = known.get(approvalId)
   const isNew = !before || votes.given > before.given || votes.voted !== before.voted
   return isNew && votes.given >= (before?.given ?? 0)

@@ -21,6 +21,28 @@ export function argumentsOf({ input }: Pick<Call, 'input'>): Arguments {
   return isRecord(input) ? input : {}
 }
 
+/** Why a call that ended did not do what was asked. */
+export interface Failure {
+  /** In the tool's own words; absent if the tool gave none. */
+  readonly reason?: string
+}
+
+/**
+ * Reads whether a call failed: it ended with an error, or its result says so. A result says so with `success: false`, or with
+ * `status: 'error'`, the form that ADK's documentation uses.
+ */
+export function readFailure(call: Call): Failure | undefined {
+  if (call.state === 'output-error') return toFailure(call.errorText)
+  if (call.state !== 'output-available' || !isRecord(call.output)) return undefined
+  const { success, status, error, error_message: errorMessage, message } = call.output
+  if (success !== false && status !== 'error') return undefined
+  return toFailure([error, errorMessage, message].find((words) => typeof words === 'string'))
+}
+
+function toFailure(reason: unknown): Failure {
+  return typeof reason === 'string' && reason !== '' ? { reason } : {}
+}
+
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

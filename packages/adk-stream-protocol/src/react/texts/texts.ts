@@ -58,6 +58,13 @@ export interface ApprovalTexts {
   readonly waitingForOthers: string
   readonly running: string
   readonly denying: string
+  /** The decision was sent, and the server has not confirmed it. */
+  readonly sending: string
+  /** The decision cannot be sent at the moment. */
+  readonly unsent: string
+  /** It was approved and ran, and the tool reported a failure. */
+  readonly failed: string
+  readonly lookAlike: (words: string) => string
   readonly refused: string
   readonly over: string
   readonly timeLeft: string

@@ -25,6 +25,8 @@ export class TestBrowser implements AsyncDisposable {
   readonly api
   /** Another one for the same server. */
   readonly newApi
+  /** Whether new sockets find no server. */
+  isOffline = false
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
@@ -37,9 +39,12 @@ export class TestBrowser implements AsyncDisposable {
       if (!pathname.endsWith('/events')) sent.push(`${init?.method ?? 'GET'} ${pathname}`)
       return globalThis.fetch(address, init)
     }
+    const reach = (address: string): string =>
+      // The discard port: connections to it are refused.
+      this.isOffline ? 'ws://127.0.0.1:9' : address
     class PageSocket extends WebSocket {
       constructor(address: string, protocols?: string | string[]) {
-        super(address, protocols, { headers })
+        super(reach(address), protocols, { headers })
         sockets.push(this)
       }
     }
@@ -171,7 +176,8 @@ function ChatView({ onShown, ...options }: ChatViewProps) {
   const chat = useAdkChat(options)
   onShown(chat)
   const { messages, status, decide, refusals, votes, problem, recover } = chat
-  const desk = { onDecide: decide, refusals, votes }
+  const { hints, unconfirmed, isConnected } = chat
+  const desk = { onDecide: decide, refusals, votes, hints, unconfirmed, isConnected }
   return (
     <>
       <MessageList messages={messages} status={status} {...desk} />
