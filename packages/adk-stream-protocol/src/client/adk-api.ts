@@ -1,11 +1,11 @@
 import type { ChatSummary, ListEvent, PageEvent } from '../protocol/chat-summary.ts'
 import type { ApprovalRecord, PendingApproval } from '../protocol/server-views.ts'
 import {
-  ApprovalList,
-  ApprovalNow,
-  ApprovalWithHistory,
-  ChatList,
-  StoredChat,
+  isApprovalList,
+  isApprovalNow,
+  isApprovalWithHistory,
+  isChatList,
+  isStoredChat,
 } from '../protocol/server-views.ts'
 import type { AdkUIMessage } from './adk-ui-message.ts'
 import type { HttpOptions } from './http.ts'
@@ -44,7 +44,7 @@ export class AdkApi {
 
   /** The person's chats, newest first. */
   async listChats(): Promise<ChatSummary[]> {
-    return (await this.#http.read('/chats', ChatList)).chats
+    return (await this.#http.read('/chats', isChatList)).chats
   }
 
   async renameChat(chatId: string, title: string): Promise<void> {
@@ -56,7 +56,7 @@ export class AdkApi {
   }
 
   async loadChat(chatId: string): Promise<LoadedChat> {
-    const { messages, running } = await this.#http.read(chatPath(chatId, 'messages'), StoredChat)
+    const { messages, running } = await this.#http.read(chatPath(chatId, 'messages'), isStoredChat)
     // The bridge's messages are those of the AI SDK (CH6); what a page relies on without looking was looked at.
     return { messages: messages as unknown as AdkUIMessage[], running }
   }
@@ -68,19 +68,19 @@ export class AdkApi {
 
   /** What waits for this person. */
   async listApprovals(): Promise<PendingApproval[]> {
-    return (await this.#http.read('/approvals', ApprovalList)).approvals
+    return (await this.#http.read('/approvals', isApprovalList)).approvals
   }
 
   readApproval(
     approvalId: string,
   ): Promise<{ approval: PendingApproval; history: ApprovalRecord[] }> {
-    return this.#http.read(approvalPath(approvalId), ApprovalWithHistory)
+    return this.#http.read(approvalPath(approvalId), isApprovalWithHistory)
   }
 
   /** Decides a call; resolves with the state that its approval is in then. */
   async decide(approvalId: string, { approved, reason, args }: DecisionGiven): Promise<string> {
     const request = { method: 'POST' as const, body: { approved, reason, args } }
-    const { approval } = await this.#http.read(approvalPath(approvalId), ApprovalNow, request)
+    const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
   }
 

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ERROR_CODES } from '../protocol/errors.ts'
-import { ErrorBody } from '../protocol/server-views.ts'
+import type { Guard } from '../protocol/guards.ts'
+import { isErrorBody } from '../protocol/server-views.ts'
 import { AdkError } from './adk-error.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
@@ -22,11 +23,6 @@ export interface HttpRequest {
   readonly body?: object
   readonly signal?: AbortSignal | undefined
   readonly headers?: HeadersInit | undefined
-}
-
-/** What reads an answer: a schema of zod, or what looks like one. */
-interface Schema<Value> {
-  safeParse(value: unknown): { success: true; data: Value } | { success: false; error: unknown }
 }
 
 /** Requests to the bridge. What it refuses, and what does not look like the bridge, is an `AdkError`. */
@@ -53,10 +49,10 @@ export class Http {
     return response
   }
 
-  async read<Value>(path: string, schema: Schema<Value>, request?: HttpRequest): Promise<Value> {
+  async read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value> {
     const response = await this.send(path, request)
-    const answer = schema.safeParse(parse(await response.text()))
-    if (answer.success) return answer.data
+    const answer = parse(await response.text())
+    if (isValid(answer)) return answer
     throw new AdkError('unavailable', 'The server answered with something that is no answer.')
   }
 }
@@ -65,14 +61,14 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    // A page of some proxy: no schema fits it.
+    // A page of some proxy: no guard accepts it.
     return undefined
   }
 }
 
 async function toError(response: Response): Promise<AdkError> {
-  const body = ErrorBody.safeParse(parse(await response.text()))
-  const { code, message, retryAfterSeconds } = body.data?.error ?? {}
+  const body = parse(await response.text())
+  const { code, message, retryAfterSeconds } = isErrorBody(body) ? body.error : {}
   const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
   if (known && message !== undefined) return new AdkError(known, message, retryAfterSeconds)
   // Not the bridge answered, but something before it.

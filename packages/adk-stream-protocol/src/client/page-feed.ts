@@ -1,4 +1,5 @@
-import { PageEvent } from '../protocol/chat-summary.ts'
+import type { PageEvent } from '../protocol/chat-summary.ts'
+import { isPageEvent } from '../protocol/chat-summary.ts'
 import type { Http } from './http.ts'
 import type { WatchEvent, WatchListener, WatchOptions } from './watch-feed.ts'
 import { watchFeed } from './watch-feed.ts'
@@ -59,7 +60,7 @@ export class PageFeed {
   #connect(): void {
     const [first] = this.#watchers
     const { backoff } = first?.options ?? {}
-    const feed = { http: this.#http, path: '/events', schema: PageEvent }
+    const feed = { http: this.#http, path: '/events', isEvent: isPageEvent }
     const onEvent = (event: WatchEvent<PageEvent>): void => {
       if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
       for (const watcher of this.#watchers) this.#tell(watcher, event)

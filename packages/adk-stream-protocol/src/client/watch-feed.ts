@@ -1,3 +1,4 @@
+import type { Guard } from '../protocol/guards.ts'
 import type { ChatEvent } from '../protocol/server-views.ts'
 import { readKeepAlive } from '../protocol/sse.ts'
 import { disconnected } from './adk-error.ts'
@@ -34,7 +35,7 @@ export interface WatchOptions {
 interface Feed<Event> {
   readonly http: Http
   readonly path: string
-  readonly schema: { safeParse(value: unknown): { readonly data?: Event | undefined } }
+  readonly isEvent: Guard<Event>
 }
 
 /** Follows a feed of the bridge. Give back ends it. */
@@ -81,7 +82,7 @@ async function follow<Event>(
 
 /** Reads the feed until it breaks off or falls silent; gives what it broke off with. */
 async function read<Event>(
-  { http, path, schema }: Feed<Event>,
+  { http, path, isEvent }: Feed<Event>,
   { signal, patience }: { readonly signal: AbortSignal; readonly patience: Patience },
   onEvent: (event: Event | 'open') => void,
 ): Promise<unknown> {
@@ -91,8 +92,8 @@ async function read<Event>(
     onEvent('open')
     for await (const block of body ? readBlocks(body, either) : []) {
       patience.heard(readKeepAlive(block))
-      const event = schema.safeParse(parse(dataOf(block))).data
-      if (event) onEvent(event)
+      const event = parse(dataOf(block))
+      if (isEvent(event)) onEvent(event)
     }
     return disconnected('the feed ended')
   } catch (error) {

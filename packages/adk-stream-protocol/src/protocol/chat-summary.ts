@@ -1,38 +1,64 @@
-import { z } from 'zod'
+import type { Guard } from './guards.ts'
+import { isBoolean, isEither, isNumber, isObjectOf, isOneOf, isString, optional } from './guards.ts'
 
 /** A chat as a list shows it; times in ms since 1970. */
-export const ChatSummary = z.object({
-  id: z.string(),
+export interface ChatSummary {
+  readonly id: string
   /** What its owner calls it, or the beginning of the first thing they said; empty while nothing was said. */
-  title: z.string(),
-  createdAt: z.number(),
-  updatedAt: z.number(),
+  readonly title: string
+  readonly createdAt: number
+  readonly updatedAt: number
   /** Whether an answer is being written now. */
-  running: z.boolean(),
+  readonly running: boolean
   /** How many approvals are open. */
-  pending: z.number(),
-})
-export type ChatSummary = z.infer<typeof ChatSummary>
+  readonly pending: number
+}
 
-/** The body of `PATCH /chats/:chatId`. */
-export const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
+export const isChatSummary = isObjectOf<ChatSummary>({
+  id: isString,
+  title: isString,
+  createdAt: isNumber,
+  updatedAt: isNumber,
+  running: isBoolean,
+  pending: isNumber,
+})
+
+interface ChatChanged {
+  readonly type: 'chat'
+  readonly chatId: string
+}
+
+interface ApprovalChanged {
+  readonly type: 'approval'
+  readonly approvalId: string
+  readonly state: string
+  /** The chat, where it is the reader's own. */
+  readonly chatId?: string | undefined
+}
+
+interface TurnStarted {
+  readonly type: 'turn'
+  readonly chatId: string
+  readonly messageId: string
+}
 
 /** Which list is to be read again. */
-export const ListEvent = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('chat'), chatId: z.string() }),
-  z.object({
-    type: z.literal('approval'),
-    approvalId: z.string(),
-    state: z.string(),
-    /** The chat, where it is the reader's own. */
-    chatId: z.string().optional(),
-  }),
-])
-export type ListEvent = z.infer<typeof ListEvent>
+export type ListEvent = ChatChanged | ApprovalChanged
 
 /** What `GET /events` tells: of the lists, and of turns in the reader's chats. */
-export const PageEvent = z.discriminatedUnion('type', [
-  ...ListEvent.options,
-  z.object({ type: z.literal('turn'), chatId: z.string(), messageId: z.string() }),
-])
-export type PageEvent = z.infer<typeof PageEvent>
+export type PageEvent = ListEvent | TurnStarted
+
+const isListEvent: Guard<ListEvent> = isEither(
+  isObjectOf<ChatChanged>({ type: isOneOf('chat'), chatId: isString }),
+  isObjectOf<ApprovalChanged>({
+    type: isOneOf('approval'),
+    approvalId: isString,
+    state: isString,
+    chatId: optional(isString),
+  }),
+)
+
+export const isPageEvent: Guard<PageEvent> = isEither(
+  isListEvent,
+  isObjectOf<TurnStarted>({ type: isOneOf('turn'), chatId: isString, messageId: isString }),
+)

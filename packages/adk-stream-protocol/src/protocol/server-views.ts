@@ -1,85 +1,153 @@
-import { z } from 'zod'
+import type { ChatSummary } from './chat-summary.ts'
+import { isChatSummary } from './chat-summary.ts'
+import type { Guard } from './guards.ts'
+import {
+  isAnything,
+  isArrayOf,
+  isBoolean,
+  isNumber,
+  isObjectOf,
+  isOneOf,
+  isRecord,
+  isString,
+  optional,
+} from './guards.ts'
 
-import { ChatSummary } from './chat-summary.ts'
-
-/** What the server tells over HTTP, as a client reads it. What it does not know, it leaves out. */
-
-const Time = z.number()
-const Arguments = z.record(z.string(), z.unknown())
+/** What the server tells over HTTP, as a client reads it; times in ms since 1970. */
 
 /** An approval as somebody may see it who may know of it. */
-export const PendingApproval = z.object({
-  id: z.string(),
-  state: z.string(),
-  toolName: z.string(),
-  args: Arguments,
-  hint: z.string().optional(),
-  title: z.string().optional(),
-  severity: z.enum(['low', 'medium', 'high']).optional(),
-  icon: z.string().optional(),
-  payload: z.unknown().optional(),
-  requestedAt: Time,
-  deadline: Time,
-  approvals: z.object({ given: z.number(), needed: z.number() }),
+export interface PendingApproval {
+  readonly id: string
+  readonly state: string
+  readonly toolName: string
+  readonly args: Record<string, unknown>
+  readonly hint?: string | undefined
+  readonly title?: string | undefined
+  readonly severity?: 'low' | 'medium' | 'high' | undefined
+  readonly icon?: string | undefined
+  readonly payload?: unknown
+  readonly requestedAt: number
+  readonly deadline: number
+  readonly approvals: { readonly given: number; readonly needed: number }
   /** Whether this person is among those who have approved. */
-  voted: z.boolean(),
-  step: z.number(),
-  reason: z.string().optional(),
-  editedArgs: Arguments.optional(),
+  readonly voted: boolean
+  readonly step: number
+  readonly reason?: string | undefined
+  readonly editedArgs?: Record<string, unknown> | undefined
   /** Where the call was made, for the chat's owner alone. */
-  chatId: z.string().optional(),
-  messageId: z.string().optional(),
-  toolCallId: z.string().optional(),
+  readonly chatId?: string | undefined
+  readonly messageId?: string | undefined
+  readonly toolCallId?: string | undefined
   /** Whether it was asked in a chat of this person. */
-  own: z.boolean(),
+  readonly own: boolean
+}
+
+const isPendingApproval = isObjectOf<PendingApproval>({
+  id: isString,
+  state: isString,
+  toolName: isString,
+  args: isRecord,
+  hint: optional(isString),
+  title: optional(isString),
+  severity: optional(isOneOf('low', 'medium', 'high')),
+  icon: optional(isString),
+  payload: isAnything,
+  requestedAt: isNumber,
+  deadline: isNumber,
+  approvals: isObjectOf({ given: isNumber, needed: isNumber }),
+  voted: isBoolean,
+  step: isNumber,
+  reason: optional(isString),
+  editedArgs: optional(isRecord),
+  chatId: optional(isString),
+  messageId: optional(isString),
+  toolCallId: optional(isString),
+  own: isBoolean,
 })
-export type PendingApproval = z.infer<typeof PendingApproval>
 
 /** A line of an approval's history; which further fields there are depends on `type`. */
-export const ApprovalRecord = z.looseObject({ at: Time, type: z.string() })
-export type ApprovalRecord = z.infer<typeof ApprovalRecord>
+export interface ApprovalRecord {
+  readonly at: number
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+const isApprovalRecord: Guard<ApprovalRecord> = isObjectOf<Pick<ApprovalRecord, 'at' | 'type'>>({
+  at: isNumber,
+  type: isString,
+})
 
 /** What a page that watches a chat is told of; what it then reads, it reads where it always does. */
-export const ChatEvent = z.discriminatedUnion('type', [
+export type ChatEvent =
   /** A turn begins or goes on: resume to read it. */
-  z.object({ type: z.literal('turn'), messageId: z.string() }),
-  z.object({ type: z.literal('approval'), approvalId: z.string(), state: z.string() }),
-])
-export type ChatEvent = z.infer<typeof ChatEvent>
-
-const Part = z.looseObject({ type: z.string() }).refine(isPart, { message: 'not a part' })
+  | { readonly type: 'turn'; readonly messageId: string }
+  | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
 
 /** A message, as far as a page relies on it without looking. */
-const StoredMessage = z.looseObject({
-  id: z.string(),
-  role: z.enum(['user', 'assistant']),
-  metadata: z.looseObject({}).optional(),
-  parts: z.array(Part),
+interface StoredMessage {
+  readonly id: string
+  readonly role: 'user' | 'assistant'
+  readonly metadata?: Record<string, unknown> | undefined
+  readonly parts: StoredPart[]
+}
+
+interface StoredPart {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+const isStoredMessage = isObjectOf<StoredMessage>({
+  id: isString,
+  role: isOneOf('user', 'assistant'),
+  metadata: optional(isRecord),
+  parts: isArrayOf(isPart),
 })
 
-export const StoredChat = z.object({ messages: z.array(StoredMessage), running: z.boolean() })
-
-export const ChatList = z.object({ chats: z.array(ChatSummary) })
-export const ApprovalList = z.object({ approvals: z.array(PendingApproval) })
-export const ApprovalWithHistory = z.object({
-  approval: PendingApproval,
-  history: z.array(ApprovalRecord),
-})
-export const ApprovalNow = z.object({ approval: PendingApproval })
-
-/** An error of the bridge, see PROTOCOL.md §9. */
-export const ErrorBody = z.object({
-  error: z.object({
-    code: z.string(),
-    message: z.string(),
-    retryAfterSeconds: z.number().optional(),
-  }),
-})
-
-function isPart(part: { readonly type: string; readonly [key: string]: unknown }): boolean {
+function isPart(part: unknown): part is StoredPart {
+  if (!isRecord(part)) return false
   const { type, text, toolCallId, state, url, mediaType } = part
-  if (type === 'text' || type === 'reasoning') return typeof text === 'string'
-  if (type === 'file') return typeof url === 'string' && typeof mediaType === 'string'
-  if (type.startsWith('tool-')) return typeof toolCallId === 'string' && typeof state === 'string'
+  if (!isString(type)) return false
+  if (type === 'text' || type === 'reasoning') return isString(text)
+  if (type === 'file') return isString(url) && isString(mediaType)
+  if (type.startsWith('tool-')) return isString(toolCallId) && isString(state)
   return !type.startsWith('data-') || 'data' in part
 }
+
+export const isStoredChat = isObjectOf<{
+  readonly messages: StoredMessage[]
+  readonly running: boolean
+}>({ messages: isArrayOf(isStoredMessage), running: isBoolean })
+
+export const isChatList = isObjectOf<{ readonly chats: ChatSummary[] }>({
+  chats: isArrayOf(isChatSummary),
+})
+
+export const isApprovalList = isObjectOf<{ readonly approvals: PendingApproval[] }>({
+  approvals: isArrayOf(isPendingApproval),
+})
+
+export const isApprovalWithHistory = isObjectOf<{
+  readonly approval: PendingApproval
+  readonly history: ApprovalRecord[]
+}>({ approval: isPendingApproval, history: isArrayOf(isApprovalRecord) })
+
+export const isApprovalNow = isObjectOf<{ readonly approval: PendingApproval }>({
+  approval: isPendingApproval,
+})
+
+/** An error of the bridge, see PROTOCOL.md §9. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly retryAfterSeconds?: number | undefined
+  }
+}
+
+export const isErrorBody = isObjectOf<ErrorBody>({
+  error: isObjectOf<ErrorBody['error']>({
+    code: isString,
+    message: isString,
+    retryAfterSeconds: optional(isNumber),
+  }),
+})

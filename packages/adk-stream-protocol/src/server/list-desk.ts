@@ -1,5 +1,5 @@
 import type { PageEvent } from '../protocol/chat-summary.ts'
-import { ChatChange } from '../protocol/chat-summary.ts'
+import { ChatChange } from '../protocol/chat-change.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ListEvents } from '../turns/list-events.ts'
 import type { Turns } from '../turns/turns.ts'

@@ -121,6 +121,28 @@ test.each([
   await expect(loaded).rejects.toMatchObject({ code: 'unavailable' })
 })
 
+test.each([
+  ['null', 'null'],
+  ['a list', '[]'],
+  ['no chats and no approvals', '{}'],
+  ['chats and approvals that are none', '{"chats":[null],"approvals":[null],"approval":1}'],
+  [
+    'fields of the wrong type',
+    '{"chats":[{"id":1}],"approvals":[{"id":"a","args":[]}],"approval":{"id":"a","state":null}}',
+  ],
+])('[CL17] an answer of %s is refused, whatever was asked', async (_name, body) => {
+  await using server = await answering((_request, response) => response.writeHead(200).end(body))
+  const api = adkApi({ url: server.url })
+  const asked = [
+    api.listChats(),
+    api.listApprovals(),
+    api.readApproval('a'),
+    api.decide('a', { approved: true }),
+  ]
+  for (const answer of asked)
+    await expect(answer).rejects.toMatchObject({ name: 'AdkError', code: 'unavailable' })
+})
+
 test('[CL18] the feed of a chat is opened again until it is ended, and tells when it is lost and back', async () => {
   await using office = await Office.open()
   const [version = versions[0]] = versions

@@ -1,0 +1,40 @@
+import path from 'node:path'
+
+import { build } from 'esbuild'
+import { expect, test } from 'vitest'
+
+const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/src')
+
+/** What a page adds to its bundle with each import, minified and without `ai` and `react`, in KB. */
+const LIMITS = [
+  ['adkApi', 'client/index.ts', 12],
+  ['sseTransport', 'client/index.ts', 20],
+  ['liveTransport', 'client/index.ts', 26],
+  ['useAdkChat', 'react/index.ts', 33],
+  ['*', 'client/index.ts', 68],
+  ['*', 'react/index.ts', 75],
+  ['*', 'protocol/index.ts', 10],
+] as const
+
+// esbuild drops less unused code than rolldown does, so that its figures are the larger ones.
+test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (name, file, limit) => {
+  const names = name === '*' ? '*' : `{ ${name} }`
+  const bundle = await build({
+    stdin: { contents: `export ${names} from './${file}'`, resolveDir: SRC, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'browser',
+    external: ['ai', 'react', '@ai-sdk/react'],
+  })
+  const inputs = Object.values(bundle.metafile.outputs).flatMap((output) =>
+    Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
+  )
+  const fromPackages = inputs
+    .map(([input]) => input)
+    .filter((each) => each.includes('node_modules'))
+  expect(fromPackages).toEqual([])
+  expect((bundle.outputFiles[0]?.contents.length ?? Infinity) / 1_000).toBeLessThan(limit)
+})
