@@ -119,11 +119,11 @@ export class Ledger {
   }
 
   async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
-    return this.#step(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
+    return this.#record(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
   }
 
   async fail(id: string, error: string): Promise<Approval | Refusal> {
-    return this.#step(id, { type: 'fail', worker: this.worker, error })
+    return this.#record(id, { type: 'fail', worker: this.worker, error })
   }
 
   /** Withdraws an approval that has not begun to run. */
@@ -229,6 +229,17 @@ export class Ledger {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Records what a tool has done. It cannot be done again, so a locked database is waited for longer than by a request. */
+  async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#step(id, command)
+      } catch (error) {
+        if (!isBusy(error) || attempt === RECORD_ATTEMPTS) throw error
+      }
+    }
+  }
+
   async #step(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     const known = this.#recent.get(id)
     // What is known may be old. The compare-and-set shows it when the step is possible; when it is not, reading does.
@@ -287,6 +298,14 @@ export class Ledger {
 
 // Every lost race is a step forward of another: a life has fewer steps than this, its votes included.
 const MAX_ATTEMPTS = 256
+
+/** Each takes as long as the store waits: a minute by default. */
+const RECORD_ATTEMPTS = 12
+
+/** Tells whether a store failed only because another process held it; see `StoreErrorCode`. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'busy'
+}
 
 function recordable(output: unknown): unknown {
   try {

@@ -89,9 +89,9 @@ export class FrontDoor {
 
 /** A database that cannot be used is a passing state; anything else unforeseen is a fault of ours. */
 export function readError(thrown: unknown): ProtocolError {
-  return thrown instanceof StoreError
-    ? new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds: 5 })
-    : toProtocolError(thrown)
+  if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
+  const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
+  return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }
 
 function checkPrincipal(principal: Principal | undefined): Principal {

@@ -1,6 +1,8 @@
 /** Why a store refused. */
 export type StoreErrorCode =
   | 'unavailable'
+  /** Another process held the database for longer than the busy timeout. */
+  | 'busy'
   | 'corrupt'
   | 'newer-schema'
   | 'closed'

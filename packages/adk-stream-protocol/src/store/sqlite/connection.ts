@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+
 import Database from 'libsql'
 import { StoreError } from '../store-error.ts'
 
@@ -13,22 +15,44 @@ type Outlives = 'process-death' | 'power-loss'
 const SYNCHRONOUS: Record<Outlives, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
 
 export interface Statement<Row> {
-  /** Runs a statement that returns no rows, and tells how many rows it changed. */
+  /** Runs a statement that returns no rows, and tells how many rows it changed. For use within `read` and `write`. */
   run(...values: SqlValue[]): number
-  /** All rows of the result. */
+  /** All rows of the result. For use within `read` and `write`. */
   rows(...values: SqlValue[]): Row[]
+  /** All rows of a SELECT on its own. Waits while the database is locked. */
+  select(...values: SqlValue[]): Promise<Row[]>
 }
 
-/** One libsql connection: statements prepared once, transactions, and errors in our own words. */
+/** A write that waits until the database is free. */
+interface QueuedWrite {
+  /** Runs the transaction. Returns false, having changed nothing, if another connection holds the write lock. */
+  readonly attempt: () => boolean
+  readonly reject: (error: StoreError) => void
+  readonly deadline: number
+}
+
+/**
+ * One libsql connection: statements prepared once, transactions, and errors in our own words.
+ *
+ * libsql is synchronous, so SQLite must never wait for a lock by itself: that would stop the whole process. Its busy timeout is 0,
+ * and a transaction that finds the database locked is tried again from a timer, until `busyTimeoutMs` have passed.
+ */
 export class Connection {
   #database: Database.Database | undefined
   #outlives: Outlives | undefined
+  /** How long a read or write waits for a locked database, in ms. */
+  busyTimeoutMs: number
   readonly #release: (() => void)[] = []
+  /** In the order they were asked for: no write overtakes an earlier one. */
+  readonly #queue: QueuedWrite[] = []
+  #isQueueRunning = false
 
   constructor(path: string, busyTimeoutMs: number) {
-    this.#database = translateErrors(() => new Database(path, { timeout: busyTimeoutMs }))
+    this.busyTimeoutMs = busyTimeoutMs
+    this.#database = translateErrors(() => new Database(path, { timeout: 0 }))
   }
 
+  /** Executes SQL at once. Throws `busy` if the database is locked. */
   exec(sql: string): void {
     translateErrors(() => this.#open().exec(sql))
   }
@@ -43,31 +67,64 @@ export class Connection {
     })
     const use = <Result>(work: (statement: Database.Statement<SqlValue[]>) => Result): Result =>
       translateErrors(() => work(prepared ?? refuseClosed()))
+    // Never `get`: libsql leaves the statement open when more rows could follow, and its lock blocks the next commit.
+    const rows = (...values: SqlValue[]) => use((statement) => statement.all(...values)) as Row[]
     return {
       run: (...values) => use((statement) => statement.run(...values).changes),
-      // Never `get`: libsql leaves the statement open when more rows could follow, and its lock blocks the next commit.
-      rows: (...values) => use((statement) => statement.all(...values)) as Row[],
+      rows,
+      select: (...values) => this.retry(() => rows(...values)),
     }
   }
 
-  /** Runs reads that must see one moment of the database. */
-  read<Result>(work: () => Result): Result {
-    return this.#transaction('BEGIN', work)
+  /** Runs reads that must see one moment of the database. Waits while it is locked; `work` may run several times. */
+  async read<Result>(work: () => Result): Promise<Result> {
+    return this.retry(() => {
+      this.exec('BEGIN')
+      return this.#commitAfter(work)
+    })
   }
 
-  /** Runs writes that happen together or not at all; no other process writes meanwhile. */
-  write<Result>(work: () => Result, outlives: Outlives = 'power-loss'): Result {
-    if (outlives !== this.#outlives) {
-      this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[outlives]}`)
-      this.#outlives = outlives
+  /**
+   * Runs writes that happen together or not at all; no other process writes meanwhile. Waits while another process does, behind the
+   * writes that were asked for before; `work` runs once.
+   */
+  write<Result>(work: () => Result, outlives: Outlives = 'power-loss'): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const attempt = (): boolean => {
+        try {
+          this.#setOutlives(outlives)
+          if (!this.#beginWrite()) return false
+          resolve(this.#commitAfter(work))
+        } catch (error) {
+          reject(error)
+        }
+        return true
+      }
+      if (this.#queue.length === 0 && attempt()) return
+      this.#queue.push({ attempt, reject, deadline: performance.now() + this.busyTimeoutMs })
+      if (!this.#isQueueRunning) void this.#runQueue()
+    })
+  }
+
+  /** Runs something that may be repeated until the database is not locked, at most for the busy timeout. */
+  async retry<Result>(work: () => Result): Promise<Result> {
+    const deadline = performance.now() + this.busyTimeoutMs
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw error
+      }
+      await delay(pauseMs(tries))
     }
-    return this.#transaction('BEGIN IMMEDIATE', work)
   }
 
+  /** Closes the database. Writes that still wait for it are refused. */
   close(): void {
     const database = this.#database
     if (database === undefined) return
     this.#database = undefined
+    for (const { reject } of this.#queue.splice(0)) reject(closedError())
     try {
       database.pragma('wal_checkpoint(TRUNCATE)')
     } catch {
@@ -78,10 +135,52 @@ export class Connection {
     database.close()
   }
 
-  #transaction<Result>(begin: string, work: () => Result): Result {
+  async #runQueue(): Promise<void> {
+    this.#isQueueRunning = true
+    let tries = 0
+    let since = performance.now()
+    for (let head = this.#queue[0]; head !== undefined; head = this.#queue[0]) {
+      if (head.attempt()) {
+        this.#queue.shift()
+        tries = 0
+        // Many may have gathered; others get their turn between them.
+        if (performance.now() - since < MAX_RUN_MS) continue
+        await nextTurn()
+      } else {
+        this.#refuseOverdue()
+        await delay(pauseMs(tries))
+        tries += 1
+      }
+      since = performance.now()
+    }
+    this.#isQueueRunning = false
+  }
+
+  #refuseOverdue(): void {
+    const now = performance.now()
+    while ((this.#queue[0]?.deadline ?? Infinity) <= now) this.#queue.shift()?.reject(busyError())
+  }
+
+  #setOutlives(outlives: Outlives): void {
+    if (outlives === this.#outlives) return
+    this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[outlives]}`)
+    this.#outlives = outlives
+  }
+
+  /** Takes the write lock. Returns false if another connection has it. */
+  #beginWrite(): boolean {
+    try {
+      this.exec('BEGIN IMMEDIATE')
+      return true
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
+    }
+  }
+
+  #commitAfter<Result>(work: () => Result): Result {
     const database = this.#open()
     return translateErrors(() => {
-      database.exec(begin)
       try {
         const result = work()
         database.exec('COMMIT')
@@ -99,14 +198,35 @@ export class Connection {
   }
 }
 
+/** How long writes that gathered run in one go, in ms. */
+const MAX_RUN_MS = 5
+
+const MAX_PAUSE_MS = 25
+
+/** How long to wait before the next try: longer each time, and never the same in two processes. */
+function pauseMs(tries: number): number {
+  return Math.min(MAX_PAUSE_MS, 2 ** tries) * (0.5 + Math.random())
+}
+
 /** Tells whether an operation failed only because another connection was in its way. */
-export function isBusy(error: unknown): boolean {
-  const cause = error instanceof StoreError ? error.cause : undefined
-  return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY')
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'busy'
 }
 
 function refuseClosed(): never {
-  throw new StoreError('closed', 'The store is closed; open a new one.')
+  throw closedError()
+}
+
+function closedError(): StoreError {
+  return new StoreError('closed', 'The store is closed; open a new one.')
+}
+
+function busyError(cause?: unknown): StoreError {
+  return new StoreError(
+    'busy',
+    'The database is locked by another process; try again in a moment.',
+    { cause },
+  )
 }
 
 function translateErrors<Result>(work: () => Result): Result {
@@ -128,6 +248,7 @@ function toStoreError(cause: unknown): StoreError {
       },
     )
   }
+  if (code.startsWith('SQLITE_BUSY')) return busyError(cause)
   return new StoreError(
     'unavailable',
     'The database cannot be used now; see `cause` for what it said.',

@@ -1,24 +1,25 @@
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { StoreError } from '../store-error.ts'
-import { Connection, isBusy } from './connection.ts'
+import { Connection } from './connection.ts'
 import { migrations } from './migrations.ts'
 
 /** Opens a database file, or `:memory:`, with our settings and the newest schema. */
-export async function openDatabase(path: string): Promise<Connection> {
+export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise<Connection> {
   // libsql 0.5.29 aborts the whole process when a path holds NUL.
   if (path === '' || path.includes('\0')) {
     throw new StoreError('invalid', 'A store needs the `path` of a database file, or `:memory:`.')
   }
   if (path !== ':memory:') await createFile(path)
-  const connection = new Connection(path, BUSY_TIMEOUT_MS)
+  const connection = new Connection(path, OPEN_TIMEOUT_MS)
   try {
     // Before any setting: a file of another program stays as it is.
-    readVersion(connection, path)
-    await enterWalMode(connection)
+    await connection.retry(() => readVersion(connection, path))
+    // Two processes may change a new file to WAL at once.
+    await connection.retry(() => connection.exec('PRAGMA journal_mode = WAL'))
     connection.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;')
-    migrate(connection, path)
+    await migrate(connection, path)
+    connection.busyTimeoutMs = busyTimeoutMs
     return connection
   } catch (error) {
     connection.close()
@@ -26,7 +27,8 @@ export async function openDatabase(path: string): Promise<Connection> {
   }
 }
 
-const BUSY_TIMEOUT_MS = 5_000
+/** How long to wait for a database that another process is working on, such as one that changes its schema, in ms. */
+const OPEN_TIMEOUT_MS = 60_000
 
 async function createFile(path: string): Promise<void> {
   try {
@@ -43,23 +45,10 @@ async function createFile(path: string): Promise<void> {
   }
 }
 
-async function enterWalMode(connection: Connection): Promise<void> {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS
-  for (;;) {
-    try {
-      connection.exec('PRAGMA journal_mode = WAL')
-      return
-    } catch (error) {
-      // SQLite does not wait by itself when two processes change a new file to WAL at once.
-      if (!isBusy(error) || performance.now() > deadline) throw error
-      await delay(5)
-    }
-  }
-}
-
-function migrate(connection: Connection, path: string): void {
-  let version = readVersion(connection, path)
-  while (version < migrations.length) version = connection.write(() => takeStep(connection, path))
+async function migrate(connection: Connection, path: string): Promise<void> {
+  let version = await connection.retry(() => readVersion(connection, path))
+  while (version < migrations.length)
+    version = await connection.write(() => takeStep(connection, path))
 }
 
 function takeStep(connection: Connection, path: string): number {

@@ -1,21 +1,18 @@
 import type { Event } from '@google/adk'
-import type { SessionCache, SessionHistory } from '../session-cache.ts'
+import type { SessionHistory } from '../session-cache.ts'
 import { decodeEvent, hasFunctionCalls, withOwnArguments } from '../stored-event.ts'
 import type { SessionRow, SessionStatements } from './session-statements.ts'
 
-/** Reads the events of a session; of those read before, only what has been written since comes from the database. */
-export function readHistory(
+/** Takes the longest of what was read before that still holds, or begins anew. */
+export function continueHistory(
   row: SessionRow,
-  statements: SessionStatements,
-  cache: SessionCache,
-): Event[] {
-  const cached = cache.get(row.session)
-  const history = cached?.epoch === row.epoch ? cached : emptyHistory(row.epoch)
-  if (history.seq < row.seq)
-    extendHistory(history, statements.readEvents.rows(row.session, history.seq))
-  history.seq = row.seq
-  cache.keep(row.session, history)
-  return shareEvents(history)
+  known: readonly (SessionHistory | undefined)[],
+): SessionHistory {
+  return known.reduce<SessionHistory>(
+    (longest, history) =>
+      history?.epoch === row.epoch && history.seq > longest.seq ? history : longest,
+    emptyHistory(row.epoch),
+  )
 }
 
 // What an event costs in memory beside its text, roughly.
@@ -25,16 +22,35 @@ function emptyHistory(epoch: number): SessionHistory {
   return { epoch, seq: 0, size: EVENT_ALLOWANCE, events: [], calls: [] }
 }
 
-function extendHistory(history: SessionHistory, rows: { seq: number; data: string }[]): void {
-  for (const { data } of rows) {
-    const event = decodeEvent(data)
-    if (hasFunctionCalls(event)) history.calls.push(history.events.length)
-    history.events.push(event)
-    history.size += data.length + EVENT_ALLOWANCE
+/** How many events are read at once, and for how long in ms. */
+const PAGE_EVENTS = 256
+const PAGE_MS = 8
+
+/** Reads more events of a session, for a few ms. Returns whether those were the last ones. */
+export function extendHistory(
+  history: SessionHistory,
+  row: SessionRow,
+  statements: SessionStatements,
+): boolean {
+  const until = performance.now() + PAGE_MS
+  while (history.seq < row.seq) {
+    const rows = statements.readEvents.rows(row.session, history.seq, PAGE_EVENTS)
+    for (const { seq, data } of rows) {
+      const event = decodeEvent(data)
+      if (hasFunctionCalls(event)) history.calls.push(history.events.length)
+      history.events.push(event)
+      history.size += data.length + EVENT_ALLOWANCE
+      history.seq = seq
+      if (performance.now() > until) return history.seq >= row.seq
+    }
+    // Events need not be numbered without gaps.
+    if (rows.length < PAGE_EVENTS) history.seq = row.seq
   }
+  return true
 }
 
-function shareEvents(history: SessionHistory): Event[] {
+/** The events for one reader, who may change the list and the arguments of calls. */
+export function shareEvents(history: SessionHistory): Event[] {
   const events = history.events.slice()
   for (const index of history.calls) {
     const event = history.events[index]

@@ -47,7 +47,7 @@ export function prepareSessionStatements(connection: Connection) {
       DELETE FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ? RETURNING session`),
 
     readEvents: connection.prepare<{ seq: number; data: string }>(`
-      SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq`),
+      SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`),
     // An append reads nothing back: fetching a row costs libsql more than writing one.
     insertEvent: connection.prepare(`
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)

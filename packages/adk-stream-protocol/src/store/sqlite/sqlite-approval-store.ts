@@ -47,7 +47,8 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async now(): Promise<number> {
-    return this.#now()
+    const [row] = await this.#statements.now.select()
+    return row?.now ?? Number.NaN
   }
 
   async insert(
@@ -85,12 +86,13 @@ export class SqliteApprovalStore implements ApprovalStore {
   async get(id: string): Promise<Approval | undefined> {
     // Ids come from clients: one that cannot be stored is one that is not there.
     if (!isStorable(id)) return undefined
-    return this.#statements.get.rows(id).map(decodeApproval)[0]
+    return (await this.#statements.get.select(id)).map(decodeApproval)[0]
   }
 
   async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
     if (!isStorable(toolCallId)) return undefined
-    return this.#statements.findByCall.rows(...chatColumns(chat), toolCallId).map(decodeApproval)[0]
+    const rows = await this.#statements.findByCall.select(...chatColumns(chat), toolCallId)
+    return rows.map(decodeApproval)[0]
   }
 
   async replace(transition: Transition): Promise<boolean> {
@@ -102,21 +104,21 @@ export class SqliteApprovalStore implements ApprovalStore {
     const statement = memoize(this.#lists, conditions, () =>
       selectApprovals(this.#connection, `${conditions} ORDER BY seq LIMIT ?`),
     )
-    return statement.rows(...values, filter.limit).map(decodeApproval)
+    return (await statement.select(...values, filter.limit)).map(decodeApproval)
   }
 
   async due(limit: number): Promise<Approval[]> {
-    return this.#statements.due.rows(limit).map(decodeApproval)
+    return (await this.#statements.due.select(limit)).map(decodeApproval)
   }
 
   async untold({ appName, leaseMs, limit }: UntoldFilter): Promise<Approval[]> {
-    return this.#statements.untold.rows(appName, leaseMs, limit).map(decodeApproval)
+    return (await this.#statements.untold.select(appName, leaseMs, limit)).map(decodeApproval)
   }
 
   async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
     // With the power, the session may lose what was told; then it loses this note as well, and is told again.
-    this.#connection.write(() => {
+    await this.#connection.write(() => {
       for (const id of toolCallIds) this.#statements.noteTold.run(...key, id)
     }, 'process-death')
   }
@@ -128,7 +130,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     )
     let { after = 0, limit: left = Infinity } = filter
     while (left > 0) {
-      const rows = statement.rows(...values, after, Math.min(left, AUDIT_PAGE))
+      const rows = await statement.select(...values, after, Math.min(left, AUDIT_PAGE))
       for (const row of rows) yield decodeAudit(row)
       if (rows.length < AUDIT_PAGE) return
       left -= rows.length
@@ -137,25 +139,25 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async lastSeq(): Promise<number> {
-    return this.#statements.lastSeq.rows()[0]?.seq ?? 0
+    return (await this.#statements.lastSeq.select())[0]?.seq ?? 0
   }
 
   async beat(worker: string): Promise<void> {
     checkName('worker', worker)
-    this.#connection.write(() => {
+    await this.#connection.write(() => {
       this.#statements.beat.run(worker)
       this.#statements.forgetWorkers.run()
     }, 'process-death')
   }
 
   async stale(leaseMs: number): Promise<Approval[]> {
-    return this.#statements.stale.rows(leaseMs).map(decodeApproval)
+    return (await this.#statements.stale.select(leaseMs)).map(decodeApproval)
   }
 
   async lockChat(chat: ApprovalChat, { worker, leaseMs, background }: ChatLock): Promise<boolean> {
     const key = [...chatColumns(chat), checkName('worker', worker)]
     // A lock and a sign of life matter to processes that live; after a power loss there are none.
-    const locked = this.#connection.write(
+    const locked = await this.#connection.write(
       () => this.#statements.lockChat.run(...key, Number(background), leaseMs),
       'process-death',
     )
@@ -163,18 +165,18 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
-    const [held] = this.#statements.holderOf.rows(...chatColumns(chat))
+    const [held] = await this.#statements.holderOf.select(...chatColumns(chat))
     return held && { background: held.background === 1, signAt: held.sign_at }
   }
 
   async heldByOthers({ appName, principalId, worker, leaseMs }: HeldFilter): Promise<string[]> {
-    const rows = this.#statements.heldByOthers.rows(appName, principalId, worker, leaseMs)
+    const rows = await this.#statements.heldByOthers.select(appName, principalId, worker, leaseMs)
     return rows.map((row) => row.chat_id)
   }
 
   async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
     const key = [...chatColumns(chat), checkName('worker', worker)]
-    this.#connection.write(() => this.#statements.unlockChat.run(...key), 'process-death')
+    await this.#connection.write(() => this.#statements.unlockChat.run(...key), 'process-death')
   }
 
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {

@@ -19,28 +19,28 @@ export class SqliteChatStore implements ChatStore {
     chatIds: readonly string[],
   ): Promise<Map<string, ChatEntry>> {
     const owner = [checkName('appName', appName), checkName('principalId', principalId)]
-    const rows = this.#statements.find.rows(...owner, JSON.stringify(chatIds))
+    const rows = await this.#statements.find.select(...owner, JSON.stringify(chatIds))
     return new Map(rows.map((row) => [row.chat_id, readEntry(row)]))
   }
 
   async note(chat: ApprovalChat, { title, createdAt }: ChatNote): Promise<void> {
-    this.#write(() => this.#statements.note.run(...chatColumns(chat), title, createdAt))
+    await this.#write(() => this.#statements.note.run(...chatColumns(chat), title, createdAt))
   }
 
   async rename(chat: ApprovalChat, name: string): Promise<void> {
-    this.#write(() => this.#statements.rename.run(...chatColumns(chat), name))
+    await this.#write(() => this.#statements.rename.run(...chatColumns(chat), name))
   }
 
   async forgetNote(chat: ApprovalChat): Promise<void> {
-    this.#write(() => this.#statements.forgetNote.run(...chatColumns(chat)))
+    await this.#write(() => this.#statements.forgetNote.run(...chatColumns(chat)))
   }
 
   async drop(chat: ApprovalChat): Promise<void> {
-    this.#write(() => this.#statements.drop.run(...chatColumns(chat)))
+    await this.#write(() => this.#statements.drop.run(...chatColumns(chat)))
   }
 
-  #write(work: () => number): void {
-    this.#connection.write(work, 'process-death')
+  async #write(work: () => number): Promise<void> {
+    await this.#connection.write(work, 'process-death')
   }
 }
 

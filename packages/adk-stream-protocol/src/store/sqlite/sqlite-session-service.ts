@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 import {
   type AppendEventRequest,
   BaseSessionService,
@@ -14,7 +16,7 @@ import {
 } from '@google/adk'
 import { describePage, readPage } from '../list-page.ts'
 import { selectEvents } from '../select-events.ts'
-import type { SessionCache } from '../session-cache.ts'
+import type { SessionCache, SessionHistory } from '../session-cache.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
   applyDelta,
@@ -33,13 +35,14 @@ import type { OpeningReader, RewindableSessionService, RewindRequest } from '../
 import { StoreError } from '../store-error.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { readHistory } from './session-history.ts'
+import { continueHistory, extendHistory, shareEvents } from './session-history.ts'
 import {
   type ListedSession,
   type ListStatements,
   prepareSessionStatements,
   type RewindRow,
   type SessionStatements,
+  type SessionView,
 } from './session-statements.ts'
 
 /** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
@@ -60,7 +63,7 @@ export class SqliteSessionService
   }
 
   override async createSession(request: CreateSessionRequest): Promise<Session> {
-    const session = this.#insert(request)
+    const session = await this.#insert(request)
     if (session === undefined) {
       throw new StoreError(
         'conflict',
@@ -74,7 +77,8 @@ export class SqliteSessionService
     const { appName, userId, sessionId } = request
     if (!sessionId) return this.createSession(request)
     const key = { appName, userId, sessionId }
-    const session = this.#read(key) ?? this.#insert(request) ?? this.#read(key)
+    const session =
+      (await this.#read(key)) ?? (await this.#insert(request)) ?? (await this.#read(key))
     if (session === undefined) throw sessionGone(sessionId)
     return session
   }
@@ -105,7 +109,10 @@ export class SqliteSessionService
   }
 
   override async deleteSession(request: DeleteSessionRequest): Promise<void> {
-    const [deleted] = this.#statements.deleteSession.rows(...sessionKey(request))
+    const key = sessionKey(request)
+    const [deleted] = await this.#connection.write(() =>
+      this.#statements.deleteSession.rows(...key),
+    )
     if (deleted !== undefined) this.#cache.drop(deleted.session)
   }
 
@@ -113,7 +120,7 @@ export class SqliteSessionService
     if (request.event.partial) return request.event
     const event = thawed(request.event)
     const delta = await this.#settleDelta(request.session, event)
-    this.#append(request.session, event, scopeDelta(delta))
+    await this.#append(request.session, event, scopeDelta(delta))
     // Only now, so that a refused append leaves the caller's session as it is.
     await super.appendEvent({ session: request.session, event })
     request.session.lastUpdateTime = event.timestamp
@@ -121,14 +128,14 @@ export class SqliteSessionService
   }
 
   async readOpening(request: CompositeSessionKey): Promise<Event | undefined> {
-    const [row] = this.#statements.findOpening.rows(...sessionKey(request))
+    const [row] = await this.#statements.findOpening.select(...sessionKey(request))
     return row && decodeEvent(row.data)
   }
 
   async rewind(request: RewindRequest): Promise<void> {
     const key = sessionKey(request)
     const eventId = checkName('eventId', request.eventId)
-    this.#connection.write(() => {
+    await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
@@ -143,35 +150,35 @@ export class SqliteSessionService
     })
   }
 
-  #insert(request: CreateSessionRequest): Session | undefined {
+  async #insert(request: CreateSessionRequest): Promise<Session | undefined> {
     const key = { ...request, sessionId: request.sessionId || randomUUID() }
     const columns = sessionKey(key)
     const initial = encodeState(withoutTemp(request.state))
     return this.#connection.write(() => {
       const inserted = this.#statements.insertSession.run(...columns, Date.now(), initial)
-      return inserted === 0 ? undefined : this.#view(key)
+      if (inserted === 0) return undefined
+      const [row] = this.#statements.viewSession.rows(...columns)
+      return row && toSession(key, row, [])
     }, 'process-death')
   }
 
-  #read(request: GetSessionRequest): Session | undefined {
-    return this.#connection.read(() => this.#view(request))
-  }
-
-  #view(request: GetSessionRequest): Session | undefined {
-    const [row] = this.#statements.viewSession.rows(...sessionKey(request))
-    if (row === undefined) return undefined
-    return createSession({
-      id: request.sessionId,
-      appName: request.appName,
-      userId: request.userId,
-      state: mergeScopes(
-        decodeState(row.state),
-        decodeState(row.app_state),
-        decodeState(row.user_state),
-      ),
-      events: selectEvents(readHistory(row, this.#statements, this.#cache), request.config),
-      lastUpdateTime: row.updated_at,
-    })
+  async #read(request: GetSessionRequest): Promise<Session | undefined> {
+    const key = sessionKey(request)
+    let history: SessionHistory | undefined
+    for (;;) {
+      const step = await this.#connection.read(() => {
+        const [row] = this.#statements.viewSession.rows(...key)
+        if (row === undefined) return 'missing'
+        history = continueHistory(row, [this.#cache.get(row.session), history])
+        const isComplete = extendHistory(history, row, this.#statements)
+        this.#cache.keep(row.session, history)
+        return isComplete ? { row, events: shareEvents(history) } : 'incomplete'
+      })
+      if (step === 'missing') return undefined
+      if (step !== 'incomplete') return toSession(request, step.row, step.events)
+      // A long history is read piece by piece, so that others get their turn; what was read holds while its epoch does.
+      await nextTurn()
+    }
   }
 
   /** The writes of an event that count, by ADK's order of writing within a run. */
@@ -187,14 +194,14 @@ export class SqliteSessionService
     )
   }
 
-  #append(session: Session, event: Event, delta: ScopedDelta): void {
+  async #append(session: Session, event: Event, delta: ScopedDelta): Promise<void> {
     const { id: sessionId, appName, userId } = session
     const key = sessionKey({ appName, userId, sessionId })
     const eventId = checkName('event.id', event.id)
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    this.#connection.write(() => {
+    await this.#connection.write(() => {
       const state = nextState(delta.session, () => statements.readState.rows(...key))
       const isNew = statements.insertEvent.run(...row) === 1
       if (!isNew) statements.replaceEvent.run(...row)
@@ -218,6 +225,21 @@ export class SqliteSessionService
     const updatedAt = this.#statements.readLastTimestamp.rows(session)[0]?.timestamp ?? created_at
     this.#statements.changeSession.run(...key, updatedAt, encodeState(state))
   }
+}
+
+function toSession(request: GetSessionRequest, row: SessionView, events: Event[]): Session {
+  return createSession({
+    id: request.sessionId,
+    appName: request.appName,
+    userId: request.userId,
+    state: mergeScopes(
+      decodeState(row.state),
+      decodeState(row.app_state),
+      decodeState(row.user_state),
+    ),
+    events: selectEvents(events, request.config),
+    lastUpdateTime: row.updated_at,
+  })
 }
 
 function sessionGone(sessionId: string): StoreError {

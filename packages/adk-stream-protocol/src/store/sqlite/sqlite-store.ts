@@ -16,11 +16,20 @@ export interface SqliteStoreOptions {
   readonly path: string
   /** How much parsed history stays in memory. */
   readonly cache?: SessionCacheLimits
+  /**
+   * How long a read or write waits while another process holds the database, in ms. Default 5,000. Then it fails with the code
+   * `busy`, and a request is answered with 503. Nothing else in the process waits meanwhile.
+   */
+  readonly busyTimeoutMs?: number
 }
 
 /** Opens a store in a SQLite file; several processes may open the same file. */
-export async function openSqliteStore({ path, cache }: SqliteStoreOptions): Promise<Store> {
-  return new SqliteStore(await openDatabase(path), new SessionCache(cache))
+export async function openSqliteStore({
+  path,
+  cache,
+  busyTimeoutMs,
+}: SqliteStoreOptions): Promise<Store> {
+  return new SqliteStore(await openDatabase(path, busyTimeoutMs), new SessionCache(cache))
 }
 
 class SqliteStore implements Store {
@@ -48,11 +57,11 @@ class SqliteStore implements Store {
 
   async secret(name: string): Promise<Buffer> {
     checkName('name', name)
-    const [known] = this.#readSecret.rows(name)
+    const [known] = await this.#readSecret.select(name)
     if (known !== undefined) return Buffer.from(known.value)
     // Another process may create it first; the one that is kept is the one that counts.
-    this.#connection.write(() => this.#createSecret.run(name, randomBytes(32)))
-    const [created] = this.#readSecret.rows(name)
+    await this.#connection.write(() => this.#createSecret.run(name, randomBytes(32)))
+    const [created] = await this.#readSecret.select(name)
     if (created === undefined)
       throw new StoreError('unavailable', `The secret ${name} was removed while it was created.`)
     return Buffer.from(created.value)

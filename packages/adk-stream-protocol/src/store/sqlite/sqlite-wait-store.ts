@@ -19,25 +19,25 @@ export class SqliteWaitStore implements WaitStore {
   async add({ chat, messageId, toolCallId }: Wait, timeoutMs: number): Promise<void> {
     const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
     const row = [...chatColumns(chat), ...names, timeoutMs]
-    this.#connection.write(() => this.#statements.add.run(...row), 'process-death')
+    await this.#connection.write(() => this.#statements.add.run(...row), 'process-death')
   }
 
   async drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
-    this.#connection.write(() => {
+    await this.#connection.write(() => {
       for (const id of toolCallIds) this.#statements.drop.run(...key, id)
     }, 'process-death')
   }
 
   async dropChat(chat: ApprovalChat): Promise<void> {
     const key = chatColumns(chat)
-    this.#connection.write(() => this.#statements.dropChat.run(...key), 'process-death')
+    await this.#connection.write(() => this.#statements.dropChat.run(...key), 'process-death')
   }
 
   async takeDue({ appName, leaseMs, limit }: DueWaits): Promise<Wait[]> {
     // Mostly nothing is due, and to find that out needs no lock.
-    if (this.#statements.isDue.rows(appName).length === 0) return []
-    const rows = this.#connection.write(
+    if ((await this.#statements.isDue.select(appName)).length === 0) return []
+    const rows = await this.#connection.write(
       () => this.#statements.takeDue.rows(appName, leaseMs, limit),
       'process-death',
     )
