@@ -25,6 +25,28 @@ afterEach(async () => {
   await household.leave()
 })
 
+/** The link that the terminal shows. */
+function approverPage(): { url: string } {
+  return { url: household.demo.approverUrl ?? '' }
+}
+
+test('[DM19] the page asks for the code of the terminal', async () => {
+  const { url, approverUrl = '' } = household.demo
+  const page = await household.visit({ url: `${url}/?as=approver` })
+  const dialog = page.getByRole('dialog', { name: 'Second person' })
+  const enter = async (code: string) => {
+    await dialog.getByLabel('Code from the terminal').fill(code)
+    await dialog.getByRole('button', { name: 'Be the second person' }).click()
+  }
+  await enter('wrong')
+  await dialog.getByRole('alert').waitFor()
+  await snap(page, 'approver-code')
+  await enter(new URL(approverUrl).searchParams.get('code') ?? '')
+  await page.waitForURL(`${url}/`)
+  await page.getByRole('button', { name: /^Approvals: / }).waitFor()
+  expect(await dialog.count()).toBe(0)
+})
+
 describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM38] a page that only looks on shows what another tab decided', async () => {
     const scene = await ask(world, 'Send $50 to Alice', { mode })
@@ -134,7 +156,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     async (choice) => {
       const { page, card, books, id } = await ask(household, 'Send $600 to Alice', { mode })
       const payment = card('Alice')
-      const second = await household.visit({ mode, url: `${household.demo.url}/?as=approver` })
+      const second = await household.visit({ mode, ...approverPage() })
       await decide(payment, 'approve')
       await payment.getByText('You have approved: 1 of 2').waitFor()
       // The owner has said what they can: neither the card nor the server lets them be the second.
@@ -166,13 +188,13 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 
   test('[DM74] the second person cannot be the first, nor the owner the second', async () => {
     const { page, card, books } = await ask(household, 'Send $600 to Alice', { mode })
-    const second = await household.visit({ mode, url: `${household.demo.url}/?as=approver` })
+    const second = await household.visit({ mode, ...approverPage() })
     await second.getByRole('button', { name: 'Approvals: 0 are waiting' }).waitFor()
     // The owner takes the role, too: who has approved once is not another person.
     await decide(card('Alice'), 'approve')
     await card('Alice').getByText('You have approved: 1 of 2').waitFor()
     const own = await page.context().newPage()
-    await own.goto(`${household.demo.url}/?as=approver`)
+    await own.goto(approverPage().url)
     await own.getByRole('button', { name: /^Approvals: / }).click()
     await own.getByRole('heading', { name: 'Waiting for a decision' }).waitFor()
     const [id = ''] = await readBooks(household, second).pending()

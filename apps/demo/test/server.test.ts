@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { on, once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
+import type { Authenticate } from 'adk-stream-protocol/server'
 import { beforeAll, expect, test } from 'vitest'
 
 import { DemoInfo } from '../src/demo-info.ts'
@@ -160,7 +161,7 @@ test('[DM18] tells the page what it is', async () => {
 test('[DM19] [DM40] two browsers approve a large payment', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
-  const [owner, approver] = [await openPage(demo.url, '/'), await openPage(demo.url, APPROVER)]
+  const [owner, approver] = [await openPage(demo.url), await openPage(demo.approverUrl ?? '')]
   await (await ask(demo.url, 'Send $600 to Alice', owner)).text()
   const decide = async (headers: Record<string, string>) => {
     const list = await fetch(`${demo.url}/approvals`, { headers })
@@ -176,7 +177,7 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
   // In their order: first the owner, who cannot be the second person too.
   expect(await decide(approver)).toBe(403)
   expect(await decide(owner)).toBe('requested')
-  await openPage(demo.url, APPROVER, owner)
+  await openPage(demo.approverUrl ?? '', owner)
   expect(await decide(owner)).toBe(409)
   expect(await decide(approver)).toBe('approved')
 })
@@ -184,7 +185,7 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
 test('[DM40] nobody makes a large payment of a small one without the second person', async () => {
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
-  const owner = await openPage(demo.url, '/')
+  const owner = await openPage(demo.url)
   await (await ask(demo.url, 'Send $30 to Alice', owner)).text()
   const list = await fetch(`${demo.url}/approvals`, { headers: owner })
   const { approvals } = (await list.json()) as { approvals: { id: string; args: object }[] }
@@ -200,18 +201,73 @@ test('[DM40] nobody makes a large payment of a small one without the second pers
   ])
 })
 
+const byCookie: Authenticate = ({ headers }) => ({ id: headers.get('cookie') ?? '' })
+
 test('[DM19] the role stays, however many others get it', async () => {
-  const authenticate = choosingRoles(({ headers }) => ({ id: headers.get('cookie') ?? '' }))
+  const authenticate = choosingRoles(byCookie, 'ABCDE-23456')
   const come = (cookie: string, address: string) =>
     authenticate({
       method: 'GET',
       url: new URL(address, 'http://localhost'),
       headers: new Headers({ cookie }),
     })
-  await come('first', APPROVER)
-  for (let other = 0; other < 2_000; other += 1) await come(`other-${other}`, APPROVER)
+  // A code is typed as people type.
+  await come('first', `${APPROVER}&code=abcde23456`)
+  for (let other = 0; other < 2_000; other += 1)
+    await come(`other-${other}`, `${APPROVER}&code=ABCDE-23456`)
   expect(await come('first', '/')).toEqual({ id: 'first', roles: ['approver'] })
   expect(await come('stranger', '/')).toEqual({ id: 'stranger' })
+  for (const code of ['', '&code=', '&code=ABCDE-23457', '&code=ABCDE', '&code=ABCDE-23456x'])
+    expect(await come('stranger', APPROVER + code)).toEqual({ id: 'stranger' })
+})
+
+test('[DM19] the code of the terminal makes an approver, and does not stay in the address', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const browser = await openPage(demo.url + APPROVER)
+  const isApprover = async () => {
+    const response = await fetch(`${demo.url}/demo`, { headers: browser })
+    return DemoInfo.parse(await response.json()).approver.is
+  }
+  const follow = async (url: string) => {
+    const { status, headers } = await fetch(url, { headers: browser, redirect: 'manual' })
+    return [status, headers.get('location')]
+  }
+  expect(await isApprover()).toBe(false)
+  expect(await follow(`${demo.url}${APPROVER}&code=WRONG-WRONG`)).toEqual([
+    303,
+    '/?as=approver&wrong',
+  ])
+  expect(await isApprover()).toBe(false)
+  expect(demo.summary.join()).toContain(demo.approverUrl)
+  expect(await follow(demo.approverUrl ?? '')).toEqual([303, '/'])
+  expect(await isApprover()).toBe(true)
+  await using other = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  expect(new URL(other.approverUrl ?? '').search).not.toBe(new URL(demo.approverUrl ?? '').search)
+})
+
+test('[DM140] a page of another name gets nothing, and no identity', async () => {
+  await using data = await temporaryDirectory()
+  const env = { PORT: '0', DATA_DIR: data.path, ALLOWED_HOSTS: 'demo.example' }
+  await using demo = await startDemo(env)
+  const get = (path: string, host: string) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { host, connection: 'close' }
+      httpRequest(demo.url + path, { headers }, resolve)
+        .on('error', reject)
+        .end()
+    })
+  for (const path of ['/', '/demo', '/direct', '/chats', '/health', '/assets/none.js']) {
+    const refused = await get(path, 'evil.example')
+    expect([path, refused.statusCode]).toEqual([path, 403])
+    expect(refused.headers['set-cookie']).toBeUndefined()
+    expect(await text(refused)).toContain('forbidden-host')
+    for (const host of ['demo.example', 'localhost:8000']) {
+      const answer = await get(path, host)
+      expect(answer.statusCode).not.toBe(403)
+      await text(answer)
+    }
+  }
 })
 
 test.each([
@@ -224,7 +280,7 @@ test.each([
   await using data = await temporaryDirectory()
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path, ...env })
   const url = demo.url.replace('0.0.0.0', '127.0.0.1')
-  const headers = await openPage(url, APPROVER)
+  const headers = await openPage(`${url}${APPROVER}&code=ABCDE-23456`)
   const info = DemoInfo.parse(await (await fetch(`${url}/demo`, { headers })).json())
   expect(info.approver).toEqual({ is: false })
   expect(demo.summary.join()).not.toContain('Approver')
@@ -233,8 +289,8 @@ test.each([
 const APPROVER = '/?as=approver'
 
 /** Opens the page in a browser; gives what the browser sends from then on. */
-async function openPage(url: string, path: string, headers: Record<string, string> = {}) {
-  const response = await fetch(url + path, { headers })
+async function openPage(url: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, { headers, redirect: 'manual' })
   await response.text()
   const cookie = response.headers.get('set-cookie')?.split(';', 1)[0] ?? headers['cookie'] ?? ''
   return { cookie }

@@ -6,6 +6,7 @@ test('[DM10] an empty environment gives the defaults', () => {
   expect(readSettings({})).toEqual({
     host: '127.0.0.1',
     port: 8000,
+    allowedHosts: [],
     dataDir: '.data',
     model: 'gemini-2.5-flash',
     liveModel: 'gemini-2.5-flash-native-audio-preview-12-2025',
@@ -21,6 +22,14 @@ test('[DM10] an empty variable counts as unset', () => {
   expect(readSettings({ PORT: '', GOOGLE_API_KEY: ' ', API_KEY: '' })).toEqual(readSettings({}))
 })
 
+test('[DM140] allowed hosts are names with commas between them, and HOST if it is a name', () => {
+  const { allowedHosts } = readSettings({
+    ALLOWED_HOSTS: 'a.example, .b.example:8443',
+    HOST: 'box',
+  })
+  expect(allowedHosts).toEqual(['a.example', '.b.example:8443', 'box'])
+})
+
 test('[DM10] either name of the Gemini key is read, and GOOGLE_API_KEY wins', () => {
   expect(readSettings({ GEMINI_API_KEY: 'b' }).geminiKey).toBe('b')
   expect(readSettings({ GEMINI_API_KEY: 'b', GOOGLE_API_KEY: 'a' }).geminiKey).toBe('a')
@@ -33,6 +42,7 @@ test.each([
   ['PORT', '0x10', /^PORT is not a port/],
   ['PORT', '8000.5', /^PORT is not a port/],
   ['HOST', 'http://localhost', /^HOST is not a host name or address/],
+  ['ALLOWED_HOSTS', 'https://chat.example.com', /^ALLOWED_HOSTS is not a list of host names/],
   ['GEMINI_MODEL', '../secrets', /^GEMINI_MODEL is not the name of a model/],
   ['GOOGLE_GEMINI_BASE_URL', 'localhost:9', /^GOOGLE_GEMINI_BASE_URL is not an http or https URL/],
   ['DEMO_APPROVAL_DEADLINE_MS', '0', /^DEMO_APPROVAL_DEADLINE_MS is not a time in milliseconds/],

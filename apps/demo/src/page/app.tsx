@@ -5,6 +5,7 @@ import { focusComposer } from './composer/composer.tsx'
 import { useTexts } from './i18n/language.tsx'
 import { toggleInbox } from './inbox/inbox.tsx'
 import { useInspectorPanel, useSidebarPanel } from './settings/panels.ts'
+import { ApproverDialog } from './shell/approver-dialog.tsx'
 import { focusNextApproval } from './shell/focus-next-approval.ts'
 import { InspectorPanel } from './shell/inspector-panel.tsx'
 import { Panel } from './shell/panel.tsx'
@@ -67,6 +68,7 @@ export function App() {
           onClose={() => inspector.setOpen(false)}
         />
       </Panel>
+      <ApproverDialog />
       <ShortcutsDialog open={helps} onClose={() => setHelps(false)} />
     </div>
   )

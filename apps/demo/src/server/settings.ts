@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 import { z } from 'zod'
 
 import { DemoError } from './demo-error.ts'
@@ -6,6 +8,8 @@ import { DemoError } from './demo-error.ts'
 export interface Settings {
   readonly host: string
   readonly port: number
+  /** Names under which browsers reach the demo, beside `localhost` and addresses. */
+  readonly allowedHosts: readonly string[]
   /** Where chats, wallets and the cookie's secret are kept. */
   readonly dataDir: string
   readonly model: string
@@ -35,6 +39,7 @@ export function readSettings(env: Environment): Settings {
   return {
     host: variables.HOST,
     port: Number(variables.PORT),
+    allowedHosts: [...variables.ALLOWED_HOSTS, ...(isIP(variables.HOST) ? [] : [variables.HOST])],
     dataDir: variables.DATA_DIR,
     model: variables.GEMINI_MODEL,
     liveModel: variables.GEMINI_LIVE_MODEL,
@@ -55,6 +60,14 @@ const Variables = z.object({
     .string()
     .refine(isPort, 'is not a port. Set it to a whole number from 0 to 65535, or leave it out.')
     .default('8000'),
+  ALLOWED_HOSTS: z
+    .string()
+    .regex(
+      /^\s*\.?[\w.-]+(?::\d+)?(?:\s*,\s*\.?[\w.-]+(?::\d+)?)*\s*$/,
+      'is not a list of host names. Set it to names with commas between them, like chat.example.com, or leave it out.',
+    )
+    .transform((names) => names.split(',').map((name) => name.trim()))
+    .default([]),
   DATA_DIR: z.string().default('.data'),
   GEMINI_MODEL: z
     .string()

@@ -26,12 +26,14 @@ import { createLifetime, type Lifetime } from './lifetime.ts'
 import { createListener } from './listener.ts'
 import { openModel } from './model.ts'
 import { PAGE_DIR } from './page.ts'
-import { APPROVER_ADDRESS, choosingRoles, mayChooseRoles } from './roles.ts'
+import { APPROVER_ADDRESS, choosingRoles, createApproverCode, mayChooseRoles } from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
 /** A running demo; closing it stops the answers that are being written. */
 export interface Demo extends AsyncDisposable {
   readonly url: string
+  /** Where a browser becomes the second person for large payments, if people may choose that. */
+  readonly approverUrl: string | undefined
   /** Lines for the terminal: where to look and what it runs on. */
   readonly summary: readonly string[]
   close(): Promise<void>
@@ -50,10 +52,13 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
   }
   const lifetime = createLifetime()
   try {
-    const { url, model } = await open({ settings, options, lifetime })
+    const code = mayChooseRoles(settings) ? createApproverCode() : undefined
+    const { url, model } = await open({ settings, options, lifetime, code })
+    const approverUrl = code && `${url}${APPROVER_ADDRESS}&code=${code}`
     return {
       url,
-      summary: summarise(settings, url, model),
+      approverUrl,
+      summary: summarise(settings, { url, model, approverUrl }),
       close: () => lifetime.close(),
       [Symbol.asyncDispose]: () => lifetime.close(),
     }
@@ -67,15 +72,17 @@ interface Opening {
   readonly settings: Settings
   readonly options: DemoOptions
   readonly lifetime: Lifetime
+  /** By which a browser becomes the second person; without it, none can. */
+  readonly code: string | undefined
 }
 
-async function open({ settings, options, lifetime }: Opening) {
+async function open({ settings, options, lifetime, code }: Opening) {
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
   const languages = createLanguages()
   const model = lifetime.use(await openModel(settings, () => languages.latest()))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
-  const authenticate = languages.noting(createAuthenticate(settings, store))
+  const authenticate = languages.noting(createAuthenticate(settings, store, code))
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
@@ -85,6 +92,7 @@ async function open({ settings, options, lifetime }: Opening) {
     store,
     appName: 'demo',
     authenticate,
+    allowedHosts: settings.allowedHosts,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,
@@ -101,9 +109,19 @@ async function open({ settings, options, lifetime }: Opening) {
   })
   const server = await openHttpServer({
     ...settings,
-    listener: createListener({ bridge, authenticate, direct, describe: describeDemo(settings) }),
+    listener: createListener({
+      bridge,
+      authenticate,
+      direct,
+      describe: describeDemo(settings),
+      allowedHosts: settings.allowedHosts,
+    }),
     upgrade: toUpgradeListener(bridge),
     drainMs: 2000,
+  }).catch(async (cause: unknown) => {
+    // It sweeps its store, which closes now.
+    await bridge.close()
+    throw cause
   })
   lifetime.use(server)
   // The last to open is the first to close: ending the turns is what lets the server's responses end.
@@ -111,9 +129,13 @@ async function open({ settings, options, lifetime }: Opening) {
   return { url: server.url, model: model.label }
 }
 
-function createAuthenticate(settings: Settings, store: Store): Authenticate {
+function createAuthenticate(
+  settings: Settings,
+  store: Store,
+  code: string | undefined,
+): Authenticate {
   const cookie = signedCookie({ secret: () => store.secret('cookie') })
-  const browser = mayChooseRoles(settings) ? choosingRoles(cookie) : cookie
+  const browser = code === undefined ? cookie : choosingRoles(cookie, code)
   return settings.apiKey === undefined
     ? browser
     : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), browser)
@@ -121,18 +143,19 @@ function createAuthenticate(settings: Settings, store: Store): Authenticate {
 
 function ignore(): void {}
 
-function summarise(settings: Settings, url: string, model: string): readonly string[] {
+function summarise(
+  settings: Settings,
+  { url, model, approverUrl }: { url: string; model: string; approverUrl: string | undefined },
+): readonly string[] {
   const weather = settings.weatherKey ? 'OpenWeatherMap' : 'sample data'
   return [
     `Open ${url}`,
     `Model    ${model}`,
     `Weather  ${weather}`,
     `Data     ${resolve(settings.dataDir)}`,
-    ...(mayChooseRoles(settings)
-      ? [
-          `Approver ${url}${APPROVER_ADDRESS} in another browser is the second person for large payments`,
-        ]
-      : []),
+    ...(approverUrl === undefined
+      ? []
+      : [`Approver ${approverUrl} in another browser is the second person for large payments`]),
     ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
   ]
 }

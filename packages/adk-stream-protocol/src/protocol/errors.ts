@@ -7,6 +7,7 @@ const ERRORS = {
   'bad-request': [400, 'The request does not have the expected shape.'],
   unauthenticated: [401, 'Sign in, or send valid credentials, and try again.'],
   'forbidden-origin': [403, 'Requests from this origin are not allowed.'],
+  'forbidden-host': [403, 'This server does not answer to this host name.'],
   'not-found': [404, 'There is nothing at this address.'],
   'method-not-allowed': [405, 'This address does not answer to this method.'],
   'turn-running': [409, 'An answer is still being written in this chat. Wait for it, or stop it.'],

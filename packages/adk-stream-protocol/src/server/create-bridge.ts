@@ -10,6 +10,8 @@ import { ListEvents } from '../turns/list-events.ts'
 import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
+import type { AllowedHosts } from './allowed-hosts.ts'
+import { checkAllowedHosts } from './allowed-hosts.ts'
 import { ApprovalNews } from './approval-news.ts'
 import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
@@ -36,6 +38,7 @@ import { LiveSource } from './live-source.ts'
 import { editsWithin } from './may-edit.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
+import { Readiness } from './readiness.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
 import { StoreOnDemand } from './store-on-demand.ts'
@@ -49,8 +52,11 @@ export interface Bridge extends AsyncDisposable {
   readonly fetch: (request: Request) => Promise<Response>
   /** Answers a node:http request: node:http itself, Express, and others that hand out its objects. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
-  /** Answers a node:http upgrade request: the door of sockets. */
-  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>
+  /**
+   * Answers a node:http upgrade request. Resolves to false, and leaves the connection to other listeners, if the path is not the
+   * one of the bridge's sockets; then somebody has to answer it or close it.
+   */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<boolean>
   /** Whether the bridge answers at this path, for hosts that serve other things beside it. */
   readonly handles: (pathname: string) => boolean
   /** Stops all turns and takes no new ones. A store that was passed in stays open. */
@@ -82,12 +88,14 @@ export function createBridge(options: BridgeOptions): Bridge {
     return opened
   })
   const desks = openDesks(options, { limits, backend, events, lists, feeds, news })
+  const readiness = new Readiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
   const door = new FrontDoor({
-    routes: [...PUBLIC_ROUTES, ...desks.routes],
+    routes: [...PUBLIC_ROUTES, readyRoute(readiness), ...desks.routes],
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: options.allowedOrigins ?? [],
+    allowedHosts: options.allowedHosts ?? defaultHosts(options),
     basePath: options.basePath ?? '',
     onError,
   })
@@ -99,6 +107,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     findCall: desks.findCall,
   })
   const close = async (): Promise<void> => {
+    readiness.close()
     // Sockets after the turns: their clients hear how the answers ended.
     await desks.close()
     feeds.close()
@@ -134,11 +143,31 @@ const PUBLIC_ROUTES: readonly Route[] = [
   },
 ]
 
-function checkOptions({ agent, approvals, basePath = '' }: Partial<BridgeOptions>): void {
+function readyRoute(readiness: Readiness): Route {
+  return {
+    method: 'GET',
+    path: '/ready',
+    public: true,
+    handle: async () => {
+      await readiness.check()
+      return reply(200, { status: 'ready' })
+    },
+  }
+}
+
+/** A sign-in of one's own is not given to pages of other sites; the default identity is given to every browser that asks. */
+function defaultHosts({ authenticate, allowedOrigins = [] }: BridgeOptions): AllowedHosts {
+  if (authenticate) return 'any'
+  return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
+}
+
+function checkOptions(options: Partial<BridgeOptions>): void {
+  const { agent, approvals, basePath = '', allowedHosts } = options
   if (!agent) {
     throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
   }
   checkAgent(agent, approvals)
+  if (allowedHosts !== undefined) checkAllowedHosts(allowedHosts)
   if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
     throw new TypeError(
       'createBridge: `basePath` begins with a slash and ends without one, like "/api/agent".',

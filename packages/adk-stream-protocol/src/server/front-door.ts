@@ -3,6 +3,8 @@ import { StoreError } from '../store/store-error.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { reply, withHeaders } from './exchange.ts'
+import type { AllowedHosts } from './allowed-hosts.ts'
+import { isAllowedHost } from './allowed-hosts.ts'
 import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
 import type { Route } from './routes.ts'
 import { findRoute, isKnownPath } from './routes.ts'
@@ -11,6 +13,7 @@ export interface FrontDoorOptions {
   readonly routes: readonly Route[]
   readonly authenticate: Authenticate
   readonly allowedOrigins: readonly string[]
+  readonly allowedHosts: AllowedHosts
   readonly basePath: string
   readonly onError: (error: unknown) => void
 }
@@ -23,16 +26,28 @@ export type Admission =
   | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
   | { readonly refusal: JsonReply }
 
-/** Lets requests in: origin, address, principal, in that order; and turns what goes wrong behind it into an answer. */
+/** How many different refused origins and hosts are reported. */
+const MAX_REPORTED = 100
+
+/** Checks requests: origin, address, host, principal, in that order; and turns every error into an answer. */
 export class FrontDoor {
   readonly #options: FrontDoorOptions
+  /** Refused origins and hosts that were reported. */
+  readonly #reported = new Set<string>()
 
   constructor(options: FrontDoorOptions) {
     this.#options = options
   }
 
+  /** Whether the bridge answers at this path. */
   handles(pathname: string): boolean {
-    return isKnownPath(this.#options.routes, this.#strip(pathname))
+    const path = this.#strip(pathname)
+    return path !== undefined && isKnownPath(this.#options.routes, path)
+  }
+
+  /** Whether sockets are opened at this path. */
+  opensSockets(pathname: string): boolean {
+    return this.#strip(pathname) === LIVE_PATH
   }
 
   /** Answers an exchange. Never throws. */
@@ -44,8 +59,10 @@ export class FrontDoor {
       if (exchange.method === 'OPTIONS')
         return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
       const pathname = this.#strip(exchange.url.pathname)
+      if (pathname === undefined) throw new ProtocolError('not-found')
       const { route, id } = findRoute(this.#options.routes, exchange.method, pathname)
-      if (route.public) return withHeaders(route.handle(), headers)
+      if (route.public) return withHeaders(await route.handle(), headers)
+      this.#checkHost(exchange)
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       return withHeaders(await route.handle({ principal, id, exchange }), headers)
@@ -54,11 +71,11 @@ export class FrontDoor {
     }
   }
 
-  /** Lets a socket in at the one address that has them. Never throws. */
+  /** Checks the request for a socket. Never throws. */
   async admit(exchange: Exchange): Promise<Admission> {
     try {
       checkOrigin(exchange.headers, this.#options.allowedOrigins)
-      if (this.#strip(exchange.url.pathname) !== LIVE_PATH) throw new ProtocolError('not-found')
+      this.#checkHost(exchange)
       const principal = await this.identify(exchange)
       return { principal, headers: principal.responseHeaders ?? {} }
     } catch (thrown) {
@@ -71,9 +88,20 @@ export class FrontDoor {
     return checkPrincipal(await this.#options.authenticate(request))
   }
 
+  #checkHost({ headers, url }: Exchange): void {
+    const host = headers.get('host') ?? url.host
+    if (isAllowedHost(host, this.#options.allowedHosts)) return
+    const name = JSON.stringify(host.slice(0, 200))
+    const message = `Refused a request with Host: ${name}. If clients reach this server by that name, add it to createBridge's \`allowedHosts\`.`
+    const cause = new ProtocolError('forbidden-host', { message })
+    throw new ProtocolError('forbidden-host', { cause })
+  }
+
   #refuse(thrown: unknown): JsonReply {
     const error = readError(thrown)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
+    else if (error.code === 'forbidden-host' || error.code === 'forbidden-origin')
+      this.#reportOnce(error.cause)
     const { retryAfterSeconds } = error
     return withHeaders(
       reply(error.status, error),
@@ -81,9 +109,19 @@ export class FrontDoor {
     )
   }
 
-  #strip(pathname: string): string {
+  /** A refused request is told in general; the person who runs the server is told once what to change. */
+  #reportOnce(cause: unknown): void {
+    const text = String(cause)
+    if (this.#reported.size >= MAX_REPORTED || this.#reported.has(text)) return
+    this.#reported.add(text)
+    this.#options.onError(cause)
+  }
+
+  /** The path below `basePath`; undefined for a path outside of it. */
+  #strip(pathname: string): string | undefined {
     const { basePath } = this.#options
-    return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : '/'
+    if (pathname === basePath) return '/'
+    return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
   }
 }
 

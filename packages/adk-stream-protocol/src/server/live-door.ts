@@ -65,13 +65,26 @@ export class LiveDoor {
     })
   }
 
-  /** Answers an upgrade request. Never throws. */
-  async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> {
+  /**
+   * Answers an upgrade request for this bridge's sockets. Returns false, and leaves the connection untouched, if the path is
+   * not the one of its sockets: it may belong to another listener. Never throws.
+   */
+  async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
+    const exchange = readExchange(request)
+    if (!this.#options.door.opensSockets(exchange.url.pathname)) return false
+    await this.#answer(request, stream, { head, exchange })
+    return true
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    stream: Duplex,
+    { head, exchange }: { head: Buffer; exchange: Exchange },
+  ): Promise<void> {
     // Without a listener, a client that resets the connection would end the process.
     stream.on('error', () => stream.destroy())
-    const exchange = readExchange(request)
     const admission = await this.#options.door.admit(exchange)
-    if ('refusal' in admission) return refuse(stream, admission.refusal)
+    if ('refusal' in admission) return refuseUpgrade(stream, admission.refusal)
     // Gone while it was asked who it is: its place would never be given back.
     if (stream.destroyed) return
     const { principal, headers } = admission
@@ -79,7 +92,7 @@ export class LiveDoor {
     const giveBack = fault ? undefined : this.#perPrincipal.take(principal.id)
     if (!giveBack) {
       const error = fault ?? new ProtocolError('too-many-sockets')
-      return refuse(stream, withHeaders(reply(error.status, error), headers))
+      return refuseUpgrade(stream, withHeaders(reply(error.status, error), headers))
     }
     stream.once('close', giveBack)
     this.#handshakeHeaders.set(request, headers)
@@ -119,7 +132,7 @@ export class LiveDoor {
 }
 
 /** Answers in plain HTTP: browsers hide it, but logs, tools and people see it. */
-function refuse(stream: Duplex, { status, headers, body }: JsonReply): void {
+export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonReply): void {
   const json = JSON.stringify(body)
   const all = {
     ...SECURITY_HEADERS,

@@ -6,8 +6,10 @@ import type { MessageLimits } from '../protocol/stream-request.ts'
 import type { Store } from '../store/store.ts'
 import type { SocketLimits } from '../transport/socket-limits.ts'
 import type { AgentServices } from './agent-host.ts'
+import type { AllowedHosts } from './allowed-hosts.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { LiveOptions } from './live-runs.ts'
+import { logError } from './log-error.ts'
 
 /** How an agent is put in front of people. */
 export interface BridgeOptions extends AgentServices {
@@ -23,6 +25,13 @@ export interface BridgeOptions extends AgentServices {
   readonly authenticate?: Authenticate
   /** Origins of pages, beside the server's own, that may use it. Default none. */
   readonly allowedOrigins?: readonly string[]
+  /**
+   * Names under which clients reach the server, such as `chat.example.com`; `localhost` and IP addresses are always accepted.
+   * A request with another `Host` is refused with `forbidden-host`, which protects a server on this machine or in a private
+   * network from foreign pages (DNS rebinding). Default: with `authenticate`, every name (`any`); without it, the hosts of
+   * `allowedOrigins`, because the default identity is given to every browser that asks.
+   */
+  readonly allowedHosts?: AllowedHosts
   /** The path below which the bridge is mounted, where the host does not strip it. Default none. */
   readonly basePath?: string
   /**
@@ -47,7 +56,7 @@ export interface BridgeOptions extends AgentServices {
   /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */
   readonly exposeState?: (key: string) => boolean
   readonly limits?: Partial<BridgeLimits>
-  /** Hears of every error that clients are told only in general. Default: nobody. */
+  /** Gets every error that clients are told only in general. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /** Sees every chunk of every turn. */
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
@@ -147,12 +156,12 @@ export interface Observers {
 }
 
 export function toObservers({
-  onError,
+  onError = logError,
   onChunk,
 }: Pick<BridgeOptions, 'onError' | 'onChunk'>): Observers {
   const report = (error: unknown): void => {
     try {
-      onError?.(error)
+      onError(error)
     } catch {
       // There is nobody left to tell.
     }

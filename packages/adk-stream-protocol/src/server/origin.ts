@@ -17,8 +17,15 @@ export function checkOrigin(
       vary: 'Origin',
     }
   }
-  if (isOwnOrigin(origin, headers.get('host'))) return {}
-  throw new ProtocolError('forbidden-origin')
+  const host = headers.get('host')
+  if (isOwnOrigin(origin, host)) return {}
+  const cause = new ProtocolError('forbidden-origin', { message: adviseOn(origin, host) })
+  throw new ProtocolError('forbidden-origin', { cause })
+}
+
+function adviseOn(origin: string, host: string | null): string {
+  const [page, server] = [origin, host ?? ''].map((text) => JSON.stringify(text.slice(0, 200)))
+  return `Refused a page with Origin: ${page} at a server with Host: ${server}. If the page is yours, add its origin to createBridge's \`allowedOrigins\`; if both are one site, let the proxy pass the browser's Host on (nginx: proxy_set_header Host $http_host).`
 }
 
 /** The answer to a preflight of an allowed origin. */

@@ -16,7 +16,7 @@ export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
 } & (
-  | { readonly public: true; readonly handle: () => Reply }
+  | { readonly public: true; readonly handle: () => Reply | Promise<Reply> }
   | { readonly public?: false; readonly handle: (visit: Visit) => Promise<Reply> }
 )
 

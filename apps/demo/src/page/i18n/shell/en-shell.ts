@@ -106,7 +106,11 @@ export const enShell: ShellTexts = {
   },
   approver: {
     is: 'This browser is the second person for large payments.',
-    how: 'Large payments need a second person. To be that person as well, open in another browser or a private window:',
+    how: 'Large payments need a second person. To be that person as well, open in another browser or a private window, with the code from the terminal:',
+    title: 'Second person',
+    code: 'Code from the terminal',
+    enter: 'Be the second person',
+    wrong: 'This is not the code that the server printed when it started.',
   },
   suggestions: [
     {

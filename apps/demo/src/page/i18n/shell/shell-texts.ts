@@ -104,6 +104,11 @@ export interface ShellTexts {
   readonly approver: {
     readonly is: string
     readonly how: string
+    /** The dialog that asks for the code. */
+    readonly title: string
+    readonly code: string
+    readonly enter: string
+    readonly wrong: string
   }
   readonly suggestions: readonly SuggestionGroup[]
 }
