@@ -44,11 +44,11 @@ export class FrontDoor {
       if (exchange.method === 'OPTIONS')
         return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
       const pathname = this.#strip(exchange.url.pathname)
-      const { route, id } = findRoute(this.#options.routes, exchange.method, pathname)
+      const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
       if (route.public) return withHeaders(route.handle(), headers)
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
-      return withHeaders(await route.handle({ principal, id, exchange }), headers)
+      return withHeaders(await route.handle({ principal, id, name, exchange }), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }
