@@ -95,7 +95,7 @@ function checkCurl(words: readonly string[]): string | undefined {
     .find((word) => /^https?:/.test(word))
   const { pathname } = new URL(url ?? '', 'http://none')
   const protocol = readFileSync(path.join(ROOT, 'PROTOCOL.md'), 'utf8')
-  const addresses = [...protocol.matchAll(/^\| `(?:GET|POST|PATCH|DELETE|WS) (\/\S*)`/gm)]
+  const addresses = [...protocol.matchAll(/^- `(?:GET|POST|PATCH|DELETE|WS) (\/\S*)`/gm)]
   const isServed = addresses.some(([, address = '']) =>
     new RegExp(`${address.replaceAll(/:\w+/g, '[^/]+')}$`).test(decodeURI(pathname)),
   )

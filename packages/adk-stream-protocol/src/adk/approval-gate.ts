@@ -77,7 +77,9 @@ export class ApprovalGate extends BasePlugin {
   }: {
     invocationContext: InvocationContext
   }): Promise<undefined> {
-    if (this.#runOf(invocationContext)?.cause === 'answers') routeAnswers(invocationContext)
+    const run = this.#runOf(invocationContext)
+    if (run?.cause === 'answers') routeAnswers(invocationContext)
+    run?.onStored?.()
   }
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {

@@ -24,6 +24,11 @@ const DecidedNote = z.object({
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
 
+const CompletedInput = z.object({
+  toolCallId: z.string(),
+  response: z.record(z.string(), z.unknown()),
+})
+
 const EventNotes = z.object({
   /** The assistant message that the event belongs to, where its place alone does not say so. */
   messageId: z.string().exactOptional(),
@@ -35,6 +40,10 @@ const EventNotes = z.object({
   handedOver: z.array(z.string()).exactOptional(),
   /** Calls that wait for the client with nobody asked; told, and not stored. */
   offered: z.array(z.string()).exactOptional(),
+  /** Long-running calls that the application completed: the response in this event is their final result. */
+  completed: z.array(z.string()).exactOptional(),
+  /** On a text for the model alone: the call of ADK's `adk_request_input` that it answers, and the result to show. */
+  input: CompletedInput.exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

@@ -23,6 +23,8 @@ export class GateRun {
   readonly decided = new Map<string, DecidedNote>()
   /** Calls whose ending the session shows. */
   readonly told = new Set<string>()
+  /** Called when ADK has stored the message that the run begins with. */
+  onStored: (() => void) | undefined
   readonly #telling = new Set<string>()
   #appended: Event[] = []
 

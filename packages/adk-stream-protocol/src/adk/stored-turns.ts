@@ -81,12 +81,12 @@ export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): T
 
 /** Whether an event answers what a turn stood still for. */
 function goesOn({ calls }: Translation, event: Event): boolean {
-  const { pending = [], handedOver = [] } = readNotes(event)
+  const { pending = [], handedOver = [], input } = readNotes(event)
   const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
     return id === undefined || pending.includes(id) ? [] : id
   })
-  return [...answered, ...handedOver].some((id) => {
+  return [...answered, ...handedOver, ...(input ? [input.toolCallId] : [])].some((id) => {
     const state = calls.get(id)?.state
     return state === 'asked' || state === 'waiting'
   })
@@ -137,7 +137,7 @@ function isConfirmation({ content }: Event): boolean {
 
 // A user event of nothing but function responses goes on with a turn: it answers what the agent asked.
 function beginsTurn(event: Event): boolean {
-  if (event.author !== 'user' || !event.content) return false
+  if (event.author !== 'user' || !event.content || readNotes(event).input) return false
   return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
 }
 

@@ -112,6 +112,16 @@ export class Telling {
     this.note({ answered: true })
   }
 
+  /** Tells the final result of a long-running call. It replaces what the tool returned first, such as a ticket. */
+  complete(toolCallId: string, result: ToolResult): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.completed) return
+    this.closeText()
+    this.chunks.push(toResultChunk(toolCallId, result))
+    this.#noteCall(toolCallId, { ...call, state: 'settled', completed: true })
+    this.note({ answered: true })
+  }
+
   closeStep(): void {
     this.closeText()
     if (this.#state.step === 'closed') return

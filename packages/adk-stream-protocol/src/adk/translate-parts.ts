@@ -16,6 +16,11 @@ const TRANSFER_CALL = 'transfer_to_agent'
 export function translateParts(telling: Telling, event: Event): void {
   const parts = event.content?.parts
   if (!parts || parts.length === 0) return
+  const { input } = readNotes(event)
+  if (input) {
+    telling.complete(input.toolCallId, readToolResult('tool', input.response))
+    return
+  }
   if (event.partial) {
     for (const part of parts) streamPart(telling, part)
     return
@@ -120,6 +125,10 @@ function readConfirmedCall(input: Record<string, unknown>): unknown {
 function tellResponse(telling: Telling, answer: FunctionResponse, notes: EventNotes): void {
   const { id, name, response = {}, parts } = answer
   if (id === undefined || notes.pending?.includes(id)) return
+  if (notes.completed?.includes(id)) {
+    telling.complete(id, readToolResult(name ?? 'tool', response))
+    return
+  }
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) telling.decide(decided)
   const ending = decided && readEnding(decided, response)

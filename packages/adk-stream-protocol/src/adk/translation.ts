@@ -37,6 +37,8 @@ export interface Call {
   readonly state: CallState
   /** What was last told about its approval, if a person was asked. */
   readonly approval?: DataParts['approval']
+  /** Whether the application gave the final result of a long-running call. */
+  readonly completed?: true
 }
 
 /**

@@ -11,7 +11,7 @@ export const UNWANTED = {
 } as const
 export const UNDER_WAY = {
   status: 'pending',
-  note: 'Under way. The result does not come in this conversation.',
+  note: 'Under way. The result comes later.',
 } as const
 export const BROKEN = { error: 'The call could not be carried out.' } as const
 

@@ -24,6 +24,16 @@ const ERRORS = {
     409,
     'The arguments cannot be changed like this, because others have to decide that too. Approve the call as shown, or deny it and ask for another one.',
   ],
+  'not-client-output': [
+    409,
+    'A page cannot give the result of this call: the application on the server completes it.',
+  ],
+  'unknown-call': [404, 'There is no such call that you may complete.'],
+  'call-completed': [409, 'This call was completed before. Its result stays as it is.'],
+  'not-completable': [
+    409,
+    'This call cannot be completed from outside: its result does not come from the application.',
+  ],
   'not-live': [409, 'This needs a live session, and this server answers turn by turn.'],
   'too-slow': [408, 'The answer was not read in time. Resume to read it.'],
   'too-large': [413, 'The request is too large. Send less.'],

@@ -9,12 +9,14 @@ import type {
   RunnerConfig,
   Session,
 } from '@google/adk'
-import { createEvent, Runner, StreamingMode } from '@google/adk'
-import type { Content } from '@google/genai'
+import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
+import type { Content, FunctionCall } from '@google/genai'
 
 import { actsBeforeAgents } from '../adk/acts-before-agents.ts'
 import type { ApprovalGate } from '../adk/approval-gate.ts'
 import { saysSomething } from '../adk/chat-title.ts'
+import type { NotedContent } from '../adk/complete-input.ts'
+import { toInputAnswer } from '../adk/complete-input.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { GateRun, RunCause } from '../adk/gate-run.ts'
@@ -57,8 +59,16 @@ interface DriveOptions {
   readonly notes: EventNotes & { readonly messageId: string }
   readonly cause: RunCause
   readonly signal: AbortSignal
+  /** Called when the message that the run begins with is stored. */
+  readonly onStored?: (() => void) | undefined
   /** Puts the session in order, and gives the events that come before those of the run. */
   readonly prepare: () => Promise<Event[]>
+}
+
+interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
+  readonly content: Content
+  /** What is noted beside the answers. */
+  readonly notes?: EventNotes
 }
 
 /** The agent with its conversations: one ADK session per chat of a principal. */
@@ -142,11 +152,25 @@ export class AgentHost {
   resume(
     chat: ApprovalChat,
     messageId: string,
-    { content, signal }: { content: Content; signal: AbortSignal },
+    { content, notes: added = {}, signal, onStored }: ResumeOptions,
   ): AsyncGenerator<Event> {
+    const notes = { ...added, messageId }
+    const told = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
     // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
-    const prepare = async (): Promise<Event[]> => [createEvent({ author: 'user', content })]
-    return this.#drive(chat, content, { notes: { messageId }, cause: 'answers', signal, prepare })
+    const prepare = async (): Promise<Event[]> => [told]
+    return this.#drive(chat, content, { notes, cause: 'answers', signal, prepare, onStored })
+  }
+
+  /** The final result of a long-running call, in the form in which this agent reads it. */
+  async toCompletion(chat: ApprovalChat, content: Content): Promise<NotedContent> {
+    const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
+    // A workflow reads the response itself; only a model needs it as text.
+    const session = isBaseAgent(this.#runner.agent)
+      ? await this.#sessions.getSession(keyOf(chat))
+      : undefined
+    const call = session && findCall(session.events, toolCallId)
+    const answer = session && toInputAnswer(content, call)
+    return answer ?? { content, notes: { completed: [toolCallId] } }
   }
 
   /** Stores results of a turn that no run gave. */
@@ -227,9 +251,10 @@ export class AgentHost {
   async *#drive(
     chat: ApprovalChat,
     newMessage: Content,
-    { notes, cause, signal, prepare }: DriveOptions,
+    { notes, cause, signal, prepare, onStored }: DriveOptions,
   ): AsyncGenerator<Event> {
     const run = this.#gate.open(chat, notes.messageId, cause)
+    run.onStored = onStored
     try {
       yield* await prepare()
       const events = this.#runner.runAsync({
@@ -301,6 +326,12 @@ const RUN_CONFIG: RunConfig = {
   saveInputBlobsAsArtifacts: false,
   supportCfc: false,
   enableAffectiveDialog: false,
+}
+
+function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
+  return events
+    .flatMap(({ content }) => content?.parts ?? [])
+    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
 }
 
 function keyOf({ appName, principalId, chatId }: ApprovalChat) {

@@ -1,13 +1,24 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
+import { toResponse } from '../adk/approval-answers.ts'
 import { toBrowserResponse } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
-import type { Translation } from '../adk/translation.ts'
+import type { Call, Translation } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
+
+/** What came for the calls of a turn. Decisions are in the ledger. */
+export interface TurnAnswersGiven {
+  readonly chat: ApprovalChat
+  /** What a client gave for its browser tools. */
+  readonly outputs: readonly OutputAnswer[]
+  /** The final result of a long-running call, from the application. */
+  readonly completion?: OutputAnswer | undefined
+}
 
 /**
  * What a paused turn is answered with, as ADK wants it: confirmations for what was decided, results for what ran in the client.
@@ -16,11 +27,13 @@ import type { Backend } from './backend.ts'
 export async function collectAnswers(
   { calls }: Translation,
   { ledger, host, findTool }: Backend,
-  { chat, outputs }: { chat: ApprovalChat; outputs: readonly OutputAnswer[] },
+  { chat, outputs, completion }: TurnAnswersGiven,
 ): Promise<Content | undefined> {
   const approvals: Approval[] = []
   const results: FunctionResponse[] = []
-  for (const [id, { toolName: name, state }] of calls) {
+  for (const [id, { toolName: name, state, completed }] of calls) {
+    if (completion?.toolCallId === id && !completed)
+      results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
     if (approval) approvals.push(approval)
     const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
@@ -34,6 +47,46 @@ export async function collectAnswers(
   const responses = results.length > 0 ? results : toConfirmations(approvals, host)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
+}
+
+function toCompletion(result: OutputAnswer['result']): Record<string, unknown> {
+  return 'errorText' in result ? { error: result.errorText } : toResponse(result.output)
+}
+
+/** The first output that a client sent for a call that waits for the application, not for the client (BT3). */
+export async function findForeignOutput(
+  { calls }: Translation,
+  { findTool }: Pick<Backend, 'findTool'>,
+  outputs: readonly OutputAnswer[],
+): Promise<{ readonly toolName: string } | undefined> {
+  for (const { toolCallId } of outputs) {
+    const call = calls.get(toolCallId)
+    if (call?.state !== 'waiting') continue
+    const tool = await findTool(call.toolName)
+    if (!tool || !asBrowserTool(tool)) return call
+  }
+  return undefined
+}
+
+/** Refuses the output of a client for a call that only the application completes. */
+export function refuseForeignOutput({ toolName }: { readonly toolName: string }): ProtocolError {
+  return new ProtocolError('not-client-output', {
+    message: `A page cannot give the result of ${toolName}: the application on the server completes this call (bridge.completeCall). Nothing was changed.`,
+  })
+}
+
+/** Says why the application cannot complete a call; nothing if it can. */
+export async function findCompletionFault(
+  call: Call | undefined,
+  { findTool }: Pick<Backend, 'findTool'>,
+): Promise<ProtocolError | undefined> {
+  if (!call) return new ProtocolError('unknown-call')
+  if (call.completed) return new ProtocolError('call-completed')
+  const tool = await findTool(call.toolName)
+  const isOpen = call.state === 'waiting' || (call.state === 'settled' && tool?.isLongRunning)
+  const hasRun = call.approval === undefined || call.approval.state === 'approved'
+  if (isOpen && hasRun && !(tool && asBrowserTool(tool))) return undefined
+  return new ProtocolError('not-completable')
 }
 
 /** AP65: what has begun comes alone, and the rest after it: calls run one after the other, on the state that the last one left. */

@@ -18,6 +18,8 @@ import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
 import type { FindCall } from './bidi-conversation.ts'
 import { callFinder } from './bidi-conversation.ts'
+import type { CallCompletion } from './call-completion.ts'
+import { CallCompletions } from './call-completion.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
 import { refreshHints } from './current-hint.ts'
@@ -57,6 +59,12 @@ export interface Bridge extends AsyncDisposable {
    * one of the bridge's sockets; then somebody has to answer it or close it.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<boolean>
+  /**
+   * Completes a long-running call with its final result: of a tool that returned nothing or a ticket, also hours later and after a
+   * restart. Resolves when the result is stored; the model then goes on in the background. A second result for the same call is
+   * refused with `call-completed`, a call that waits for something else with `not-completable`.
+   */
+  readonly completeCall: (completion: CallCompletion) => Promise<void>
   /** Whether the bridge answers at this path, for hosts that serve other things beside it. */
   readonly handles: (pathname: string) => boolean
   /** Stops all turns and takes no new ones. A store that was passed in stays open. */
@@ -118,6 +126,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     fetch: (request) => answerFetch(request, door, limits),
     node: (request, response) => answerNode(request, response, { door, ...limits }),
     upgrade: (request, socket, head) => liveDoor.upgrade(request, socket, head),
+    completeCall: (completion) => desks.completeCall(completion),
     handles: (pathname) => door.handles(pathname),
     close,
     [Symbol.asyncDispose]: close,
@@ -180,6 +189,7 @@ interface Desks {
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
+  readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly close: () => Promise<void>
 }
 
@@ -226,6 +236,8 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     limits,
     exposeState,
   })
+  const { mayCompleteCalls } = options
+  const completions = new CallCompletions({ turnDesk, runs, limits, mayCompleteCalls })
   const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
   const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
   const housekeeper = new Housekeeper({
@@ -238,7 +250,8 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     onError,
   })
   return {
-    routes: [...listDesk.routes, ...chatDesk.routes, ...approvalDesk.routes],
+    routes: [...listDesk.routes, ...chatDesk.routes, ...approvalDesk.routes, ...completions.routes],
+    completeCall: (completion) => completions.complete(completion),
     openHandlers: (connection) =>
       runs && live
         ? openLiveHandlers(connection, { runs, source: live, limits })

@@ -60,12 +60,12 @@ export class FrontDoor {
         return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
       const pathname = this.#strip(exchange.url.pathname)
       if (pathname === undefined) throw new ProtocolError('not-found')
-      const { route, id } = findRoute(this.#options.routes, exchange.method, pathname)
+      const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
       if (route.public) return withHeaders(await route.handle(), headers)
       this.#checkHost(exchange)
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
-      return withHeaders(await route.handle({ principal, id, exchange }), headers)
+      return withHeaders(await route.handle({ principal, id, name, exchange }), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }

@@ -1,5 +1,6 @@
 export type { BrowserToolOptions } from '../adk/browser-tool.ts'
 export { browserTool } from '../adk/browser-tool.ts'
+export { callAddress } from '../adk/call-address.ts'
 export { idempotencyKey } from '../adk/idempotency-key.ts'
 export type { ApprovalPolicy, PolicyAnswer, PolicyCall } from '../approvals/policy.ts'
 export { ProtocolError } from '../protocol/errors.ts'
@@ -8,6 +9,12 @@ export { isAllowedHost } from './allowed-hosts.ts'
 export { apiKey } from './api-key.ts'
 export type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 export { anyOf } from './authenticate.ts'
+export type {
+  CallAddress,
+  CallCompletion,
+  CompletableCall,
+  MayCompleteCalls,
+} from './call-completion.ts'
 export type { Bridge } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
 export type { BridgeLimits, BridgeOptions, TurnInfo } from './options.ts'

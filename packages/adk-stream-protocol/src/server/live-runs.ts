@@ -144,6 +144,11 @@ export class LiveRuns {
     return this.find(chat)?.hasCall(toolCallId) === true
   }
 
+  /** Shows a turn that was not made by a live conversation to those who follow the chat here. */
+  show(chat: ChatKey, turn: Turn): void {
+    this.#chats.get(keyOf(chat))?.room.onTurn(turn)
+  }
+
   approvalChanged(approval: Approval): void {
     this.find(approval.chat)?.approvalChanged(approval)
   }

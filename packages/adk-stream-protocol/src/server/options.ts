@@ -8,6 +8,7 @@ import type { SocketLimits } from '../transport/socket-limits.ts'
 import type { AgentServices } from './agent-host.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import type { Authenticate } from './authenticate.ts'
+import type { MayCompleteCalls } from './call-completion.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { logError } from './log-error.ts'
 
@@ -51,6 +52,11 @@ export interface BridgeOptions extends AgentServices {
   readonly approvalDeadlineMs?: number
   /** What happens to open approvals when the person writes something else. Default `keep`: they stay open. */
   readonly whilePending?: 'keep' | 'cancel'
+  /**
+   * Who may complete long-running calls over HTTP, with `POST /chats/:chatId/calls/:toolCallId`. Default: nobody; the application
+   * itself uses `bridge.completeCall()`, which asks for no permission.
+   */
+  readonly mayCompleteCalls?: MayCompleteCalls
   /** Live conversations on `WS /live`, in writing and in speech. Default: sockets are answered turn by turn. */
   readonly live?: LiveOptions
   /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */

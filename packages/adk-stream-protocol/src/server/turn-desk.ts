@@ -10,6 +10,7 @@ import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
+import type { Call } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -22,7 +23,13 @@ import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { settleUnasked } from './after-crash.ts'
-import { collectAnswers, onlyRuns } from './answer-turn.ts'
+import {
+  collectAnswers,
+  findCompletionFault,
+  findForeignOutput,
+  onlyRuns,
+  refuseForeignOutput,
+} from './answer-turn.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
@@ -46,6 +53,20 @@ export interface TurnAnswers {
   readonly seen?: string
   /** An approval that was just given, and whose call may start before the turn goes on. */
   readonly given?: Approval
+  /** The final result of a long-running call, from the application. */
+  readonly completion?: Completion
+}
+
+interface Completion extends OutputAnswer {
+  /** Called when the result is stored. */
+  readonly onStored: () => void
+}
+
+/** A call in the conversation of a chat. */
+interface FoundCall {
+  /** The assistant message that made the call. */
+  readonly messageId: string
+  readonly call: Call
 }
 
 /** What a live run tells of a message. */
@@ -100,7 +121,7 @@ export class TurnDesk {
           if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
-          if (await onlyRuns(told.state, backend, key)) throw new ProtocolError('approval-decided')
+          await this.#check(backend, told, { key, answers })
           await prefill(turn, told, { backend, key, pause: findPause(told, answers.seen) })
         } catch (thrown) {
           if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
@@ -108,11 +129,71 @@ export class TurnDesk {
         }
       },
       run: async (turn) => {
-        const events = this.#follow(backend, turn, { key, outputs: answers.outputs })
+        const events = this.#follow(backend, turn, { key, answers })
         await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
         if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
       },
     })
+  }
+
+  /**
+   * Completes a long-running call with its final result, once. Resolves when the result is stored; the model then goes on with
+   * nobody reading.
+   */
+  async complete(chat: ChatKey, result: OutputAnswer): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const found = await this.findCall(chat, result.toolCallId)
+    if (!found) throw new ProtocolError('unknown-call')
+    const completion = { ...result, onStored: ignore }
+    const stored = new Promise<void>((resolve) => {
+      completion.onStored = resolve
+    })
+    const answers = { outputs: [], background: true, completion }
+    const turn = await this.resume(chat, found.messageId, answers)
+    await Promise.race([stored, turn.settled])
+    const told = await this.#tell(backend, key, found.messageId)
+    // The turn was stopped, or the server closes, before anything was stored.
+    if (!told?.state.calls.get(result.toolCallId)?.completed) throw new ProtocolError('unavailable')
+    return turn
+  }
+
+  /** Finds a call in the conversation of a chat; of a call that is being made, when its turn has ended. */
+  async findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+    const found = await this.#findCall(chat, toolCallId)
+    const running = found ? undefined : this.#turns.running(chat)
+    if (!running) return found
+    await running.settled
+    return this.#findCall(chat, toolCallId)
+  }
+
+  async #findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+    const backend = await this.#backend.get()
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    for (const turn of turns.toReversed()) {
+      const call = tellStoredTurn(turn, this.#options).state.calls.get(toolCallId)
+      if (call) return { messageId: turn.messageId, call }
+    }
+    return undefined
+  }
+
+  /** Refuses answers by which a turn cannot go on. */
+  async #check(
+    backend: Backend,
+    { state }: ToldTurn,
+    { key: chat, answers }: { key: ApprovalChat; answers: TurnAnswers },
+  ): Promise<void> {
+    const { outputs, completion } = answers
+    if (completion) {
+      const fault = await findCompletionFault(state.calls.get(completion.toolCallId), backend)
+      if (fault) throw fault
+      return
+    }
+    if (await onlyRuns(state, backend, chat)) throw new ProtocolError('approval-decided')
+    const foreign = await findForeignOutput(state, backend, outputs)
+    // Clients repeat the outputs of all calls of a message: beside an answer that counts, one that does not is ignored.
+    if (foreign && !(await collectAnswers(state, backend, { chat, outputs })))
+      throw refuseForeignOutput(foreign)
   }
 
   /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
@@ -194,17 +275,16 @@ export class TurnDesk {
   /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */
   async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const backend = await this.#backend.get()
-    const turns = await backend.host.turns(toApprovalChat(backend, chat))
-    for (const turn of turns.toReversed()) {
-      const call = tellStoredTurn(turn, this.#options).state.calls.get(output.toolCallId)
-      if (!call) continue
-      const tool = call.state === 'waiting' ? await backend.findTool(call.toolName) : undefined
-      // BT3: what another long-running tool waits for is not the client's to give.
-      if (!tool || !asBrowserTool(tool)) break
-      await this.resume(chat, turn.messageId, { outputs: [output], background: true })
-      return
-    }
-    throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
+    const found = await this.#findCall(chat, output.toolCallId)
+    const tool = found && (await backend.findTool(found.call.toolName))
+    const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
+    const isWaiting = found?.call.state === 'waiting'
+    // BT3: what another long-running tool waits for is not the client's to give.
+    if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
+      throw refuseForeignOutput(found.call)
+    if (!isWaiting || !isBrowserTool)
+      throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
+    await this.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 
   /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
@@ -241,18 +321,26 @@ export class TurnDesk {
   async *#follow(
     backend: Backend,
     { messageId, signal }: Turn,
-    { key, outputs }: { key: ApprovalChat; outputs: readonly OutputAnswer[] },
+    { key, answers }: { key: ApprovalChat; answers: TurnAnswers },
   ): AsyncGenerator<Event> {
+    const { outputs, completion } = answers
     const given = new Set<string>()
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
-      const content = told && (await collectAnswers(told.state, backend, { chat: key, outputs }))
+      const all = { chat: key, outputs, completion }
+      const content = told && (await collectAnswers(told.state, backend, all))
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       if (!content || signal.aborted || ids.every((id) => given.has(id))) return
       // EV3: who watches is told of what is done, not of a look that finds nothing to do.
       if (given.size === 0) this.#options.onTurn({ ...key, messageId })
       for (const id of ids) given.add(id)
+      if (completion && ids.includes(completion.toolCallId)) {
+        const { onStored } = completion
+        const noted = await backend.host.toCompletion(key, content)
+        yield* backend.host.resume(key, messageId, { ...noted, signal, onStored })
+        continue
+      }
       yield* backend.host.resume(key, messageId, { content, signal })
       const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
       if (came.length > 0) await backend.waits.drop(key, came)
@@ -324,6 +412,8 @@ export class TurnDesk {
     return stored && closeAtPause(tellStoredTurn(stored, this.#options))
   }
 }
+
+function ignore(): void {}
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []

@@ -237,8 +237,10 @@ test('[WS9] an output that nothing waits for is refused: another call, chat, per
     await give(client, toolCallId, { output, id: 'chat-2' }),
     await give(taro, toolCallId, { output }),
     await give(client, String(done?.['toolCallId']), { output, id: 'chat-2' }),
-    await give(client, String(mail?.['toolCallId']), { output, id: 'chat-3' }),
   ]
   for (const refusal of refusals) expect(refusal).toMatchObject({ ok: false, code: 'nothing-new' })
+  // BT120: this one waits, and not for a client.
+  const foreign = await give(client, String(mail?.['toolCallId']), { output, id: 'chat-3' })
+  expect(foreign).toMatchObject({ ok: false, code: 'not-client-output' })
   expect(await give(client, toolCallId, { output })).toMatchObject({ ok: true })
 })

@@ -89,7 +89,10 @@ class Nesting {
   #prose: unknown
   #inStep = false
   #began = false
-  readonly #calls = new Map<unknown, 'shown' | 'settled'>()
+  #steps = 0
+  readonly #calls = new Map<unknown, 'shown' | 'settled' | 'completed'>()
+  /** The step in which the result of a call came. */
+  readonly #settledIn = new Map<unknown, number>()
   readonly #faults: string[]
 
   constructor(faults: string[]) {
@@ -128,6 +131,7 @@ class Nesting {
 
   #readStep(starts: boolean): void {
     this.#began = true
+    if (starts) this.#steps += 1
     if (starts === this.#inStep) this.#faults.push(`step ${starts ? 'started' : 'finished'} twice`)
     this.#inStep = starts
   }
@@ -135,9 +139,13 @@ class Nesting {
   #readCall(type: string, id: unknown): void {
     const state = this.#calls.get(id)
     const output = type.startsWith('tool-output')
-    if (output && state !== 'shown' && !this.#continues(type))
+    // CH5: the final result of a long-running call comes in a later step than its ticket.
+    const isFinal = state === 'settled' && this.#settledIn.get(id) !== this.#steps
+    if (output && state !== 'shown' && !isFinal && !this.#continues(type))
       this.#faults.push(`${type} of a call that is ${state}`)
-    this.#calls.set(id, output ? 'settled' : 'shown')
+    if (output) this.#settledIn.set(id, this.#steps)
+    const ended = isFinal ? 'completed' : 'settled'
+    this.#calls.set(id, output ? ended : 'shown')
   }
 }
 

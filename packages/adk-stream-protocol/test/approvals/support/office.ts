@@ -3,6 +3,7 @@ import { Modality } from '@google/genai'
 import type { Emulator, Prompt } from 'gemini-emulator'
 import { demoMind, firstOf, scriptMind } from 'gemini-emulator'
 
+import type { Bridge } from '../../../src/server/index.ts'
 import { apiKey } from '../../../src/server/api-key.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
@@ -63,6 +64,10 @@ export class Office implements AsyncDisposable {
 
   get emulator(): Emulator {
     return this.#server.emulator
+  }
+
+  get bridge(): Bridge {
+    return this.#server.bridge
   }
 
   /** What the bridge reported to `onError`. */

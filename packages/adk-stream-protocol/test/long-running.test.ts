@@ -1,0 +1,271 @@
+import type { BaseTool } from '@google/adk'
+import { getUserChoiceTool, LongRunningFunctionTool } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+
+import type { CallAddress } from '../src/server/index.ts'
+import { callAddress } from '../src/server/index.ts'
+import { FREE_MODEL, Office } from './approvals/support/office.ts'
+import type { Page } from './approvals/support/page.ts'
+import { joinLive, nextUnasked, openLiveOffice, whole } from './live/support/live-office.ts'
+import { SocketClient } from './sockets/support/socket-client.ts'
+import { assistant, tool } from './support/agents.ts'
+import type { ChatMessage } from './support/chat-probe.ts'
+import { textOf, toolParts } from './support/chat-probe.ts'
+import { clients } from './support/clients.ts'
+import { locationTool } from './support/locating.ts'
+import { readUntil } from './support/read-feed.ts'
+import { serve } from './support/serve.ts'
+
+const TICKET = { ticket: 'T-1', status: 'pending' }
+const REPORT = { report: 'Sales are up.' }
+
+/** What the two kinds of long-running tools return at once. */
+const KINDS = [
+  ['nothing', null],
+  ['a ticket', TICKET],
+] as const
+
+/** A long-running tool that remembers where it was called. */
+function jobTool(started: unknown): { readonly job: BaseTool; readonly calls: CallAddress[] } {
+  const calls: CallAddress[] = []
+  const job = new LongRunningFunctionTool({
+    name: 'run_report',
+    description: 'Begins a report that takes hours.',
+    execute: (_input, context) => {
+      if (context) calls.push(callAddress(context))
+      return started
+    },
+  })
+  return { job, calls }
+}
+
+const ASK = '[[call run_report {}]][[then]][[say Noted.]]'
+
+async function openJob(started: unknown, options: Parameters<typeof Office.open>[0] = {}) {
+  const { job, calls } = jobTool(started)
+  const office = await Office.open({ ...options, tools: () => [job] })
+  const page = office.page()
+  await say(page, ASK)
+  const [address] = calls
+  if (!address) throw new Error('The tool was not called.')
+  return { office, page, address }
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+  await (await post(page, '/stream', { id: 'chat-1', messages: [message] })).text()
+}
+
+function post(page: Page, path: string, body: unknown): Promise<Response> {
+  return page.fetch(`http://page${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+async function status(page: Page, path: string, body: unknown): Promise<number> {
+  return (await post(page, path, body)).status
+}
+
+async function codeOf(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work
+    return 'done'
+  } catch (thrown) {
+    return thrown instanceof Error && 'code' in thrown ? thrown.code : thrown
+  }
+}
+
+/** The conversation, when nothing is written in it any more. */
+async function settled(page: Page, fits: (message: ChatMessage | undefined) => boolean) {
+  return page.untilMessages((messages) => fits(messages[1]))
+}
+
+describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
+  test('[BT121] is completed by the application, also after a restart, in its message', async () => {
+    const { office, page, address } = await openJob(started)
+    await using _ = office
+    await say(page, '[[say Meanwhile.]]')
+    await office.restart()
+    await office.bridge.completeCall({ ...address, output: REPORT })
+    await settled(page, (message) => textOf(message).endsWith('Noted.'))
+    const messages = await page.messages()
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+    expect(toolParts(messages[1])).toMatchObject([{ state: 'output-available', output: REPORT }])
+    expect(office.results).toEqual([REPORT])
+    for (const { validateMessages } of clients) await validateMessages(messages)
+  })
+
+  test('[BT121] what the application could not do is an error of the call', async () => {
+    const { office, page, address } = await openJob(started)
+    await using _ = office
+    await office.bridge.completeCall({ ...address, error: 'The report could not be made.' })
+    await settled(page, (message) => toolParts(message)[0]?.state === 'output-error')
+    expect(toolParts((await page.messages())[1])).toMatchObject([
+      { errorText: 'The report could not be made.' },
+    ])
+    expect(office.results).toEqual([{ error: 'The report could not be made.' }])
+  })
+
+  test('[BT122] is completed once, whoever comes first', async () => {
+    const { office, page, address } = await openJob(started)
+    await using _ = office
+    const outputs = [1, 2, 3].map((report) => ({ report }))
+    const codes = await Promise.all(
+      outputs.map((output) => codeOf(office.bridge.completeCall({ ...address, output }))),
+    )
+    expect(codes.filter((code) => code === 'done')).toHaveLength(1)
+    expect(codes.filter((code) => code === 'call-completed')).toHaveLength(2)
+    await office.restart()
+    const again = office.bridge.completeCall({ ...address, output: REPORT })
+    expect(await codeOf(again)).toBe('call-completed')
+    expect(toolParts((await page.messages())[1])).toMatchObject([
+      { output: outputs[codes.indexOf('done')] },
+    ])
+  })
+
+  test('[BT121] a page that watches the chat is told, and reads the rest of the message', async () => {
+    const { office, page, address } = await openJob(started)
+    await using _ = office
+    const headers = { 'x-api-key': 'hanako' }
+    const feed = await fetch(`${office.url}/chats/chat-1/events`, { headers })
+    const [, asked] = await page.messages()
+    await office.bridge.completeCall({ ...address, output: REPORT })
+    const seen = await readUntil(feed, ({ type }) => type === 'turn')
+    expect(seen.at(-1)).toMatchObject({ messageId: asked?.id })
+    await settled(page, (message) => toolParts(message)[0]?.output !== undefined)
+  })
+})
+
+const FOREIGN: readonly (readonly [string, BaseTool])[] = [
+  ['run_report', jobTool(null).job],
+  ['get_user_choice', getUserChoiceTool],
+]
+
+describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => {
+  test('[BT120] is refused over HTTP, with a sentence, and changes nothing', async () => {
+    await using office = await Office.open({ tools: () => [foreign] })
+    const page = office.page()
+    await say(page, `[[call ${name} {"options":["a","b"]}]]`)
+    const [user, asked] = await page.messages()
+    const parts = asked?.parts.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: 'a' },
+    )
+    const body = { id: 'chat-1', messages: [user, { ...asked, parts }] }
+    const response = await post(page, '/stream', body)
+    expect(response.status).toBe(409)
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    expect(error.code).toBe('not-client-output')
+    expect(error.message).toContain(name)
+    expect(error.message).toContain('completeCall')
+    expect(office.asked).toBe(1)
+    expect((await page.messages())[1]).toEqual(asked)
+  })
+
+  test('[BT120] is refused over the socket, by `tool-output` and by `send`', async () => {
+    await using office = await Office.open({ tools: () => [foreign] })
+    const page = office.page()
+    await say(page, `[[call ${name} {"options":["a","b"]}]]`)
+    const [user, asked] = await page.messages()
+    const toolCallId = toolParts(asked)[0]?.toolCallId
+    const headers = { 'x-api-key': 'hanako' }
+    await using client = await SocketClient.open(office.url, { headers })
+    client.send({ type: 'tool-output', outputId: 'o1', id: 'chat-1', toolCallId, output: 'a' })
+    expect(await client.nextOf('tool-output-taken')).toMatchObject({
+      ok: false,
+      code: 'not-client-output',
+    })
+    const parts = asked?.parts.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: 'a' },
+    )
+    const messages = [user, { ...asked, parts }]
+    client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages })
+    expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'not-client-output' })
+    expect((await page.messages())[1]).toEqual(asked)
+  })
+})
+
+test('[BT121] get_user_choice is completed by the application', async () => {
+  await using office = await Office.open({ tools: () => [getUserChoiceTool] })
+  const page = office.page()
+  await say(page, '[[call get_user_choice {"options":["tea","coffee"]}]][[then]][[say Enjoy.]]')
+  const { toolCallId = '' } = toolParts((await page.messages())[1])[0] ?? {}
+  const chat = { principalId: 'hanako', chatId: 'chat-1' }
+  await office.bridge.completeCall({ ...chat, toolCallId, output: 'tea' })
+  await settled(page, (message) => textOf(message) === 'Enjoy.')
+  expect(office.results).toEqual([{ result: 'tea' }])
+})
+
+test('[BT123] over HTTP nobody completes calls unless the option says so', async () => {
+  const { office, page, address } = await openJob(null)
+  await using _ = office
+  const own = await post(page, `/chats/chat-1/calls/${address.toolCallId}`, { output: REPORT })
+  expect(own.status).toBe(404)
+  expect(await own.json()).toMatchObject({ error: { code: 'unknown-call' } })
+  expect(toolParts((await page.messages())[1])).toMatchObject([{ state: 'input-available' }])
+})
+
+test('[BT123] who may complete a call does so in the chat of another; others learn nothing', async () => {
+  const { office, page, address } = await openJob(TICKET, {
+    mayCompleteCalls: ({ roles = [] }, { toolName }) =>
+      roles.includes('manager') && toolName === 'run_report',
+  })
+  await using _ = office
+  const path = `/chats/chat-1/calls/${address.toolCallId}`
+  const body = { principalId: 'hanako', output: REPORT }
+  const manager = office.page('mari')
+  expect(await status(office.page('taro'), path, body)).toBe(404)
+  expect(await status(page, path, body)).toBe(404)
+  expect(await status(manager, path, { output: REPORT })).toBe(404)
+  expect(await status(manager, '/chats/chat-1/calls/none', body)).toBe(404)
+  expect(await status(manager, path, { principalId: 'hanako' })).toBe(400)
+  expect(await status(manager, path, { ...body, error: 'both' })).toBe(400)
+  expect(await status(manager, path, body)).toBe(204)
+  expect(await status(manager, path, body)).toBe(409)
+  await settled(page, (message) => JSON.stringify(message).includes('Sales'))
+})
+
+test('[BT124] a call that waits for a page or a person, or that the server ran, is not completed', async () => {
+  const look = tool('look', () => ({ seen: true }))
+  await using server = await serve({
+    agent: (model) => assistant(model, { tools: [look, locationTool()] }),
+    approvals: { look: false },
+  })
+  const browser = server.browser()
+  await (await browser.say('[[call look {}]][[call get_location {}]]')).text()
+  const { messages } = await browser.messages()
+  const principalId = server.told[0]?.turn.principalId ?? ''
+  for (const { toolCallId = '' } of toolParts(messages.at(-1))) {
+    const given = { principalId, chatId: 'chat-1', toolCallId, output: 1 }
+    expect(await codeOf(server.bridge.completeCall(given))).toBe('not-completable')
+  }
+  const gone = { principalId, chatId: 'chat-1', toolCallId: 'none', output: 1 }
+  expect(await codeOf(server.bridge.completeCall(gone))).toBe('unknown-call')
+  expect(await codeOf(server.bridge.completeCall({ ...gone, chatId: 'none' }))).toBe('unknown-call')
+})
+
+test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
+  '[BT125] a call of a live conversation with %s is completed later, and who follows the chat reads it',
+  async (liveModel) => {
+    const { job, calls } = jobTool(null)
+    await using office = await openLiveOffice({ liveModel, tools: () => [job] })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1' })
+    client.say(ASK)
+    expect(await whole(client)).toBe('Noted.')
+    const [address] = calls
+    if (!address) throw new Error('The tool was not called.')
+    await office.bridge.completeCall({ ...address, output: REPORT })
+    const told = await nextUnasked(client)
+    await whole(client, told)
+    const messages = await office.page().messages()
+    expect(toolParts(messages[1])).toMatchObject([{ output: REPORT }])
+    expect(office.results).toEqual([REPORT])
+    const again = office.bridge.completeCall({ ...address, output: 2 })
+    expect(await codeOf(again)).toBe('call-completed')
+    // The conversation goes on with what has come.
+    client.say('[[say Next.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Next.')
+  },
+)
