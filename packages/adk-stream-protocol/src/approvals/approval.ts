@@ -12,6 +12,8 @@ export interface Approval {
   readonly chat: ApprovalChat
   /** The assistant message whose turn waits. */
   readonly messageId: string
+  /** The worker whose live conversation made the call and goes on by the decision. Undefined for a call made turn by turn. */
+  readonly liveWorker?: string
   readonly toolCallId: string
   readonly toolName: string
   /** The arguments as they were shown. */

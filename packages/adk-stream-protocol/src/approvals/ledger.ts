@@ -41,6 +41,8 @@ export interface ApprovalRequest extends Call {
   readonly messageId: string
   readonly terms: ApprovalTerms
   readonly deadlineMs: number
+  /** Whether a live conversation of this worker made the call. Default false. */
+  readonly live?: boolean
 }
 
 /** The approvals of an application: every change is one compare-and-set in the store, with its line in the audit record. */
@@ -78,6 +80,7 @@ export class Ledger {
       id,
       chat,
       ...asked,
+      ...(request.live === true && { liveWorker: this.worker }),
       requestedAt: at,
       deadline,
       votes: [],

@@ -93,9 +93,10 @@ export class LiveCalls {
     this.#options = options
   }
 
-  /** Whether anything of this run waits for a decision or an output. */
-  get busy(): boolean {
-    return this.#open.size > 0
+  /** Whether a call waits for a decision. */
+  get asks(): boolean {
+    for (const { approvalId } of this.#open.values()) if (approvalId !== undefined) return true
+    return false
   }
 
   has(toolCallId: string): boolean {
@@ -121,6 +122,7 @@ export class LiveCalls {
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
     if (call?.state !== 'asked' || call.approvalId !== approval.id) return
+    if (ranElsewhere(approval)) return this.#forget(call)
     const isApproved = approval.state.name === 'approved'
     if (!isApproved && !isOver(approval)) return
     this.#resume(call, () =>
@@ -185,6 +187,7 @@ export class LiveCalls {
       args,
       terms,
       deadlineMs,
+      live: true,
     })
     if (isRefusal(entered)) {
       await this.#settle(call, TOO_MANY_PENDING)
@@ -209,7 +212,7 @@ export class LiveCalls {
     const claimed = await ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
     if (isRefusal(claimed)) {
       const now = await ledger.get(approvalId)
-      if (now && isOver(now)) await this.#conclude(call, now)
+      if (now && isOver(now) && !ranElsewhere(now)) await this.#conclude(call, now)
       else this.#forget(call)
       return
     }
@@ -336,6 +339,11 @@ export class LiveCalls {
 
 function isOver({ state }: Approval): boolean {
   return !['requested', 'approved', 'executing'].includes(state.name)
+}
+
+/** Whether a call that this run did not start was run by another process, which stores and tells the result. */
+function ranElsewhere({ state }: Approval): boolean {
+  return ['executing', 'succeeded', 'failed'].includes(state.name)
 }
 
 function contextOf({ toolContext }: ToolCall): InvocationContext {

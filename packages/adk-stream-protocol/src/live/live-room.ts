@@ -5,6 +5,8 @@ import type { LiveListener } from './live-listener.ts'
 
 /** One client that follows a live conversation. */
 export interface LiveWatcher {
+  /** False for a client that only keeps the conversation open. */
+  readonly listens: boolean
   /** A turn began that nobody asked for. */
   readonly onTurn: (turn: Turn) => void
   readonly onHeard: (message: Message) => void
@@ -20,6 +22,12 @@ export class LiveRoom implements LiveListener {
 
   get empty(): boolean {
     return this.#watchers.size === 0
+  }
+
+  /** Whether a client wants to hear of turns that it did not ask for. */
+  get hasListeners(): boolean {
+    for (const { listens } of this.#watchers) if (listens) return true
+    return false
   }
 
   join(watcher: LiveWatcher): void {

@@ -172,6 +172,11 @@ export class LiveRun {
     return this.#calls.has(toolCallId)
   }
 
+  /** Whether a call of the run waits for a decision. */
+  get asks(): boolean {
+    return this.#calls.asks
+  }
+
   approvalChanged(approval: Approval): void {
     this.#calls.approvalChanged(approval)
   }

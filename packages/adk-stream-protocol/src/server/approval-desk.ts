@@ -31,6 +31,8 @@ export interface ApprovalDeskOptions {
   readonly limits: BridgeLimits
   /** Goes on with the turn of an approval that was just decided, with nobody reading. */
   readonly resume: (approval: Approval) => void
+  /** A decision was repeated: a live conversation that has not heard of the first one goes on by this one. */
+  readonly onRepeated: (approval: Approval) => void
 }
 
 /** What can be done with approvals: from a chat, and from anywhere else, such as an inbox, a bot or a phone. */
@@ -68,11 +70,12 @@ export class ApprovalDesk {
       for (const approval of taken) this.#options.resume(approval)
       throw isRefusal(fallen.result) ? toError(fallen.result) : new ProtocolError('approval-voted')
     }
+    for (const { decision, result } of entries)
+      if (isRefusal(result)) await this.#repeat(backend, decision.approvalId)
     const [first] = taken
-    // Several run one after the other, in the order of ADK.
-    const given = taken.length === 1 ? { given: first } : {}
-    if (first) return { messageId: first.messageId, seen: first.id, ...given }
-    if (outputs.length > 0 && messageId !== undefined) return { messageId, seen: undefined }
+    if (first) return { messageId: first.messageId, seen: first.id, taken }
+    if (outputs.length > 0 && messageId !== undefined)
+      return { messageId, seen: undefined, taken: [] }
     // The last one is the newest: a client may send all that it ever decided in this message.
     return catchUp(backend, entries.at(-1))
   }
@@ -89,8 +92,14 @@ export class ApprovalDesk {
       return result
     }
     const standing = await backend.ledger.get(decision.approvalId, toDecider(principal))
-    if (standing && isRepeat(standing, decision, result)) return standing
-    throw toError(result)
+    if (!standing || !isRepeat(standing, decision, result)) throw toError(result)
+    this.#options.onRepeated(standing)
+    return standing
+  }
+
+  async #repeat({ ledger }: Backend, approvalId: string): Promise<void> {
+    const standing = await ledger.get(approvalId)
+    if (standing) this.#options.onRepeated(standing)
   }
 
   /** The approval that an id stands for in a chat: its own, or that of the call that it is about. */
@@ -138,7 +147,10 @@ export class ApprovalDesk {
       ...(args !== undefined && { editedArgs: args }),
     }
     const decided = await decideOne(backend, principal, { decision })
-    if (isRefusal(decided)) throw toError(decided)
+    if (isRefusal(decided)) {
+      if (decided.refused === 'already-decided') await this.#repeat(backend, id)
+      throw toError(decided)
+    }
     if (decided.state.name !== 'requested') {
       this.#options.resume(decided)
       // The call first, if it can start at once: it is what the person waits for, and not these words.
@@ -153,8 +165,8 @@ interface Continuation {
   readonly messageId: string
   /** The approval that its client has seen asked. */
   readonly seen: string | undefined
-  /** The approval that was decided, where it was one. */
-  readonly given?: Approval | undefined
+  /** The approvals that were decided by this request. */
+  readonly taken: readonly Approval[]
 }
 
 /** A decision and what the ledger made of it. */
@@ -209,17 +221,14 @@ async function refuseEdit(
 }
 
 /** The message in which a client finds what came of a decision that was taken before. */
-async function catchUp(
-  { ledger, host }: Backend,
-  entry: Entry | undefined,
-): Promise<{ readonly messageId: string; readonly seen: string }> {
+async function catchUp({ ledger, host }: Backend, entry: Entry | undefined): Promise<Continuation> {
   const known = entry && (await ledger.get(entry.decision.approvalId))
   if (!known) throw new ProtocolError('nothing-new')
   const { id, chat, messageId } = known
   // The message may be gone: with its chat, or because the answer was made anew.
   const { result } = entry
   if (isRefusal(result) && !(await host.turn(chat, messageId))) throw toError(result)
-  return { messageId, seen: id }
+  return { messageId, seen: id, taken: [] }
 }
 
 /**

@@ -2,11 +2,17 @@ import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import type { AuditEvent } from '../approvals/audit-entry.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 
-/** What is told of a change: the approval, and what it became. */
-export type TellChange = (
-  approval: Pick<Approval, 'id' | 'chat' | 'terms'>,
-  state: ApprovalStateName,
-) => void
+/** A change of an approval. */
+export interface ApprovalChange {
+  /** The approval as it is now. */
+  readonly approval: Approval
+  /** The state that the change led to. */
+  readonly state: ApprovalStateName
+  /** Whether another process made the change. */
+  readonly elsewhere: boolean
+}
+
+export type TellChange = (change: ApprovalChange) => void
 
 /** Tells every change of an approval once: those of this process as they are made, those of others when the record is read. */
 export class ApprovalNews {
@@ -22,12 +28,14 @@ export class ApprovalNews {
 
   /** A change was made here. */
   changed(approval: Approval): void {
-    this.#tellOnce(approval, approval.version, approval.state.name)
+    const { version, state } = approval
+    this.#tellOnce({ approval, state: state.name, elsewhere: false }, version)
   }
 
-  /** Passes over what has been written so far: nobody wants to know. */
-  async skip(ledger: Ledger): Promise<void> {
-    this.#seq = await ledger.lastSeq()
+  /** Passes over what has been written so far, unless somebody has begun to wait for it. */
+  async skip(ledger: Ledger, isAwaited: () => boolean = () => false): Promise<void> {
+    const last = await ledger.lastSeq()
+    if (this.#seq === undefined || !isAwaited()) this.#seq = last
   }
 
   /** Reads on in the record, and tells what others wrote. */
@@ -40,7 +48,8 @@ export class ApprovalNews {
       const { approvalId, version, event, seq } = record
       if (!this.#isTold(approvalId, version)) {
         const approval = await ledger.get(approvalId)
-        if (approval) this.#tellOnce(approval, version, stateAfter(event))
+        const change = approval && { approval, state: stateAfter(event), elsewhere: true }
+        if (change) this.#tellOnce(change, version)
       }
       this.#seq = known = seq
       read += 1
@@ -49,13 +58,14 @@ export class ApprovalNews {
     if (read < MAX_READ) this.#seq = Math.max(known, last)
   }
 
-  #tellOnce(approval: Approval, version: number, state: ApprovalStateName): void {
-    if (this.#isTold(approval.id, version)) return
-    this.#told.delete(approval.id)
-    this.#told.set(approval.id, version)
+  #tellOnce(change: ApprovalChange, version: number): void {
+    const { id } = change.approval
+    if (this.#isTold(id, version)) return
+    this.#told.delete(id)
+    this.#told.set(id, version)
     const [oldest] = this.#told.keys()
     if (this.#told.size > MAX_TOLD && oldest !== undefined) this.#told.delete(oldest)
-    this.#tell(approval, state)
+    this.#tell(change)
   }
 
   #isTold(approvalId: string, version: number): boolean {

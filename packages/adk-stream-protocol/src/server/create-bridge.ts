@@ -12,6 +12,7 @@ import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { checkAllowedHosts } from './allowed-hosts.ts'
+import type { ApprovalChange } from './approval-news.ts'
 import { ApprovalNews } from './approval-news.ts'
 import { ApprovalDesk } from './approval-desk.ts'
 import type { Backend } from './backend.ts'
@@ -30,14 +31,17 @@ import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { holdChats } from './hold-chat.ts'
+import { Elsewhere } from './elsewhere.ts'
 import { Housekeeper } from './housekeeper.ts'
 import { ListDesk } from './list-desk.ts'
 import { LiveDoor } from './live-door.ts'
 import { openLiveHandlers } from './live-handlers.ts'
+import { LiveOwners } from './live-owners.ts'
 import type { LiveRunsOptions } from './live-runs.ts'
 import { LiveRuns } from './live-runs.ts'
 import { LiveSource } from './live-source.ts'
 import { editsWithin } from './may-edit.ts'
+import { NewsPoll } from './news-poll.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
 import { Readiness } from './readiness.ts'
@@ -82,9 +86,11 @@ export function createBridge(options: BridgeOptions): Bridge {
   const feeds = new Feeds(limits.maxFeedsPerPrincipal)
   const events = new ChatEvents()
   const lists = new ListEvents()
-  const news = new ApprovalNews((approval, state) => {
+  const news = new ApprovalNews((change) => {
+    const { approval, state } = change
     events.tell(approval.chat, { type: 'approval', approvalId: approval.id, state })
     lists.approvalChanged(approval, state)
+    if (change.elsewhere) desks.changedElsewhere(change)
   })
   const backend = new BackendOnDemand(async () => {
     const opened = await openBackend(options, limits, store)
@@ -190,8 +196,12 @@ interface Desks {
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
   readonly completeCall: (completion: CallCompletion) => Promise<void>
+  readonly changedElsewhere: (change: ApprovalChange) => void
   readonly close: () => Promise<void>
 }
+
+/** How often the record of approvals is read while somebody here waits for what other processes write. */
+const NEWS_MS = 250
 
 interface DeskParts {
   readonly limits: BridgeLimits
@@ -219,12 +229,28 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
   const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })
-  const goOn = followWith({ runs, turnDesk, onError })
+  const owners = new LiveOwners({ backend, turnDesk })
+  const newsMs = Math.min(limits.sweepMs, NEWS_MS)
+  const elsewhere = new Elsewhere({
+    backend,
+    turnDesk,
+    runs,
+    events,
+    lists,
+    intervalMs: newsMs,
+    onError,
+  })
+  const goOn = followWith({ runs, turnDesk, owners, onError })
   const follow = (approval: Approval): Promise<void> => goOn(approval)
   // Nobody waits for it; what goes wrong is tried again by the next sweep.
   const resume = (given: Approval): void => void goOn(given, given)
-  const approvalDesk = new ApprovalDesk({ backend, limits, resume })
-  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs })
+  const approvalDesk = new ApprovalDesk({
+    backend,
+    limits,
+    resume,
+    onRepeated: (approval) => runs?.approvalChanged(approval),
+  })
+  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs, owners, elsewhere })
   const chatDesk = new ChatDesk({
     backend,
     turns,
@@ -239,14 +265,20 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const { mayCompleteCalls } = options
   const completions = new CallCompletions({ turnDesk, runs, limits, mayCompleteCalls })
   const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
-  const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs })
+  const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, elsewhere })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
-    readNews: (ledger) => (feeds.watched ? news.read(ledger) : news.skip(ledger)),
     busy: () => turns.busy || runs?.busy === true,
     follow,
     giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
+    onError,
+  })
+  const newsPoll = new NewsPoll({
+    backend,
+    news,
+    intervalMs: newsMs,
+    isAwaited: () => feeds.watched || runs?.asks === true || runs?.listened === true,
     onError,
   })
   return {
@@ -258,7 +290,11 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
         : openTurnHandlers(connection, { source, limits }),
     findCall: callFinder(approvalDesk, runs),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
+    changedElsewhere: (change) => elsewhere.changed(change),
     close: async () => {
+      owners.close()
+      elsewhere.close()
+      await newsPoll.close()
       await runs?.close()
       await housekeeper.close()
       await turns.close()
@@ -280,12 +316,12 @@ function openTurns(
 }
 
 /** Goes on by an approval that was given or that ended: where its call lives. Never rejects. */
-function followWith({ runs, turnDesk, onError }: FollowParts) {
+function followWith({ runs, turnDesk, owners, onError }: FollowParts) {
   return async (approval: Approval, given?: Approval): Promise<void> => {
     try {
-      // A live conversation goes on by itself.
+      // A live conversation goes on by itself, also one of another process.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else await turnDesk.follow(approval, given)
+      else if (!(await owners.leave(approval))) await turnDesk.follow(approval, given)
     } catch (error) {
       onError(error)
     }
@@ -295,6 +331,7 @@ function followWith({ runs, turnDesk, onError }: FollowParts) {
 interface FollowParts {
   readonly runs: LiveRuns | undefined
   readonly turnDesk: TurnDesk
+  readonly owners: LiveOwners
   readonly onError: (error: unknown) => void
 }
 

@@ -1,13 +1,10 @@
 import type { Approval } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
 import type { Wait } from '../store/wait-store.ts'
 import type { BackendOnDemand } from './backend.ts'
 
 export interface HousekeeperOptions {
   readonly backend: BackendOnDemand
   readonly intervalMs: number
-  /** Tells those who watch what other processes wrote, as far as somebody does. */
-  readonly readNews: (ledger: Ledger) => Promise<void>
   /** Whether anything runs here that another process would take for dead. */
   readonly busy: () => boolean
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
@@ -44,10 +41,9 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, readNews, busy, giveUp, onError } = this.#options
+    const { backend, busy, giveUp, onError } = this.#options
     try {
       const { ledger, waits } = await backend.get()
-      await readNews(ledger)
       // A sign is written to the disk, so only a process that has something to lose gives one.
       if (busy()) await ledger.beat()
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]

@@ -85,6 +85,28 @@ export class LiveRuns {
     return [...this.#chats.values()].some(({ run }) => run !== undefined)
   }
 
+  /** Whether a call of any conversation waits for a decision. */
+  get asks(): boolean {
+    for (const { run } of this.#chats.values()) if (run?.asks === true) return true
+    return false
+  }
+
+  /** Whether a client here wants to hear of the turns of a chat. */
+  hasListeners(chat: ChatKey): boolean {
+    return this.#chats.get(keyOf(chat))?.room.hasListeners === true
+  }
+
+  /** Whether a client here wants to hear of the turns of any chat. */
+  get listened(): boolean {
+    for (const { room } of this.#chats.values()) if (room.hasListeners) return true
+    return false
+  }
+
+  /** Shows a turn to all clients that follow a chat. */
+  show(chat: ChatKey, turn: Turn): void {
+    this.#chats.get(keyOf(chat))?.room.onTurn(turn)
+  }
+
   /** The open conversation of a chat, if there is one. */
   find(chat: ChatKey): LiveRun | undefined {
     return this.#chats.get(keyOf(chat))?.run

@@ -128,6 +128,7 @@ export class Presence {
   #watcher(id: string): LiveWatcher {
     const { tell } = this.#connection
     return {
+      listens: true,
       onTurn: (turn) => this.show(id, turn),
       onHeard: (message) => tell({ type: 'user-message', id, message }),
       onTranscript: ({ text, final }) =>
@@ -139,6 +140,7 @@ export class Presence {
 }
 
 const SILENT: LiveWatcher = {
+  listens: false,
   onTurn: () => undefined,
   onHeard: () => undefined,
   onTranscript: () => undefined,

@@ -250,6 +250,27 @@ export class TurnDesk {
     })
   }
 
+  /** Tells a stored message once more, as it is, for clients that have not read all of it. Nothing goes on by it. */
+  async retell(chat: ChatKey, messageId: string): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const { exposeState, onError } = this.#options
+    let told: ToldTurn | undefined
+    return this.#turns.begin(chat, messageId, {
+      patient: true,
+      background: true,
+      prepare: async (turn) => {
+        told = await this.#tell(backend, key, messageId)
+        if (!told) throw new ProtocolError('nothing-new')
+        await prefill(turn, told, { backend, key, pause: told.chunks.length })
+      },
+      run: async (turn) => {
+        const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
+        await runTurn(turn, noEvents(), { ...rest, ...(told && { from: told.state }) })
+      },
+    })
+  }
+
   /** AP61: starts a call that was approved, now that the chat is taken for it and before its turn is even read. */
   async #begin(
     { host }: Backend,
@@ -292,12 +313,12 @@ export class TurnDesk {
     const { chat, messageId } = approval
     const backend = await this.#backend.get()
     // What was given just now was asked, and its call is not kept waiting for a look.
-    if (!given && (await this.#stateOf(backend, approval)) !== 'asked')
+    if (!given && (await this.callState(approval)) !== 'asked')
       return settleUnasked(backend, approval)
     const answers = { outputs: [], background: true, ...(given && { given }) }
     const turn = await this.resume(chat, messageId, answers)
     await turn.settled
-    if (turn.signal.aborted || (await this.#stateOf(backend, approval)) !== 'asked') return
+    if (turn.signal.aborted || (await this.callState(approval)) !== 'asked') return
     // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
     const known = await backend.ledger.get(approval.id)
     if (known) await writeEnding(backend, known)
@@ -307,7 +328,7 @@ export class TurnDesk {
   async giveUp(wait: Wait): Promise<void> {
     const { chat, messageId, toolCallId } = wait
     const backend = await this.#backend.get()
-    if ((await this.#stateOf(backend, wait)) === 'waiting') {
+    if ((await this.callState(wait)) === 'waiting') {
       const outputs = [{ toolCallId, result: { errorText: NO_ANSWER } }]
       const turn = await this.resume(chat, messageId, { outputs, background: true })
       await turn.settled
@@ -394,12 +415,9 @@ export class TurnDesk {
     }
   }
 
-  /** How a call stands in the conversation; nothing when it is not there. */
-  async #stateOf(
-    backend: Backend,
-    { chat, messageId, toolCallId }: Wait,
-  ): Promise<string | undefined> {
-    const told = await this.#tell(backend, chat, messageId)
+  /** The state of a call in its stored conversation. Undefined if the conversation does not hold the call. */
+  async callState({ chat, messageId, toolCallId }: Wait): Promise<string | undefined> {
+    const told = await this.#tell(await this.#backend.get(), chat, messageId)
     return told?.state.calls.get(toolCallId)?.state
   }
 
@@ -414,6 +432,7 @@ export class TurnDesk {
 }
 
 function ignore(): void {}
+async function* noEvents(): AsyncGenerator<Event> {}
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []

@@ -1,3 +1,4 @@
+import type { Approval } from '../approvals/approval.ts'
 import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
 import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
@@ -5,6 +6,8 @@ import type { ReadFrom } from '../turns/turn-log.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { Principal } from './authenticate.ts'
+import type { Elsewhere } from './elsewhere.ts'
+import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
@@ -32,6 +35,8 @@ export interface TurnSourceParts {
   readonly approvalDesk: ApprovalDesk
   /** The live conversations, where there are such. */
   readonly runs: LiveRuns | undefined
+  readonly owners: LiveOwners
+  readonly elsewhere: Pick<Elsewhere, 'noteRead'>
 }
 
 /** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
@@ -54,19 +59,33 @@ export class TurnByTurn implements TurnSource {
   async goOn(principal: Principal, chat: ChatKey, request: AnswersRequest): Promise<OpenedTurn> {
     const { approvalDesk, turnDesk, runs } = this.#parts
     const run = runs?.find(chat)
-    const decided = await approvalDesk.decideAll(principal, chat, request)
-    const { messageId, seen, given } = decided
+    const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, request)
     const outputs = request.outputs.filter((output) => run?.takeOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
     const live = await run?.turnOf(messageId)
     const after = seen ?? request.outputs.at(-1)?.toolCallId
     if (live) return { turn: live, from: after === undefined ? 'pause' : { after } }
+    const own = await this.#keepOwn(taken)
+    const [given] = own
     const turn = await turnDesk.resume(chat, messageId, {
       outputs,
       ...(seen !== undefined && { seen }),
-      ...(given && { given }),
+      // Several run one after the other, in the order of ADK.
+      ...(given && taken.length === 1 && { given }),
     })
+    this.#parts.elsewhere.noteRead(chat, messageId)
     return { turn, from: 'pause' }
+  }
+
+  /** Leaves decisions to the live conversations of other processes, and waits for what comes of them. Gives those that are gone on with here. */
+  async #keepOwn(taken: readonly Approval[]): Promise<Approval[]> {
+    const { owners } = this.#parts
+    const own: Approval[] = []
+    for (const approval of taken) {
+      if (await owners.leave(approval)) await owners.untilTold(approval)
+      else own.push(approval)
+    }
+    return own
   }
 
   async running(chat: ChatKey): Promise<Turn | undefined> {

@@ -12,6 +12,10 @@ export class ChatEvents {
     for (const listener of this.#listeners.get(keyOf(chat)) ?? []) listener(event)
   }
 
+  isWatched(chat: ChatKey): boolean {
+    return this.#listeners.has(keyOf(chat))
+  }
+
   /** Watches a chat; gives the way to stop. */
   watch(chat: ChatKey, listener: Listener): () => void {
     const key = keyOf(chat)

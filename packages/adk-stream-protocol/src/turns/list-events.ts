@@ -33,6 +33,12 @@ export class ListEvents {
     this.chatChanged(chat)
   }
 
+  /** Whether the owner of a chat watches their lists. */
+  isWatched({ principalId }: Pick<ChatKey, 'principalId'>): boolean {
+    for (const { id } of this.#watchers.values()) if (id === principalId) return true
+    return false
+  }
+
   /** Watches all that is a principal's; gives the way to stop. */
   watch(principal: Decider, listener: Listener): () => void {
     this.#watchers.set(listener, principal)

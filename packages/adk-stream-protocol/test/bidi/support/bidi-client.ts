@@ -6,6 +6,8 @@ import type { WireChunk } from '../../support/wire-rules.ts'
 export interface BidiClientOptions {
   /** Who it is. Default hanako. */
   readonly key?: string
+  /** The headers that say who it is. Default: `x-api-key` with the key. */
+  readonly headers?: Record<string, string>
   readonly query?: string
   /** Default `bidi`. */
   readonly protocols?: readonly string[]
@@ -35,7 +37,8 @@ export class BidiClient implements AsyncDisposable {
   static async open(url: string, options: BidiClientOptions = {}): Promise<BidiClient> {
     const { key = 'hanako', query = '', protocols = ['bidi'] } = options
     const address = `${url.replace(/^http/, 'ws')}/live${query}`
-    const socket = new WebSocket(address, [...protocols], { headers: { 'x-api-key': key } })
+    const { headers = { 'x-api-key': key } } = options
+    const socket = new WebSocket(address, [...protocols], { headers })
     const client = new BidiClient(socket)
     await once(socket, 'open')
     return client

@@ -14,6 +14,8 @@ export interface Pair extends AsyncDisposable {
   readonly atTwo: Person
   /** Resolves when the second server has found the chat taken this many more times. */
   untilTaken(times?: number): Promise<void>
+  /** From now on, nothing new is in the audit record for the first server. */
+  deafen(): void
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -37,6 +39,10 @@ export async function openPair(
     atOne: new Person(one.url),
     atTwo: new Person(two.url),
     untilTaken: (times = 1) => refusals.untilMore(times),
+    deafen: () => {
+      const last = first.approvals.lastSeq()
+      first.approvals.lastSeq = () => last
+    },
     effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {
       await one[Symbol.asyncDispose]()

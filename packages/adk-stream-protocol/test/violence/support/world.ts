@@ -3,11 +3,13 @@ import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { FunctionTool } from '@google/adk'
+import { Modality } from '@google/genai'
 import { type Emulator, startEmulator } from 'gemini-emulator'
 import { z } from 'zod'
 
 import { type Bridge, type BridgeOptions, createBridge } from '../../../src/server/index.ts'
 import type { Store } from '../../../src/store/index.ts'
+import { toUpgradeListener } from '../../../src/use/node.ts'
 import { assistant, EmulatedGemini } from '../../support/agents.ts'
 
 /** Something that happens on the way of a call, and the chat it happens in. */
@@ -17,6 +19,8 @@ export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'age
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
+  /** The live model of sockets. Default: there are no live conversations. */
+  readonly liveModel?: string
   /** Hears of what a tool does, and may keep it from going on. */
   readonly reached?: Reached
 }
@@ -31,7 +35,7 @@ export interface World extends AsyncDisposable {
 
 /** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { effects, reached = async () => undefined, ...bridgeOptions } = options
+  const { effects, reached = async () => undefined, liveModel, ...bridgeOptions } = options
   const emulator = await startEmulator({ keepRequests: 50 })
   const errors: unknown[] = []
   const tools = payments(effects, reached)
@@ -43,12 +47,19 @@ export async function openWorld(options: WorldOptions): Promise<World> {
       return id === null ? undefined : { id, roles }
     },
     onError: (error) => errors.push(error),
+    ...(liveModel !== undefined && {
+      live: {
+        model: new EmulatedGemini(emulator.baseUrl, liveModel),
+        runConfig: { responseModalities: [Modality.TEXT] },
+      },
+    }),
     ...bridgeOptions,
     approvals: bridgeOptions.approvals ?? { top_up: { idempotent: true } },
   })
   const server = createServer((request, response) => {
     void bridge.node(request, response)
   }).listen(0, '127.0.0.1')
+  server.on('upgrade', toUpgradeListener(bridge))
   // A connection that the server gives up in the moment in which a client uses it again would look like a crash.
   server.keepAliveTimeout = 600_000
   await once(server, 'listening')

@@ -1,0 +1,213 @@
+import { describe, expect, test } from 'vitest'
+
+import { BidiClient } from '../bidi/support/bidi-client.ts'
+import { whole } from '../live/support/live-office.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { readUntil } from '../support/read-feed.ts'
+import { openPair, type Pair } from './support/pair.ts'
+import type { Person } from './support/person.ts'
+
+const HEADERS = { 'x-user': 'hanako' }
+const LIVE = { liveModel: 'gemini-3.1-flash-live-preview' }
+const PAY = '[[call pay {"to": "花子", "amount": 50}]][[then]][[say All settled.]]'
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+
+interface Asked {
+  readonly approvalId: string
+  readonly toolCallId: string
+  readonly messageId: string
+}
+
+/** Opens a live conversation at the first server that waits for a decision, by text frames: their stream stays open. */
+async function askHeld({ one }: Pair): Promise<[BidiClient, Asked]> {
+  const client = await BidiClient.open(one.url, { headers: HEADERS })
+  client.say(PAY)
+  await client.untilAsked()
+  const { approvalId = '', toolCallId = '' } = client.asked[0] ?? {}
+  return [client, { approvalId, toolCallId, messageId: String(client.chunks[0]?.['messageId']) }]
+}
+
+function typesOf(person: Person, approvalId: string): Promise<string[] | undefined> {
+  return person.approval(approvalId).then((found) => found?.history.map(({ type }) => type))
+}
+
+/** Each way to decide at the second server; it resolves when what the client waits for has come. */
+const WAYS: readonly {
+  readonly name: string
+  readonly decide: (pair: Pair, asked: Asked, approved: boolean) => Promise<void>
+}[] = [
+  {
+    name: 'POST /approvals/:id',
+    decide: async ({ atTwo }, { approvalId }, approved) => {
+      expect(await atTwo.decide(approvalId, { approved })).toMatchObject({ status: 200 })
+    },
+  },
+  {
+    name: 'POST /stream',
+    decide: async ({ atTwo }, asked, approved) => {
+      const { status, body } = await atTwo.answer(asked, { approved })
+      expect(status).toBe(200)
+      expect(body).toContain('settled.')
+      expect(body).toContain(approved ? 'tool-output-available' : 'tool-output-denied')
+    },
+  },
+  {
+    name: 'a frame `decide`',
+    decide: async ({ two }, { approvalId }, approved) => {
+      await using client = await SocketClient.open(two.url, { headers: HEADERS })
+      client.send({ type: 'decide', decisionId: 'd', id: 'chat-1', approvalId, approved })
+      expect(await client.nextOf('decided')).toMatchObject({ ok: true })
+    },
+  },
+  {
+    name: 'text frames',
+    decide: async ({ two }, { approvalId }, approved) => {
+      await using client = await BidiClient.open(two.url, {
+        headers: HEADERS,
+        query: '?chatId=chat-1',
+      })
+      client.confirm(approvalId, approved)
+      await client.untilDone()
+      expect(client.text).toBe('All settled.')
+      expect(client.ofType('start')).toHaveLength(1)
+    },
+  },
+]
+
+describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
+  test.each([true, false])(
+    '[LV100] a live conversation that is read goes on; approved: %s',
+    async (approved) => {
+      await using pair = await openPair(LIVE)
+      const [opened, asked] = await askHeld(pair)
+      await using client = opened
+      await decide(pair, asked, approved)
+      await client.untilDone()
+      expect(client.text).toBe('All settled.')
+      expect(client.ofType('start')).toHaveLength(1)
+      expect(client.done).toBe(1)
+      expect(pair.effects()).toHaveLength(approved ? 1 : 0)
+      expect(await typesOf(pair.atTwo, asked.approvalId)).toEqual(
+        approved ? LIFE : ['requested', 'denied'],
+      )
+      // The model that waited was told, and no other one was asked.
+      expect(pair.two.emulator.requests).toEqual([])
+      expect(pair.two.emulator.live.sessions).toEqual([])
+      expect(toolParts((await pair.atTwo.messages())[1])).toMatchObject([
+        { state: approved ? 'output-available' : 'output-denied' },
+      ])
+    },
+  )
+})
+
+test('[LV100] a live conversation that is not read at that moment goes on where it lives, and its followers hear', async () => {
+  await using pair = await openPair(LIVE)
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(PAY)
+  await whole(client)
+  const [asked] = await pair.atTwo.approvals()
+  expect(await pair.atTwo.decide(asked?.id ?? '', { approved: true })).toMatchObject({
+    status: 200,
+  })
+  const { requestId, messageId } = await client.nextOf('turn')
+  expect(messageId).toBe(client.chunks('r1')[0]?.['messageId'])
+  expect(await whole(client, requestId)).toBe('All settled.')
+  expect(pair.effects()).toHaveLength(1)
+  expect(pair.two.emulator.requests).toEqual([])
+})
+
+test('[LV100] a decision that this process has not heard of counts when it is repeated here', async () => {
+  await using pair = await openPair(LIVE)
+  const [opened, asked] = await askHeld(pair)
+  await using client = opened
+  pair.deafen()
+  expect((await pair.atTwo.decide(asked.approvalId, { approved: true })).status).toBe(200)
+  client.confirm(asked.approvalId, true)
+  await client.untilDone()
+  expect(client.text).toBe('All settled.')
+  expect(pair.effects()).toHaveLength(1)
+})
+
+test('[LV100] a call whose live conversation is gone runs where it is decided', async () => {
+  await using pair = await openPair(LIVE)
+  const [opened, asked] = await askHeld(pair)
+  await using client = opened
+  await pair.one.bridge.close()
+  expect(await client.closed).toBe(1001)
+  expect((await pair.atTwo.answer(asked, { approved: true })).body).toContain('settled.')
+  expect(pair.effects()).toHaveLength(1)
+})
+
+test('[LV100] what another server expires ends in the live conversation that asked', async () => {
+  const limits = { leaseMs: 15_000, sweepMs: 20 }
+  await using pair = await openPair({
+    ...LIVE,
+    limits,
+    approvals: { pay: { deadlineMs: 300 } },
+    // Sweeps of the first server come too late; the second one finds that the time is over.
+    ofOne: { limits: { leaseMs: 15_000, sweepMs: 60_000 } },
+  })
+  const [opened, asked] = await askHeld(pair)
+  await using client = opened
+  await client.untilDone()
+  expect(client.ofType('tool-output-error')).toMatchObject([{ toolCallId: asked.toolCallId }])
+  expect(client.text).toBe('All settled.')
+  expect(await typesOf(pair.atTwo, asked.approvalId)).toEqual(['requested', 'expired'])
+  expect(pair.two.emulator.requests).toEqual([])
+})
+
+test('[EV100] followers at every server hear of a decision, of the result and of the end of the answer', async () => {
+  await using pair = await openPair(LIVE)
+  const feeds = await Promise.all(
+    [pair.one, pair.two].map(({ url }) =>
+      fetch(`${url}/chats/chat-1/events`, { headers: HEADERS }),
+    ),
+  )
+  await using watcher = await SocketClient.open(pair.two.url, { headers: HEADERS })
+  watcher.send({ type: 'watch', id: 'chat-1' })
+  await watcher.nextOf('status')
+  const [opened, asked] = await askHeld(pair)
+  await using client = opened
+  await pair.atTwo.decide(asked.approvalId, { approved: true })
+  await client.untilDone()
+  const { requestId, messageId } = await watcher.nextOf('turn')
+  expect(messageId).toBe(asked.messageId)
+  expect(await whole(watcher, requestId)).toBe('All settled.')
+  expect(watcher.chunks(requestId).map(({ type }) => type)).toContain('tool-output-available')
+  for (const [index, feed] of feeds.entries()) {
+    // The turn runs on at the first server; the second one tells when there is something to read.
+    const isLast = (event: Record<string, unknown>): boolean =>
+      index === 0 ? event['state'] === 'succeeded' : event['type'] === 'turn'
+    const seen = await readUntil(feed, (event) => isLast(event))
+    expect(seen.flatMap(({ state }) => state ?? [])).toEqual([
+      'requested',
+      'approved',
+      'executing',
+      'succeeded',
+    ])
+  }
+})
+
+test('[EV100] turn by turn too: who follows a chat at the server that asked hears what another one did', async () => {
+  await using pair = await openPair()
+  const feed = await fetch(`${pair.one.url}/chats/chat-1/events`, { headers: HEADERS })
+  const { approvalId, messageId } = await pair.atOne.ask(PAY)
+  await pair.atTwo.decide(approvalId, { approved: true })
+  const seen = await readUntil(feed, (_event, all) => turns(all).length === 2)
+  expect(seen.flatMap(({ state }) => state ?? [])).toEqual([
+    'requested',
+    'approved',
+    'executing',
+    'succeeded',
+  ])
+  expect(turns(seen)).toMatchObject([{ messageId }, { messageId }])
+  // When it was told, the answer was whole.
+  expect(JSON.stringify(await pair.atOne.messages())).toContain('All settled.')
+  expect(pair.effects()).toHaveLength(1)
+})
+
+function turns(seen: readonly Record<string, unknown>[]): Record<string, unknown>[] {
+  return seen.filter(({ type }) => type === 'turn')
+}
