@@ -54,6 +54,9 @@ test.concurrent.each([
         ],
       ])
       expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
+      // Next.js prints that line itself.
+      if (name !== 'next') expect(server.printed()).toContain('Listening on http://localhost:')
+      expect(server.printed()).not.toMatch(/warn|error|experimental/i)
     }
     rmSync(folder, { recursive: true })
   },

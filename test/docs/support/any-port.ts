@@ -2,12 +2,15 @@
 import type { AddressInfo } from 'node:net'
 import { Server } from 'node:net'
 
+type Listen = (this: Server, port: number, host: string, onListening?: () => void) => Server
+
 // Called with the server below.
 // oxlint-disable-next-line typescript/unbound-method
-const listen: (this: Server, port: number, host: string) => Server = Server.prototype.listen
+const listen: Listen = Server.prototype.listen
 
-Server.prototype.listen = function listenAnywhere(this: Server) {
+Server.prototype.listen = function listenAnywhere(this: Server, ...args: readonly unknown[]) {
+  const onListening = args.find((arg) => typeof arg === 'function') as (() => void) | undefined
   // A server that listens on a port has such an address.
   this.once('listening', () => process.send?.({ port: (this.address() as AddressInfo).port }))
-  return listen.call(this, 0, '127.0.0.1')
+  return listen.call(this, 0, '127.0.0.1', onListening)
 }

@@ -49,7 +49,7 @@ export function splitCommands({ text }: Pick<Block, 'text'>): string[][] {
 }
 
 function checkNpm([verb = '', ...words]: readonly string[]): string | undefined {
-  if (verb === 'ci' || verb === 'init') return undefined
+  if (verb === 'ci' || verb === 'init' || verb === 'pkg') return undefined
   if (verb === 'install') {
     const missing = words.filter((word) => !word.startsWith('-') && !isKnown(word))
     return missing.length > 0 ? `no such package: ${missing.join(', ')}` : undefined

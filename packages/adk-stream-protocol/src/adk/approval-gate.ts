@@ -6,7 +6,7 @@ import type {
   LlmResponse,
   Session,
 } from '@google/adk'
-import { BasePlugin, isBaseTool, ToolConfirmation } from '@google/adk'
+import { isBaseTool, ToolConfirmation } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
@@ -30,6 +30,7 @@ import {
 import { chatOf } from './gate-chat.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
+import { QuietPlugin } from './quiet-plugin.ts'
 import { routeAnswers } from './route-answers.ts'
 import { hasStayedSilent } from './silent-model.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
@@ -47,7 +48,7 @@ export interface ApprovalGateOptions extends TermsOptions {
  * ADK's own confirmation request and starts only by a claim in the ledger. It must be the first plugin: one that returns a value
  * keeps the later ones from being asked.
  */
-export class ApprovalGate extends BasePlugin {
+export class ApprovalGate extends QuietPlugin {
   readonly decided: DecidedCalls
   readonly #options: ApprovalGateOptions
   readonly #runs = new Map<string, GateRun>()

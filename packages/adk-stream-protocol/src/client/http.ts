@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ERROR_CODES } from '../protocol/errors.ts'
 import type { Guard } from '../protocol/guards.ts'
-import { isErrorBody } from '../protocol/server-views.ts'
 import { AdkError } from './adk-error.ts'
+import { parseJson, readErrorBody } from './error-body.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
@@ -51,24 +51,14 @@ export class Http {
 
   async read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value> {
     const response = await this.send(path, request)
-    const answer = parse(await response.text())
+    const answer = parseJson(await response.text())
     if (isValid(answer)) return answer
     throw new AdkError('unavailable', 'The server answered with something that is no answer.')
   }
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    // A page of some proxy: no guard accepts it.
-    return undefined
-  }
-}
-
 async function toError(response: Response): Promise<AdkError> {
-  const body = parse(await response.text())
-  const { code, message, retryAfterSeconds } = isErrorBody(body) ? body.error : {}
+  const { code, message, retryAfterSeconds } = readErrorBody(await response.text()) ?? {}
   const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
   if (known && message !== undefined) return new AdkError(known, message, retryAfterSeconds)
   // Not the bridge answered, but something before it.

@@ -4,6 +4,7 @@ import { readKeepAlive } from '../protocol/sse.ts'
 import { disconnected } from './adk-error.ts'
 import type { Backoff } from './backoff.ts'
 import { pauseBefore, withDefaults } from './backoff.ts'
+import { parseJson } from './error-body.ts'
 import type { Http } from './http.ts'
 import { Patience } from './patience.ts'
 import { dataOf, readBlocks } from './read-sse.ts'
@@ -92,20 +93,12 @@ async function read<Event>(
     onEvent('open')
     for await (const block of body ? readBlocks(body, either) : []) {
       patience.heard(readKeepAlive(block))
-      const event = parse(dataOf(block))
+      // What this page cannot read, it does not need.
+      const event = parseJson(dataOf(block) ?? '')
       if (isEvent(event)) onEvent(event)
     }
     return disconnected('the feed ended')
   } catch (error) {
     return error
-  }
-}
-
-/** What this page cannot read, it does not need. */
-function parse(json: string | undefined): unknown {
-  try {
-    return json === undefined ? undefined : JSON.parse(json)
-  } catch {
-    return undefined
   }
 }

@@ -1,10 +1,10 @@
 import type { BaseTool, Context, Event, InvocationContext, PluginManager } from '@google/adk'
-import { BasePlugin } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { UNASKABLE } from '../approval-answers.ts'
 import type { TermsOptions } from '../call-terms.ts'
 import { termsOfCall } from '../call-terms.ts'
+import { QuietPlugin } from '../quiet-plugin.ts'
 import { isHandover } from './live-tool.ts'
 
 export interface LivePluginOptions {
@@ -28,7 +28,7 @@ interface ToolParams {
  * The only plugin of a live run. Those of the host stand behind it: they hear of everything but the handing over of calls, and of a
  * tool when it really runs.
  */
-export class LivePlugin extends BasePlugin {
+export class LivePlugin extends QuietPlugin {
   readonly #options: LivePluginOptions
 
   constructor(options: LivePluginOptions) {
@@ -41,6 +41,13 @@ export class LivePlugin extends BasePlugin {
   }): Promise<Content | undefined> {
     this.#options.onRun(params.invocationContext)
     return this.#options.hosted.runBeforeRunCallback(params)
+  }
+
+  override async beforeToolSelection(params: {
+    callbackContext: Context
+    tools: Readonly<Record<string, BaseTool>>
+  }): Promise<Readonly<Record<string, BaseTool>> | undefined> {
+    return this.#options.hosted.runBeforeToolSelection(params)
   }
 
   override async afterRunCallback(params: { invocationContext: InvocationContext }): Promise<void> {

@@ -1,6 +1,7 @@
 import type { UIMessage } from 'ai'
 
 import { AdkError } from '../../client/adk-error.ts'
+import { readErrorBody } from '../../client/error-body.ts'
 import { isRecord } from './call.ts'
 import { hasActed } from './has-acted.ts'
 
@@ -28,7 +29,8 @@ export interface ToldError {
 export function readProblem(error: Error, messages: readonly UIMessage[], now: number): Problem {
   const failure = readFailure(messages.at(-1))
   if (failure !== undefined && hasActed(messages)) return { kind: 'unfinished' }
-  const told = error instanceof AdkError ? error : readBody(error.message)
+  // A refused request: the transports of the AI SDK throw the body of the response as the message.
+  const told = error instanceof AdkError ? error : readErrorBody(error.message)
   if (told) return classify(told, now)
   const failed = asTold(failure)
   if (failed) return classify(failed, now)
@@ -47,18 +49,6 @@ export function toTold(thrown: unknown): ToldError {
   if (thrown instanceof AdkError) return thrown
   // The network failed: nobody knows whether it arrived, and it can be tried again.
   return { code: 'unavailable', message: thrown instanceof Error ? thrown.message : String(thrown) }
-}
-
-/** A refused request: the transports of the AI SDK throw the body of the response as the message. */
-function readBody(text: string): ToldError | undefined {
-  if (!text.startsWith('{')) return undefined
-  try {
-    const body: unknown = JSON.parse(text)
-    return isRecord(body) ? asTold(body['error']) : undefined
-  } catch {
-    // Not JSON after all: some other sentence that starts with a brace.
-    return undefined
-  }
 }
 
 function asTold(value: unknown): ToldError | undefined {
