@@ -102,11 +102,6 @@ export class LiveRuns {
     return false
   }
 
-  /** Shows a turn to all clients that follow a chat. */
-  show(chat: ChatKey, turn: Turn): void {
-    this.#chats.get(keyOf(chat))?.room.onTurn(turn)
-  }
-
   /** The open conversation of a chat, if there is one. */
   find(chat: ChatKey): LiveRun | undefined {
     return this.#chats.get(keyOf(chat))?.run
