@@ -17,6 +17,11 @@ export const UNASKABLE = {
   error: 'Not run: this tool needs the approval of a person, which cannot be asked for from here.',
 } as const
 
+/** What the model is told of a call whose tool failed to say whether it needs approval. */
+export const UNDETERMINED = {
+  error: 'Not run: the tool failed to say whether this call needs the approval of a person.',
+} as const
+
 /** The end of an approval without a run: what the model is told, and what is noted for the client. */
 export interface Ending {
   readonly response: Record<string, unknown>

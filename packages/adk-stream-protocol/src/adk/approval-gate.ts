@@ -15,7 +15,7 @@ import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
 import type { TermsOptions } from './call-terms.ts'
-import { isGated, termsOfCall, termsOfQuestion } from './call-terms.ts'
+import { checkCall, needsConfirmation, termsOfQuestion } from './call-terms.ts'
 import { DecidedCalls } from './decided-calls.ts'
 import type { AskedNote } from './event-notes.ts'
 import { writeNotes } from './event-notes.ts'
@@ -91,15 +91,17 @@ export class ApprovalGate extends QuietPlugin {
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation) return run ? this.decided.start(call, run) : UNASKABLE
-    const terms = await termsOfCall(call, this.#options)
-    if (!terms) {
+    const check = await checkCall(call, this.#options)
+    if (check.verdict === 'refuse') return check.response
+    if (check.verdict === 'run') {
       // The policy of the host has the last word on what the tool was declared with; ADK would ask nevertheless.
-      if (await isGated(call))
+      if (await needsConfirmation(call))
         toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
       return undefined
     }
     // A nested runner, as AgentTool makes one, has a session that no client can answer in.
     if (!run || toolCallId === undefined) return UNASKABLE
+    const { terms } = check
     run.asking.set(toolCallId, terms)
     toolContext.requestConfirmation({ hint: terms.hint ?? `Approve ${tool.name}?` })
     toolContext.actions.skipSummarization = true

@@ -1,5 +1,8 @@
+import * as z from 'zod'
+
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
+import { UNDETERMINED } from './approval-answers.ts'
 import { chatOf } from './gate-chat.ts'
 import type { ToolCall } from './tool-call.ts'
 
@@ -18,13 +21,45 @@ export interface OwnQuestion {
   readonly payload?: unknown
 }
 
-/** On which terms a call needs approval before it runs; nothing when it needs none. */
-export async function termsOfCall(
-  call: ToolCall,
-  options: TermsOptions,
-): Promise<ResolvedTerms | undefined> {
-  return resolve(call, { ...options, required: () => isGated(call) })
+/** What is known of a call before it runs. */
+export type CallCheck =
+  | { readonly verdict: 'run' }
+  | { readonly verdict: 'ask'; readonly terms: ResolvedTerms }
+  /** The tool failed to say whether the call needs approval. The call is answered with this and does not run. */
+  | { readonly verdict: 'refuse'; readonly response: { readonly error: string } }
+
+/** Says whether a call runs, needs approval first, or is refused. The policy decides; where it is silent, the tool does. */
+export async function checkCall(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
+  const { tool, toolArgs, toolContext } = call
+  let failure: unknown
+  const required = async (): Promise<boolean> => {
+    try {
+      return await tool.checkRequireConfirmation(toolArgs, toolContext)
+    } catch (error) {
+      failure = error ?? new Error('checkRequireConfirmation failed')
+      throw error
+    }
+  }
+  const terms = await resolve(call, { ...options, required })
+  if (failure !== undefined) return { verdict: 'refuse', response: describeFailure(failure) }
+  return terms ? { verdict: 'ask', terms } : { verdict: 'run' }
 }
+
+/** Arguments that do not fit the schema are described to the model, so that it can correct them. Other errors are for the log. */
+function describeFailure(failure: unknown): { error: string } {
+  const issues = failure instanceof Error ? ArgumentIssues.safeParse(failure) : undefined
+  if (!issues?.success) return UNDETERMINED
+  const words = issues.data.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  return { error: `Not run: the arguments do not fit the tool. ${words.join(' ')}` }
+}
+
+// ADK may use another copy of zod than this package, so the class of the error says nothing.
+const ArgumentIssues = z.object({
+  name: z.enum(['ZodError', '$ZodError']),
+  issues: z.array(
+    z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
+  ),
+})
 
 /** On which terms a tool is answered that asked by itself. A policy that wants no approval does not answer for it: what it asks, it needs. */
 export async function termsOfQuestion(
@@ -36,12 +71,15 @@ export async function termsOfQuestion(
   return (await resolve(call, asked)) ?? resolve(call, { ...asked, policy: {} })
 }
 
-/** Whether the tool itself wants approval for a call. */
-export async function isGated({ tool, toolArgs, toolContext }: ToolCall): Promise<boolean> {
+/**
+ * Whether a call that the policy lets run must be confirmed in the name of the policy, because the tool itself would ask. A tool that
+ * fails to say is not confirmed.
+ */
+export async function needsConfirmation(call: ToolCall): Promise<boolean> {
+  const { tool, toolArgs, toolContext } = call
   try {
     return await tool.checkRequireConfirmation(toolArgs, toolContext)
   } catch {
-    // The arguments do not fit the tool's schema. The tool checks them again before it does anything, and says what is wrong.
     return false
   }
 }

@@ -9,7 +9,7 @@ import { asBrowserTool } from '../adk/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
-import { isGated, termsOfCall, termsOfQuestion } from '../adk/call-terms.ts'
+import { checkCall, needsConfirmation, termsOfQuestion } from '../adk/call-terms.ts'
 import { toHandover, toOffer } from '../adk/gate-events.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
 import type { Witness } from '../adk/live/execute-call.ts'
@@ -110,10 +110,11 @@ export class LiveCalls {
     this.#open.set(id, open)
     this.#guard(open, async () => {
       if (this.#options.isUnwanted(id)) return this.#settle(open, UNWANTED)
-      const terms = await termsOfCall(call, this.#options.terms)
-      if (terms) return this.#ask(open, terms)
+      const check = await checkCall(call, this.#options.terms)
+      if (check.verdict === 'refuse') return this.#settle(open, check.response)
+      if (check.verdict === 'ask') return this.#ask(open, check.terms)
       // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
-      if (await isGated(call)) confirm(call)
+      if (await needsConfirmation(call)) confirm(call)
       return this.#run(open)
     })
   }

@@ -3,8 +3,8 @@ import type { Content } from '@google/genai'
 
 import { UNASKABLE } from '../approval-answers.ts'
 import type { TermsOptions } from '../call-terms.ts'
-import { termsOfCall } from '../call-terms.ts'
 import { QuietPlugin } from '../quiet-plugin.ts'
+import { checkCall } from '../call-terms.ts'
 import { isHandover } from './live-tool.ts'
 
 export interface LivePluginOptions {
@@ -68,7 +68,8 @@ export class LivePlugin extends QuietPlugin {
   ): Promise<Record<string, unknown> | undefined> {
     if (isHandover(params.tool)) return undefined
     // A tool that ADK runs itself, of whatever agent: nobody can be asked about it from here.
-    if (await termsOfCall(params, this.#options.terms)) return UNASKABLE
+    const check = await checkCall(params, this.#options.terms)
+    if (check.verdict !== 'run') return check.verdict === 'refuse' ? check.response : UNASKABLE
     return this.#options.hosted.runBeforeToolCallback(params)
   }
 
