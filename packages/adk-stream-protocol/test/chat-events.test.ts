@@ -1,8 +1,7 @@
-import { FunctionTool, LlmAgent, SequentialAgent, AgentTool } from '@google/adk'
+import { FunctionTool } from '@google/adk'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { createBridge } from '../src/server/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { assistant } from './support/agents.ts'
 import { codeOf } from './support/browser.ts'
@@ -139,45 +138,6 @@ test('[EV3] watchers are not told of a look that finds nothing to do, of a late 
   const turns = events.flatMap(({ type, messageId }) => (type === 'turn' ? [messageId] : []))
   expect(turns).toEqual([asked?.id, asked?.id, last?.['messageId']])
   expect(server.errors).toEqual([])
-})
-
-test('[AP12] agents that ADK cannot pause are refused when the bridge is made', () => {
-  const model = 'gemini-2.5-flash'
-  const gated = new LlmAgent({ name: 'payer', model, tools: [pay] })
-  const last = new LlmAgent({ name: 'last', model })
-  const nested = new LlmAgent({ name: 'root', model, tools: [new AgentTool({ agent: gated })] })
-  expect(() => createBridge({ agent: nested })).toThrow(/payer a sub-agent/)
-  // Deprecated, and still what agents are made of.
-  // oxlint-disable-next-line typescript/no-deprecated
-  const sequence = new SequentialAgent({ name: 'steps', subAgents: [gated, last] })
-  expect(() => createBridge({ agent: sequence })).toThrow(/Put payer last/)
-})
-
-test('[AP12] what a policy gates is refused inside an AgentTool, where ADK asks no plugin', () => {
-  const model = 'gemini-2.5-flash'
-  const free = new FunctionTool({ name: 'free', description: 'Pays too.', execute: () => ({}) })
-  const nest = (tools: ConstructorParameters<typeof LlmAgent>[0]['tools']) => {
-    const inner = new LlmAgent({ name: 'inner', model, ...(tools && { tools }) })
-    return new LlmAgent({ name: 'root', model, tools: [new AgentTool({ agent: inner })] })
-  }
-  expect(() => createBridge({ agent: nest([free]), approvals: { free: true } })).toThrow(
-    /inner a sub-agent/,
-  )
-  expect(() =>
-    createBridge({ agent: nest([free]), approvals: { free: { deadlineMs: 1_000 } } }),
-  ).toThrow(/free needs approval/)
-  expect(() => createBridge({ agent: nest([free]), approvals: () => false })).toThrow(/one by one/)
-  const deeper = nest([
-    new AgentTool({ agent: new LlmAgent({ name: 'deep', model, tools: [free] }) }),
-  ])
-  expect(() => createBridge({ agent: deeper, approvals: { free: true } })).toThrow(/deep/)
-  const accepted = [
-    createBridge({ agent: nest([free]) }),
-    createBridge({ agent: nest([free]), approvals: { other: true, free: false } }),
-    createBridge({ agent: nest([]), approvals: () => true }),
-    createBridge({ agent: nest([pay]), approvals: { pay: { required: false } } }),
-  ]
-  expect(accepted).toHaveLength(4)
 })
 
 function statesIn(events: readonly Record<string, unknown>[]): unknown[] {

@@ -32,7 +32,7 @@ export interface Ending {
  * How a call ends that does not run, or that nobody saw run. An approval that is still open, or that ended with a result, has no
  * such ending.
  */
-export function describeEnding({ toolCallId, state }: Approval): Ending | undefined {
+export function describeEnding({ toolCallId, toolName, state }: Approval): Ending | undefined {
   switch (state.name) {
     case 'denied': {
       const reason = state.reason === undefined ? {} : { reason: state.reason }
@@ -67,7 +67,11 @@ export function describeEnding({ toolCallId, state }: Approval): Ending | undefi
     case 'succeeded':
       return { response: toResponse(state.output), note: { toolCallId, state: 'approved' } }
     case 'failed':
-      return { response: { error: state.error }, note: { toolCallId, state: 'approved' } }
+      // The record holds the words of the error, which are for the log.
+      return {
+        response: { error: `The tool ${toolName} failed.` },
+        note: { toolCallId, state: 'approved' },
+      }
     case 'requested':
     case 'approved':
     case 'executing':

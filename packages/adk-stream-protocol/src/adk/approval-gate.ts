@@ -1,4 +1,5 @@
 import type {
+  BaseTool,
   Context,
   Event,
   InvocationContext,
@@ -13,8 +14,9 @@ import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { canWait } from './can-wait.ts'
 import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
-import type { TermsOptions } from './call-terms.ts'
+import type { OwnQuestion, TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from './call-terms.ts'
 import { DecidedCalls } from './decided-calls.ts'
 import type { AskedNote } from './event-notes.ts'
@@ -35,10 +37,16 @@ import { routeAnswers } from './route-answers.ts'
 import { hasStayedSilent } from './silent-model.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import type { ToolCall } from './tool-call.ts'
+import { ToolErrors } from './tool-errors.ts'
+import { UnaskableError } from './tool-failure.ts'
 import { isWaiting } from './translation.ts'
 
 export interface ApprovalGateOptions extends TermsOptions {
   readonly ledger: Ledger
+  /** Whether the model is told the words of an error that a tool threw. */
+  readonly exposeErrors: boolean
+  /** The agent that is run; a call below another one is made inside a workflow. */
+  readonly root: unknown
   /** Hears of errors that ADK turns into events or tool results, and of policies that fail. */
   readonly onError: (error: unknown) => void
 }
@@ -50,6 +58,8 @@ export interface ApprovalGateOptions extends TermsOptions {
  */
 export class ApprovalGate extends QuietPlugin {
   readonly decided: DecidedCalls
+  /** The plugin that answers for tools that threw. It must be the last one. */
+  readonly errors: ToolErrors
   readonly #options: ApprovalGateOptions
   readonly #runs = new Map<string, GateRun>()
   /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
@@ -58,7 +68,10 @@ export class ApprovalGate extends QuietPlugin {
   constructor(options: ApprovalGateOptions) {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
-    this.decided = new DecidedCalls(options.ledger)
+    const { ledger, exposeErrors, onError } = options
+    const onFailure = (call: ToolCall): void => this.#noteFailure(call)
+    this.errors = new ToolErrors({ exposeErrors, onFailure, onError })
+    this.decided = new DecidedCalls(ledger, this.errors)
   }
 
   /** Opens the gate for a run of a chat. Whoever opens it closes it. */
@@ -100,7 +113,7 @@ export class ApprovalGate extends QuietPlugin {
       return undefined
     }
     // A nested runner, as AgentTool makes one, has a session that no client can answer in.
-    if (!run || toolCallId === undefined) return UNASKABLE
+    if (!run || toolCallId === undefined || !this.#canWait(call)) return this.#refuse(tool)
     const { terms } = check
     run.asking.set(toolCallId, terms)
     toolContext.requestConfirmation({ hint: terms.hint ?? `Approve ${tool.name}?` })
@@ -110,11 +123,16 @@ export class ApprovalGate extends QuietPlugin {
 
   override async afterToolCallback(
     call: ToolCall & { readonly result: Record<string, unknown> | null | undefined },
-  ): Promise<undefined> {
+  ): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext, result } = call
+    if (questionOf(call) && !this.#canWait(call)) {
+      // ADK would show a question that cannot be answered.
+      toolContext.actions.requestedToolConfirmations = {}
+      return this.#refuse(tool)
+    }
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
-    if (!run || toolCallId === undefined) return
+    if (!run || toolCallId === undefined) return undefined
     const approvalId = run.executing.get(toolCallId)
     run.executing.delete(toolCallId)
     // Without a result, the call has been handed to somebody outside; what was approved has happened.
@@ -124,13 +142,15 @@ export class ApprovalGate extends QuietPlugin {
     }
     await this.#noteOwnQuestion(run, call)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
+    return undefined
   }
 
   override async onToolErrorCallback(
     call: ToolCall & { readonly error: Error },
   ): Promise<undefined> {
-    const { tool, toolContext, error } = call
-    this.#options.onError(error)
+    const { toolContext, error } = call
+    // What an agent that is a tool could not ask has been reported.
+    if (!(error instanceof UnaskableError)) this.#options.onError(error)
     if (this.decided.owns(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
@@ -138,7 +158,12 @@ export class ApprovalGate extends QuietPlugin {
     const approvalId = run.executing.get(toolCallId)
     run.executing.delete(toolCallId)
     if (approvalId !== undefined) await this.#options.ledger.fail(approvalId, error.message)
-    run.results.set(toolCallId, { name: tool.name, response: { error: error.message } })
+  }
+
+  /** Notes that the response of a call has words that are not for clients. */
+  #noteFailure({ toolContext }: ToolCall): void {
+    const { functionCallId, invocationContext } = toolContext
+    if (functionCallId !== undefined) this.#runOf(invocationContext)?.failed.add(functionCallId)
   }
 
   override async onEventCallback(params: {
@@ -177,10 +202,22 @@ export class ApprovalGate extends QuietPlugin {
     this.#options.onError(params.error)
   }
 
+  #canWait(call: ToolCall): boolean {
+    return canWait(call, (agent) => agent === this.#options.root)
+  }
+
+  /** Refuses a call that needs approval where ADK cannot wait for it. */
+  #refuse({ name }: BaseTool): Record<string, unknown> {
+    this.#options.onError(
+      new Error(`The tool ${name} needs approval where ADK cannot wait for it, and was not run.`),
+    )
+    return UNASKABLE
+  }
+
   /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */
   async #noteOwnQuestion(run: GateRun, call: ToolCall): Promise<void> {
     const toolCallId = call.toolContext.functionCallId ?? ''
-    const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
+    const question = questionOf(call)
     if (!question || run.asking.has(toolCallId)) return
     const terms = await termsOfQuestion(call, question, this.#options)
     if (terms) run.asking.set(toolCallId, terms)
@@ -234,6 +271,11 @@ export class ApprovalGate extends QuietPlugin {
     if (run) this.#invocations.set(invocationId, run)
     return run
   }
+}
+
+/** What a call asks: by the gate, or by the tool itself. */
+function questionOf({ toolContext }: ToolCall): OwnQuestion | undefined {
+  return toolContext.actions.requestedToolConfirmations[toolContext.functionCallId ?? '']
 }
 
 function keyOf({ appName, principalId, chatId }: ApprovalChat): string {

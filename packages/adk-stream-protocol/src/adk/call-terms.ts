@@ -1,10 +1,9 @@
-import * as z from 'zod'
-
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { UNDETERMINED } from './approval-answers.ts'
 import { chatOf } from './gate-chat.ts'
 import type { ToolCall } from './tool-call.ts'
+import { describeIssues } from './tool-failure.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, beside what the tools themselves require. */
@@ -47,19 +46,9 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
 
 /** Arguments that do not fit the schema are described to the model, so that it can correct them. Other errors are for the log. */
 function describeFailure(failure: unknown): { error: string } {
-  const issues = failure instanceof Error ? ArgumentIssues.safeParse(failure) : undefined
-  if (!issues?.success) return UNDETERMINED
-  const words = issues.data.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  return { error: `Not run: the arguments do not fit the tool. ${words.join(' ')}` }
+  const issues = describeIssues(failure)
+  return issues === undefined ? UNDETERMINED : { error: `Not run: ${issues}` }
 }
-
-// ADK may use another copy of zod than this package, so the class of the error says nothing.
-const ArgumentIssues = z.object({
-  name: z.enum(['ZodError', '$ZodError']),
-  issues: z.array(
-    z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
-  ),
-})
 
 /** On which terms a tool is answered that asked by itself. A policy that wants no approval does not answer for it: what it asks, it needs. */
 export async function termsOfQuestion(

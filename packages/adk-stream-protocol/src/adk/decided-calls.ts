@@ -12,24 +12,33 @@ import { chatOf } from './gate-chat.ts'
 import type { GateRun } from './gate-run.ts'
 import { runCall } from './run-call.ts'
 import type { ToolCall } from './tool-call.ts'
+import type { ToolErrors } from './tool-errors.ts'
 
 /** A call that was started at its decision. */
 interface BegunCall {
   readonly toolContext: Context
   readonly note: DecidedNote
-  /** What ADK is to take for its result; rejects when a callback of the host threw, which ends a run. */
-  readonly response: Promise<Record<string, unknown>>
+  /** What came of it; rejects when a callback of the host threw, which ends a run. */
+  readonly outcome: Promise<DecidedOutcome>
+}
+
+interface DecidedOutcome {
+  /** What ADK is to take for its result. */
+  readonly response: Record<string, unknown>
+  readonly failed: boolean
 }
 
 /** Runs what was decided, each call by one claim in the ledger: at its decision, or when ADK comes by with it. */
 export class DecidedCalls {
   readonly #ledger: Ledger
+  readonly #errors: ToolErrors
   /** By approval, until ADK comes by for the result. */
   readonly #begun = new Map<string, BegunCall>()
   readonly #claimed = new WeakSet<Context>()
 
-  constructor(ledger: Ledger) {
+  constructor(ledger: Ledger, errors: ToolErrors) {
     this.#ledger = ledger
+    this.#errors = errors
   }
 
   /** Whether the call of a context was claimed here, and its outcome is recorded here. */
@@ -44,7 +53,7 @@ export class DecidedCalls {
 
   /** Resolves when such a call has ended. */
   async ended(approvalId: string): Promise<void> {
-    await this.#begun.get(approvalId)?.response.catch(ignore)
+    await this.#begun.get(approvalId)?.outcome.catch(ignore)
   }
 
   /** Claims a call and starts it, without waiting for its end; false when the ledger does not let it. */
@@ -54,13 +63,13 @@ export class DecidedCalls {
     const approvalId = approval.id
     const claimed = await this.#claim(approvalId, call)
     if (isRefusal(claimed)) return false
-    const response = this.#run(claimed, call)
+    const outcome = this.#run(claimed, call)
     // Whoever adopts the call hears of it.
-    response.catch(ignore)
+    outcome.catch(ignore)
     this.#begun.set(approvalId, {
       toolContext: call.toolContext,
       note: toApprovedNote(claimed.toolCallId, editOf(claimed)),
-      response,
+      outcome,
     })
     this.#forgetOldest()
     return true
@@ -79,14 +88,14 @@ export class DecidedCalls {
     if (begun) {
       this.#begun.delete(approval.id)
       run.decided.set(toolCallId, begun.note)
-      const response = await begun.response
+      const outcome = await begun.outcome
       adoptCall(toolContext, begun.toolContext)
-      return response
+      return takeResponse(run, toolCallId, outcome)
     }
     const claimed = await this.#claim(approval.id, call)
     if (isRefusal(claimed)) return this.#refuse(run, approval.id)
     run.decided.set(toolCallId, toApprovedNote(claimed.toolCallId, editOf(claimed)))
-    if (editOf(claimed)) return this.#run(claimed, call)
+    if (editOf(claimed)) return takeResponse(run, toolCallId, await this.#run(claimed, call))
     run.executing.set(toolCallId, approval.id)
     return undefined
   }
@@ -104,20 +113,20 @@ export class DecidedCalls {
   }
 
   /** Runs a claimed call and records its outcome. */
-  async #run(claimed: Approval, call: ToolCall): Promise<Record<string, unknown>> {
+  async #run(claimed: Approval, call: ToolCall): Promise<DecidedOutcome> {
     this.#claimed.add(call.toolContext)
     const edited = editOf(claimed)
-    const outcome = await runCall({ ...call, ...(edited && { toolArgs: { ...edited } }) }).catch(
-      async (thrown: unknown) => {
-        // A callback of the host threw. ADK ends its run then; the call has not had its say, or has failed already.
-        await this.#ledger.fail(claimed.id, String(thrown))
-        throw thrown
-      },
-    )
+    const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
+    const outcome = await runCall(toRun, this.#errors).catch(async (thrown: unknown) => {
+      // A callback of the host threw. ADK ends its run then; the call has not had its say, or has failed already.
+      await this.#ledger.fail(claimed.id, String(thrown))
+      throw thrown
+    })
     const result = resultOf(outcome, edited)
     await recordOutcome(this.#ledger, claimed.id, { ...outcome, result })
     // As ADK has it, for a tool that returned nothing.
-    return result === undefined ? { result } : toResponse(result)
+    const response = result === undefined ? { result } : toResponse(result)
+    return { response, failed: outcome.by === 'failure' && outcome.hidden }
   }
 
   async #refuse(run: GateRun, approvalId: string): Promise<Record<string, unknown>> {
@@ -133,6 +142,15 @@ export class DecidedCalls {
     const [oldest] = this.#begun.keys()
     if (this.#begun.size > MAX_BEGUN && oldest !== undefined) this.#begun.delete(oldest)
   }
+}
+
+function takeResponse(
+  run: GateRun,
+  toolCallId: string,
+  { response, failed }: DecidedOutcome,
+): Record<string, unknown> {
+  if (failed) run.failed.add(toolCallId)
+  return response
 }
 
 const MAX_BEGUN = 1_000

@@ -44,6 +44,8 @@ const EventNotes = z.object({
   completed: z.array(z.string()).exactOptional(),
   /** On a text for the model alone: the call of ADK's `adk_request_input` that it answers, and the result to show. */
   input: CompletedInput.exactOptional(),
+  /** Calls whose response in this event has the words of an error, which are for the model alone. */
+  failed: z.array(z.string()).exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

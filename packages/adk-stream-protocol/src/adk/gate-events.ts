@@ -54,6 +54,7 @@ export async function keepResponses(
   const parts = [...run.results].map(([id, { name, response }]) => ({
     functionResponse: { id, name, response },
   }))
+  const failed = [...run.results.keys()].filter((id) => run.failed.has(id))
   run.results.clear()
   const { invocationId, author, branch, actions } = event
   const { requestedToolConfirmations } = actions
@@ -61,7 +62,11 @@ export async function keepResponses(
     invocationId,
     content: { role: 'user', parts },
     actions: { requestedToolConfirmations },
-    customMetadata: writeNotes({ pending: [...pending], messageId: run.messageId }),
+    customMetadata: writeNotes({
+      pending: [...pending],
+      messageId: run.messageId,
+      ...(failed.length > 0 && { failed }),
+    }),
     ...(author !== undefined && { author }),
     ...(branch !== undefined && { branch }),
   })
@@ -69,20 +74,24 @@ export async function keepResponses(
   run.append(kept)
 }
 
-/** Notes beside the responses of an event how their approvals ended. */
+/** Notes beside the responses of an event how their approvals ended, and which calls failed. */
 export function noteEndings(run: GateRun, event: Event): Event | undefined {
+  const failed: string[] = []
   const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id ?? ''
     run.results.delete(id)
+    if (run.failed.has(id)) failed.push(id)
     const note = run.decided.get(id)
     if (note) run.tell(id)
     return note ?? []
   })
-  if (decided.length === 0) return undefined
-  return {
-    ...event,
-    customMetadata: writeNotes({ decided, messageId: run.messageId }, event.customMetadata),
+  if (decided.length === 0 && failed.length === 0) return undefined
+  const notes = {
+    messageId: run.messageId,
+    ...(decided.length > 0 && { decided }),
+    ...(failed.length > 0 && { failed }),
   }
+  return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
 }
 
 /** The event that says so: an approved call was handed to the client. */

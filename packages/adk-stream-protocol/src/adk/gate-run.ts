@@ -21,6 +21,8 @@ export class GateRun {
   readonly executing = new Map<string, string>()
   /** Endings to be noted beside the response of their call. */
   readonly decided = new Map<string, DecidedNote>()
+  /** Calls that failed, and whose words are for the model alone. */
+  readonly failed = new Set<string>()
   /** Calls whose ending the session shows. */
   readonly told = new Set<string>()
   /** Called when ADK has stored the message that the run begins with. */

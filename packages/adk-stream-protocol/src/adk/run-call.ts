@@ -2,30 +2,49 @@ import { isLlmAgent } from '@google/adk'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 
 import type { ToolCall } from './tool-call.ts'
+import type { ToolErrors } from './tool-errors.ts'
+import { returnsCaughtError } from './tool-failure.ts'
 
 /** What came of a call, and of whom: a callback may answer in place of the tool, or for one that failed. */
 export type CallOutcome =
   | { readonly by: 'tool'; readonly result: unknown }
   | { readonly by: 'callback'; readonly result: unknown }
-  | { readonly by: 'failure'; readonly result: unknown; readonly error: Error }
+  | {
+      readonly by: 'failure'
+      readonly result: unknown
+      readonly error: Error
+      /** Whether the result has words of the error, which are not for clients. */
+      readonly hidden: boolean
+    }
 
 /**
  * Runs a call by ADK's own steps, from the callbacks before it to its result: those of the plugins, those of the agent, the tool,
  * and those that hear of its error. The callbacks after it are ADK's, when it is given the result. Throws when a callback does.
  */
-export async function runCall(call: ToolCall): Promise<CallOutcome> {
+export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallOutcome> {
   const { tool, toolArgs, toolContext } = call
   const instead = await askBefore(call)
   if (instead) return { by: 'callback', result: instead }
   try {
-    return { by: 'tool', result: await traceTool(call) }
+    const result = await traceTool(call)
+    return returnsCaughtError(tool, result)
+      ? failWith(call, result, errors)
+      : { by: 'tool', result }
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     const { pluginManager } = toolContext.invocationContext
     const heard = { tool, toolArgs, toolContext, error }
     const answer: unknown = await pluginManager.runOnToolErrorCallback(heard)
-    return { by: 'failure', result: answer ?? { error: error.message }, error }
+    const result = answer ?? errors.answer(call, error)
+    return { by: 'failure', result, error, hidden: errors.hasAnswered(toolContext) }
   }
+}
+
+/** The failure of a tool that returned the words of an error. */
+function failWith(call: ToolCall, returned: unknown, errors: ToolErrors): CallOutcome {
+  const error = new Error(JSON.stringify(returned))
+  const result = errors.answerCaught(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
 }
 
 async function askBefore({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {

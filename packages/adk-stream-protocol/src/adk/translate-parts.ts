@@ -7,6 +7,7 @@ import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import type { DecidedNote, EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import type { Telling, ToolResult } from './telling.ts'
+import { failureOf } from './tool-failure.ts'
 
 /** Names of ADK's own calls, which ask the client for something or move the conversation; none is a tool of the agent. */
 const CREDENTIAL_CALL = 'adk_request_credential'
@@ -132,7 +133,8 @@ function tellResponse(telling: Telling, answer: FunctionResponse, notes: EventNo
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
   if (decided) telling.decide(decided)
   const ending = decided && readEnding(decided, response)
-  telling.settle(id, ending ?? readToolResult(name ?? 'tool', response))
+  const failed = notes.failed?.includes(id) === true
+  telling.settle(id, ending ?? readToolResult(name ?? 'tool', response, failed))
   for (const part of parts ?? []) tellMedia(telling, part)
 }
 
@@ -154,14 +156,20 @@ function tellMedia(
 }
 
 /**
- * A response of nothing but `error` is how ADK reports a failed call. The words of a thrown error are for the log, not for a
- * stranger: they hold paths, queries, addresses (ER3). An error that the tool itself returned is its answer and is shown.
+ * A response of nothing but `error` is how ADK reports a failed call. The words of a thrown error may hold paths, queries and addresses,
+ * and are not shown (ER3). An error that the tool itself returned is its answer and is shown.
  */
-function readToolResult(toolName: string, response: Record<string, unknown>): ToolResult {
+function readToolResult(
+  toolName: string,
+  response: Record<string, unknown>,
+  failed = false,
+): ToolResult {
+  if (failed) return { errorText: failureOf(toolName) }
   const { error, ...rest } = response
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
+  // In sessions of other programs, and of earlier versions, a failure has no note. ADK words it like this for most tools.
   const thrown = error.startsWith(`Error in tool '${toolName}': `)
-  return { errorText: thrown ? `The tool ${toolName} failed.` : error }
+  return { errorText: thrown ? failureOf(toolName) : error }
 }
 
 const PCM = /^audio\/(?:pcm|l16)\b/i

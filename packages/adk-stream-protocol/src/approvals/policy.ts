@@ -8,7 +8,8 @@ const Deciders = z.strictObject({
 
 const Count = z.int().min(1).max(100)
 
-const PolicyTerms = z.strictObject({
+/** On which terms a call is asked about. */
+export const PolicyTerms = z.strictObject({
   /** Default true: whoever writes terms wants them asked for. */
   required: z.boolean().optional(),
   hint: z.string().optional(),

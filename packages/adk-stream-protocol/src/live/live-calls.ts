@@ -1,7 +1,7 @@
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
-import { describeEnding, TOO_MANY_PENDING, toResponse } from '../adk/approval-answers.ts'
+import { describeEnding, TOO_MANY_PENDING, toResponse, UNASKABLE } from '../adk/approval-answers.ts'
 import { editOf, recordOutcome, resultOf, toApprovedNote } from '../adk/approved-call.ts'
 import { NO_ANSWER, toBrowserResponse } from '../adk/browser-output.ts'
 import type { BrowserTool } from '../adk/browser-tool.ts'
@@ -9,12 +9,14 @@ import { asBrowserTool } from '../adk/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
+import { canWait } from '../adk/can-wait.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from '../adk/call-terms.ts'
 import { toHandover, toOffer } from '../adk/gate-events.ts'
 import { toQuestion } from '../adk/live/ask-events.ts'
 import type { Witness } from '../adk/live/execute-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
 import type { ToolCall } from '../adk/tool-call.ts'
+import { UnaskableError } from '../adk/tool-failure.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
@@ -73,6 +75,8 @@ interface OpenCall extends ToolCall {
   cancelled: boolean
   /** Its result is in the session. */
   stored: boolean
+  /** Its result has words of an error, which are not for clients. */
+  hidden: boolean
 }
 
 /** How much later than a run the record gives a client up: while the run is there, it does so itself. */
@@ -106,13 +110,21 @@ export class LiveCalls {
   /** Takes a call over from ADK. */
   begin(call: ToolCall): void {
     const id = call.toolContext.functionCallId ?? ''
-    const open: OpenCall = { ...call, id, state: 'running', cancelled: false, stored: false }
+    const open: OpenCall = {
+      ...call,
+      id,
+      state: 'running',
+      cancelled: false,
+      stored: false,
+      hidden: false,
+    }
     this.#open.set(id, open)
     this.#guard(open, async () => {
       if (this.#options.isUnwanted(id)) return this.#settle(open, UNWANTED)
       const check = await checkCall(call, this.#options.terms)
       if (check.verdict === 'refuse') return this.#settle(open, check.response)
-      if (check.verdict === 'ask') return this.#ask(open, check.terms)
+      if (check.verdict === 'ask' && canWait(call, isAnyRoot)) return this.#ask(open, check.terms)
+      if (check.verdict === 'ask') return this.#settle(open, UNASKABLE)
       // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
       if (await needsConfirmation(call)) confirm(call)
       return this.#run(open)
@@ -233,10 +245,13 @@ export class LiveCalls {
       })
     })
     const result = resultOf(outcome, edited)
-    if (outcome.by === 'failure') this.#options.onError(outcome.error)
+    if (outcome.by === 'failure' && !(outcome.error instanceof UnaskableError))
+      this.#options.onError(outcome.error)
+    call.hidden = outcome.by === 'failure' && outcome.hidden
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
-    if (asked) return this.#ask(call, asked)
+    if (asked && canWait(call, isAnyRoot)) return this.#ask(call, asked)
+    if (asked) return this.#settle(call, UNASKABLE)
     const note = approval && toApprovedNote(call.id, edited)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
@@ -283,7 +298,11 @@ export class LiveCalls {
     const { write, answer, messageOf } = this.#options
     const { id, tool, toolContext } = call
     const { invocationId, agent, branch } = contextOf(call)
-    const notes: EventNotes = { messageId: messageOf(id), ...(note && { decided: [note] }) }
+    const notes: EventNotes = {
+      messageId: messageOf(id),
+      ...(note && { decided: [note] }),
+      ...(call.hidden && { failed: [id] }),
+    }
     const author = agent?.name
     const event = createEvent({
       invocationId,
@@ -336,6 +355,11 @@ export class LiveCalls {
       this.#forget(call)
     }
   }
+}
+
+// A live run has a copy of the agent, and runs no workflows.
+function isAnyRoot(): boolean {
+  return true
 }
 
 function isOver({ state }: Approval): boolean {

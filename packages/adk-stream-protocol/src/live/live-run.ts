@@ -14,6 +14,7 @@ import type { LastingModel } from '../adk/live/lasting-model.ts'
 import { LivePlugin } from '../adk/live/live-plugin.ts'
 import { toModelError } from '../adk/live/to-model-error.ts'
 import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
+import { ToolErrors } from '../adk/tool-errors.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
@@ -38,6 +39,8 @@ export interface LiveRunOptions extends Pick<
 > {
   readonly chat: ApprovalChat
   readonly agent: BaseAgent
+  /** Whether the model is told the words of an error that a tool threw. */
+  readonly exposeErrors: boolean
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   /** The model of this run, which tells the hooks what its connection tells beside its messages. */
   readonly openModel: (hooks: LiveHooks) => LastingModel
@@ -97,9 +100,11 @@ export class LiveRun {
       onError: options.onError,
     })
     this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
+    const errors = new ToolErrors({ exposeErrors: options.exposeErrors })
+    const host = { agent: options.agent, onError: options.onError, hosted: this.#hosted, errors }
     this.#calls = new LiveCalls({
       ...options,
-      run: (call, witness) => executeCall(call, { ...options, hosted: this.#hosted }, witness),
+      run: (call, witness) => executeCall(call, host, witness),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       tell: (toolCallId, event) => {
         const message = this.#messages.ofCall(toolCallId)

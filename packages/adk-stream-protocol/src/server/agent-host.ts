@@ -37,6 +37,7 @@ import type { ChatStore } from '../store/chat-store.ts'
 import { isRewindable, readsOpenings } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
 import { readError } from './front-door.ts'
+import type { TurnRunConfig } from './options.ts'
 
 /** ADK's own services, passed on to its Runner. */
 export interface AgentServices {
@@ -53,6 +54,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly gate: ApprovalGate
   readonly ledger: Ledger
   readonly chats: ChatStore
+  readonly runConfig?: TurnRunConfig
 }
 
 interface DriveOptions {
@@ -80,19 +82,32 @@ export class AgentHost {
   readonly #predictable: boolean
   readonly #ledger: Ledger
   readonly #chats: ChatStore
+  readonly #runConfig: RunConfig
 
   constructor(options: AgentHostOptions) {
-    const { agent, appName, sessions, gate, ledger, chats, plugins = [], ...services } = options
+    const {
+      agent,
+      appName,
+      sessions,
+      gate,
+      ledger,
+      chats,
+      plugins = [],
+      runConfig,
+      ...services
+    } = options
     this.#sessions = sessions
     this.#gate = gate
     this.#predictable = !plugins.some(actsBeforeAgents)
     this.#ledger = ledger
     this.#chats = chats
+    const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
+    this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
     this.#runner = new Runner({
       agent,
       appName,
       sessionService: sessions,
-      plugins: [gate, ...plugins],
+      plugins: [gate, ...plugins, gate.errors],
       ...services,
     })
   }
@@ -133,7 +148,7 @@ export class AgentHost {
     if (!session) return false
     const runner = this.#runner
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
-    const around = { runner, session, artifacts, runConfig: RUN_CONFIG, signal }
+    const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
     const call = prepareCall(approval, around)
     return call !== undefined && this.#gate.decided.begin(call)
   }
@@ -262,7 +277,7 @@ export class AgentHost {
         sessionId: chat.chatId,
         newMessage,
         customMetadata: writeNotes(notes),
-        runConfig: RUN_CONFIG,
+        runConfig: this.#runConfig,
         abortSignal: signal,
       })
       for await (const event of events) {
@@ -318,12 +333,13 @@ export class AgentHost {
   }
 }
 
-/** ADK's defaults, but streaming: they are written out because a tool that is started without a run of ADK's sees them too. */
+/** ADK's own default is 500, and each call costs money. */
+const MAX_LLM_CALLS = 100
+
+/** Written out in full, because a tool that is started without a run of ADK's sees them too. */
 const RUN_CONFIG: RunConfig = {
   streamingMode: StreamingMode.SSE,
-  maxLlmCalls: 500,
   pauseOnToolCalls: false,
-  saveInputBlobsAsArtifacts: false,
   supportCfc: false,
   enableAffectiveDialog: false,
 }

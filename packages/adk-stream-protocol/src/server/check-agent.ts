@@ -1,85 +1,113 @@
-import type { BaseAgent, BaseTool } from '@google/adk'
-import {
-  AgentTool,
-  isBaseAgent,
-  isBaseTool,
-  isFunctionTool,
-  isLlmAgent,
-  isSequentialAgent,
-} from '@google/adk'
+import type { BaseTool } from '@google/adk'
+import { BaseTool as Tool, FunctionTool, isFunctionTool } from '@google/adk'
 
+import type { Obstacle } from '../adk/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { agentsOf } from './agent-tools.ts'
+import type { AgentGraph } from './agent-graph.ts'
+import { readAgentGraph } from './agent-graph.ts'
+import { suggestName } from './suggest-name.ts'
 
 /**
- * Refuses agents that ADK 2.0.0 cannot pause (AP12). An AgentTool runs its agent where no plugin is asked and nobody can be: what
- * needs approval would run without it. A SequentialAgent goes on to its next agent without waiting for an approval.
+ * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that the agent does not have (AP111).
+ * Returns what is left to be checked when the toolsets can be listed.
  */
-export function checkAgent(root: unknown, policy: ApprovalPolicy = {}): void {
-  if (!isBaseAgent(root)) return
-  for (const agent of agentsOf(root)) {
-    for (const nested of nestedAgents(agent)) refuseNested(nested, policy)
-    if (isSequentialAgent(agent))
-      for (const step of agent.subAgents.slice(0, -1)) refuseGated(step, policy, IN_SEQUENCE)
+export function checkAgent(root: unknown, policy: ApprovalPolicy = {}): () => Promise<void> {
+  const graph = readAgentGraph(root)
+  const unknown = unknownNames(policy, new Set(graph.tools.map(({ name }) => name)))
+  for (const { name, tool, obstacle } of graph.tools)
+    if (obstacle && mayNeedApproval(name, tool, policy))
+      throw new TypeError(describe(obstacle, `the tool ${name}`, policy))
+  for (const { obstacle } of graph.toolsets)
+    if (obstacle && (typeof policy === 'function' || unknown.some((name) => gates(policy[name]))))
+      throw new TypeError(describe(obstacle, 'a tool of a toolset', policy))
+  if (unknown.length > 0 && !graph.isOpaque && graph.toolsets.length === 0)
+    throw unknownTool(unknown, graph, [])
+  return once(() => checkToolsets(graph, unknown))
+}
+
+/** Lists the toolsets, if the policy names tools that only they can have. */
+async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Promise<void> {
+  if (unknown.length === 0 || graph.isOpaque || graph.toolsets.length === 0) return
+  const listed = (await Promise.all(graph.toolsets.map(({ listNames }) => listNames()))).flat()
+  const missing = unknown.filter((name) => !listed.includes(name))
+  if (missing.length > 0) throw unknownTool(missing, graph, listed)
+}
+
+/** Does the work until it has succeeded once. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done = false
+  return async () => {
+    if (!done) await work()
+    done = true
   }
 }
 
-function nestedAgents(agent: BaseAgent): BaseAgent[] {
-  return toolsOf(agent).flatMap((tool) => (tool instanceof AgentTool ? readAgent(tool) : []))
+/** The names in a policy that are not among those given, nor names of ADK's own. */
+function unknownNames(policy: ApprovalPolicy, known: ReadonlySet<string>): string[] {
+  if (typeof policy === 'function') return []
+  return Object.keys(policy).filter((name) => !known.has(name) && !ADK_TOOLS.has(name))
 }
 
-function refuseNested(root: BaseAgent, policy: ApprovalPolicy): void {
-  refuseGated(root, policy, IN_AGENT_TOOL)
-  for (const agent of agentsOf(root)) {
-    for (const nested of nestedAgents(agent)) refuseNested(nested, policy)
-    // What a function would say of a call, and what a toolset holds, is not known before it is too late to ask.
-    const tools = isLlmAgent(agent) ? agent.tools : []
-    const isUnknown =
-      typeof policy === 'function'
-        ? tools.length > 0
-        : Object.keys(policy).length > 0 && tools.some((tool) => !isBaseTool(tool))
-    if (isUnknown) throw new TypeError(UNKNOWN_IN_AGENT_TOOL(root.name))
-  }
+/** Tools that ADK adds to an agent by itself. */
+const ADK_TOOLS = new Set(['transfer_to_agent', 'set_model_response', 'finish_task'])
+
+function unknownTool(
+  [name = '']: readonly string[],
+  { tools }: AgentGraph,
+  listed: readonly string[],
+): TypeError {
+  const names = [...tools.map((tool) => tool.name), ...listed]
+  return new TypeError(
+    `createBridge: \`approvals\` names the tool ${name}, which the agent does not have.${suggestName(name, names)} A tool under another name would run without approval.`,
+  )
 }
 
-function refuseGated(
-  root: BaseAgent,
+/** Whether a call of a tool may need approval: by the policy, which has the last word, or by the tool itself. */
+function mayNeedApproval(
+  name: string,
+  tool: BaseTool | undefined,
   policy: ApprovalPolicy,
-  say: (agent: string, tool: string) => string,
-): void {
-  for (const agent of agentsOf(root)) {
-    const gated = toolsOf(agent).find((tool) => isGated(tool, policy))
-    if (gated) throw new TypeError(say(root.name, gated.name))
+): boolean {
+  if (typeof policy === 'function') return true
+  const named = Object.hasOwn(policy, name) ? policy[name] : undefined
+  if (named !== undefined) return gates(named)
+  return tool !== undefined && decidesByItself(tool)
+}
+
+function gates(answer: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
+  return typeof answer === 'object' ? answer.required !== false : answer !== false
+}
+
+/** Whether a tool may ask for approval by itself. One that replaces ADK's check may ask for anything. */
+function decidesByItself(tool: BaseTool): boolean {
+  const check: unknown = Reflect.get(tool, 'checkRequireConfirmation')
+  if (isFunctionTool(tool) && check === FunctionTool.prototype.checkRequireConfirmation)
+    return Reflect.get(tool, 'requireConfirmation') !== false
+  return check !== Tool.prototype.checkRequireConfirmation
+}
+
+function describe(obstacle: Obstacle, what: string, policy: ApprovalPolicy): string {
+  const isFunction = typeof policy === 'function'
+  const needs = isFunction
+    ? 'may need approval, because `approvals` is a function,'
+    : 'needs approval,'
+  const instead = isFunction
+    ? ' Or name the tools that need approval in `approvals` one by one.'
+    : ''
+  return `createBridge: ${what} ${needs} ${reasonOf(obstacle)}${instead}`
+}
+
+function reasonOf(obstacle: Obstacle): string {
+  switch (obstacle.kind) {
+    case 'agent-tool':
+      return `but its agent ${obstacle.agent} is used as an AgentTool, where nobody can be asked. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
+    case 'loop':
+      return `but the LoopAgent ${obstacle.loop} goes on with its next round without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
+    case 'sequence':
+      return `but ADK runs the next agent of a SequentialAgent without waiting for ${obstacle.step}. Put ${obstacle.step} last, or let an LlmAgent transfer between the steps.`
+    case 'workflow':
+      return `but ADK cannot resume the node ${obstacle.node} of a workflow after an approval. Give the tool to an LlmAgent outside the workflow.`
+    case 'node-tool':
+      return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }
-}
-
-/** Whether a tool may need approval: by the policy, which has the last word, or by what it was declared with. */
-function isGated(tool: BaseTool, policy: ApprovalPolicy): boolean {
-  const named =
-    typeof policy !== 'function' && Object.hasOwn(policy, tool.name) ? policy[tool.name] : undefined
-  if (named === undefined)
-    return isFunctionTool(tool) && Reflect.get(tool, 'requireConfirmation') !== false
-  return typeof named === 'object' ? named.required !== false : named !== false
-}
-
-function toolsOf(agent: BaseAgent): BaseTool[] {
-  return isLlmAgent(agent) ? agent.tools.filter((tool) => isBaseTool(tool)) : []
-}
-
-// ADK keeps the agent of an AgentTool to itself.
-function readAgent(tool: AgentTool): BaseAgent[] {
-  const agent: unknown = Reflect.get(tool, 'agent')
-  return isBaseAgent(agent) ? [agent] : []
-}
-
-function IN_AGENT_TOOL(agent: string, tool: string): string {
-  return `createBridge: the tool ${tool} needs approval, but its agent ${agent} is used as an AgentTool, where nobody can be asked. Make ${agent} a sub-agent and let the parent transfer to it.`
-}
-
-function UNKNOWN_IN_AGENT_TOOL(agent: string): string {
-  return `createBridge: the agent ${agent} is used as an AgentTool, where ADK asks nobody, and \`approvals\` may speak of its tools. Make ${agent} a sub-agent and let the parent transfer to it, or name the tools that need approval in \`approvals\` one by one.`
-}
-
-function IN_SEQUENCE(agent: string, tool: string): string {
-  return `createBridge: the tool ${tool} of ${agent} needs approval, but ADK runs the next agent of a SequentialAgent without waiting for it. Put ${agent} last, or let an LlmAgent transfer between the steps.`
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 import { ApprovalGate } from '../adk/approval-gate.ts'
+import { watchSessions } from '../adk/watched-sessions.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -11,7 +12,6 @@ import { Turns } from '../turns/turns.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
-import { checkAllowedHosts } from './allowed-hosts.ts'
 import type { ApprovalChange } from './approval-news.ts'
 import { ApprovalNews } from './approval-news.ts'
 import { ApprovalDesk } from './approval-desk.ts'
@@ -23,6 +23,7 @@ import type { CallCompletion } from './call-completion.ts'
 import { CallCompletions } from './call-completion.ts'
 import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
+import { checkOptions } from './check-options.ts'
 import { refreshHints } from './current-hint.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
@@ -43,7 +44,8 @@ import { LiveSource } from './live-source.ts'
 import { editsWithin } from './may-edit.ts'
 import { NewsPoll } from './news-poll.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
-import { DEFAULT_LIMITS, isSessionScoped, toObservers } from './options.ts'
+import { toLimits, toObservers } from './options.ts'
+import { toOrigins } from './origin.ts'
 import { Readiness } from './readiness.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
@@ -78,9 +80,10 @@ export interface Bridge extends AsyncDisposable {
 /** Puts an ADK agent in front of AI SDK clients. */
 export function createBridge(options: BridgeOptions): Bridge {
   checkOptions(options)
+  const checkToolsets = checkAgent(options.agent, options.approvals)
   // OB2: ADK writes prompts into its spans unless this is set. A host that wants them there sets it first.
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
   const feeds = new Feeds(limits.maxFeedsPerPrincipal)
@@ -93,6 +96,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     if (change.elsewhere) desks.changedElsewhere(change)
   })
   const backend = new BackendOnDemand(async () => {
+    await checkToolsets()
     const opened = await openBackend(options, limits, store)
     opened.ledger.onChange((approval) => {
       news.changed(approval)
@@ -108,7 +112,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
-    allowedOrigins: options.allowedOrigins ?? [],
+    allowedOrigins: toOrigins(options.allowedOrigins),
     allowedHosts: options.allowedHosts ?? defaultHosts(options),
     basePath: options.basePath ?? '',
     onError,
@@ -176,20 +180,6 @@ function defaultHosts({ authenticate, allowedOrigins = [] }: BridgeOptions): All
   return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
 }
 
-function checkOptions(options: Partial<BridgeOptions>): void {
-  const { agent, approvals, basePath = '', allowedHosts } = options
-  if (!agent) {
-    throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
-  }
-  checkAgent(agent, approvals)
-  if (allowedHosts !== undefined) checkAllowedHosts(allowedHosts)
-  if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
-    throw new TypeError(
-      'createBridge: `basePath` begins with a slash and ends without one, like "/api/agent".',
-    )
-  }
-}
-
 interface Desks {
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
@@ -215,7 +205,7 @@ interface DeskParts {
 function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const { limits, backend, events, lists, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
-  const exposeState = options.exposeState ?? isSessionScoped
+  const exposeState = options.exposeState ?? (() => false)
   const turns = openTurns(options, { limits, backend, lists })
   const turnDesk = new TurnDesk(backend, turns, {
     exposeState,
@@ -340,6 +330,7 @@ function openRuns(
   parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
   const { agent, live, approvals: policy = {}, plugins = [], ...services } = options
+  const { exposeToolErrors: exposeErrors = false } = options
   if (!live) return undefined
   const { artifactService, memoryService, credentialService } = services
   return new LiveRuns({
@@ -347,6 +338,7 @@ function openRuns(
     ...parts,
     agent,
     policy,
+    exposeErrors,
     services: {
       plugins: [...plugins],
       ...(artifactService && { artifactService }),
@@ -362,7 +354,7 @@ async function openBackend(
   store: StoreOnDemand,
 ): Promise<Backend> {
   const { agent, appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
-  const { plugins, artifactService, memoryService, credentialService } = options
+  const { plugins, artifactService, memoryService, credentialService, runConfig } = options
   const { onError } = toObservers(options)
   const opened = await store.open()
   const ledger = new Ledger({
@@ -373,14 +365,26 @@ async function openBackend(
     onError,
   })
   const deadlineMs = options.approvalDeadlineMs
-  const gate = new ApprovalGate({ ledger, policy: approvals, deadlineMs, onError })
+  const gate = new ApprovalGate({
+    ledger,
+    root: agent,
+    policy: approvals,
+    deadlineMs,
+    exposeErrors: options.exposeToolErrors ?? false,
+    onError,
+  })
   const host = new AgentHost({
     agent,
     appName,
-    sessions: sessionService ?? opened.sessions,
+    sessions: watchSessions(sessionService ?? opened.sessions, {
+      appName,
+      policy: approvals,
+      onError,
+    }),
     gate,
     ledger,
     chats: opened.chats,
+    ...(runConfig && { runConfig }),
     ...(plugins && { plugins }),
     ...(artifactService && { artifactService }),
     ...(memoryService && { memoryService }),

@@ -17,6 +17,6 @@ export type {
 } from './call-completion.ts'
 export type { Bridge } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
-export type { BridgeLimits, BridgeOptions, TurnInfo } from './options.ts'
+export type { BridgeLimits, BridgeOptions, TurnInfo, TurnRunConfig } from './options.ts'
 export type { SignedCookieOptions } from './signed-cookie.ts'
 export { signedCookie } from './signed-cookie.ts'

@@ -35,6 +35,8 @@ export interface LiveRunsOptions extends LiveOptions {
   readonly turnDesk: TurnDesk
   readonly agent: NonNullable<RunnerConfig['agent']>
   readonly policy: ApprovalPolicy
+  /** Whether the model is told the words of an error that a tool threw. */
+  readonly exposeErrors: boolean
   /** Conversations that one principal may have open. */
   readonly maxPerPrincipal: number
   readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
@@ -271,6 +273,7 @@ export class LiveRuns {
         drop: (toolCallId) => waits.drop(key, [toolCallId]),
       },
       agent: this.#agent,
+      exposeErrors: this.#options.exposeErrors,
       services: { ...services, appName, sessionService: host.sessions },
       openModel: (hooks) => new LastingModel(model, { hooks }),
       runConfig: { ...SPOKEN, ...runConfig },

@@ -59,13 +59,34 @@ export interface BridgeOptions extends AgentServices {
   readonly mayCompleteCalls?: MayCompleteCalls
   /** Live conversations on `WS /live`, in writing and in speech. Default: sockets are answered turn by turn. */
   readonly live?: LiveOptions
-  /** Which keys of the session state clients may see. Default: those without a scope (`app:`, `user:`, `temp:`). */
+  /**
+   * Which keys of the session state clients may see, as `data-state-delta` parts. Default: none. State often holds secrets: ADK's
+   * `SessionStateCredentialService` keeps access tokens in it.
+   */
   readonly exposeState?: (key: string) => boolean
+  /**
+   * Whether the model is told the words of an error that a tool threw, which may hold addresses and secrets that it repeats. Clients are
+   * told only that the tool failed; `onError` gets the error. Default false.
+   */
+  readonly exposeToolErrors?: boolean
+  /** What ADK's run of a turn is configured with. Live conversations have their own, `live.runConfig`. */
+  readonly runConfig?: TurnRunConfig
   readonly limits?: Partial<BridgeLimits>
   /** Gets every error that clients are told only in general. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /** Sees every chunk of every turn. */
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
+}
+
+/** The part of ADK's `RunConfig` that a host may choose for a turn. */
+export interface TurnRunConfig {
+  /** How often the model may be called for one request. Default 100; a turn that reaches it ends with an error. */
+  readonly maxLlmCalls?: number
+  /**
+   * Whether ADK stores the files of a message as artifacts, and tells the model their names in place of their content. Needs
+   * `artifactService`. Stored messages then show the names. Default false.
+   */
+  readonly saveInputBlobsAsArtifacts?: boolean
 }
 
 /** The turn that a chunk belongs to. */
@@ -150,9 +171,10 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   reauthenticateMs: 300_000,
 }
 
-/** A key of the session alone: not of the application, not of the user across chats, not of one run. */
-export function isSessionScoped(key: string): boolean {
-  return !/^(?:app|user|temp):/.test(key)
+/** The limits that hold: a default for each that is not given. */
+export function toLimits(given: Partial<BridgeLimits> = {}): BridgeLimits {
+  const defined = Object.entries(given).filter(([, value]) => value !== undefined)
+  return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
 }
 
 /** What the host watches with, made safe: an observer that throws is reported, and never breaks what it observes (OB1). */

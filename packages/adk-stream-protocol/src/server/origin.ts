@@ -39,3 +39,26 @@ export const PREFLIGHT_HEADERS = {
 function isOwnOrigin(origin: string, host: string | null): boolean {
   return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
 }
+
+/** An origin as browsers send it, or what is wrong with it. A slash at the end is left out; a default port too. */
+export function readOrigin(
+  value: string,
+): { readonly origin: string; readonly error?: never } | { readonly error: string } {
+  const name = `\`allowedOrigins\` has ${JSON.stringify(value)}`
+  if (value.includes('*'))
+    return { error: `${name}. Name each origin in full, such as "https://app.example".` }
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || url.host === '' || url.username !== '' || url.password !== '')
+    return { error: `${name}, which is no origin. Write it like "https://app.example".` }
+  if (!/^[^:]+:\/\/[^/?#]+\/?$/.test(value))
+    return { error: `${name}. An origin has no path: write "${url.protocol}//${url.host}".` }
+  return { origin: `${url.protocol}//${url.host}` }
+}
+
+/** Origins as browsers send them. They have been checked. */
+export function toOrigins(values: readonly string[] = []): string[] {
+  return values.flatMap((value) => {
+    const read = readOrigin(value)
+    return read.error === undefined ? [read.origin] : []
+  })
+}

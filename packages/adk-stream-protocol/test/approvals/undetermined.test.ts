@@ -3,6 +3,7 @@ import { BasePlugin, BaseTool, FunctionTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { UNDETERMINED } from '../../src/adk/approval-answers.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { Office } from './support/office.ts'
@@ -47,10 +48,10 @@ describe.each(clients)('$name', (client) => {
     expect(office.wallet.payments).toEqual([])
     expect(chat.asked).toEqual([])
     expect(toolParts(chat.lastMessage)).toMatchObject([
-      { state: 'output-error', errorText: expect.stringMatching(/^Not run: the tool failed/) },
+      { state: 'output-error', errorText: UNDETERMINED.error },
     ])
     expect(chat.text).toBe('Sorry.')
-    expect(office.results).toMatchObject([{ error: expect.stringContaining('Not run') }])
+    expect(office.results).toEqual([UNDETERMINED])
     expect(office.errors.map(String).join()).toContain(SECRET)
     expect(JSON.stringify([chat.messages, await page.messages(), office.told])).not.toContain(
       'hunter2',
@@ -90,7 +91,7 @@ describe.each(clients)('$name', (client) => {
     await chat.send('[[call process_payment {"amount":"much"}]][[then]][[say Sorry.]]')
     expect(chat.text).toBe('Sorry.')
     expect(runs).toBe(0)
-    expect(office.results).toMatchObject([{ error: expect.stringContaining('amount: ') }])
+    expect(JSON.stringify(office.results)).toContain('amount: ')
   })
 
   test('[AP110] a callback of a plugin that throws before a tool keeps the tool from running', async () => {

@@ -137,13 +137,22 @@ describe.each(clients)('$name', (client) => {
     expect((await browser.messages()).messages).toEqual(chat.messages)
   })
 
-  test('[MP8] state that a tool sets is told, but for other scopes', async () => {
+  test('[MP8] state that a tool sets is told only by name', async () => {
     const remember = tool('remember', (_args, context) => {
       context?.state.set('theme', 'dark')
-      context?.state.set('user:email', 'a@example.com')
+      context?.state.set('token', 'ya29.a@example.com')
       return { ok: true }
     })
-    await using server = await serve(withTools(remember))
+    await using silent = await serve(withTools(remember))
+    const browser = silent.browser()
+    const unseen = browser.openChat(client)
+    await unseen.send('[[call remember {}]][[then]][[say Kept.]]')
+    expect(partTypes(unseen.lastMessage)).not.toContain('data-state-delta')
+    expect(JSON.stringify([unseen.messages, await browser.messages()])).not.toContain('ya29')
+    await using server = await serve({
+      ...withTools(remember),
+      exposeState: (key) => key === 'theme',
+    })
     const chat = server.browser().openChat(client)
     await chat.send('[[call remember {}]][[then]][[say Kept.]]')
     const data = chat.lastMessage?.parts.filter(({ type }) => type === 'data-state-delta')

@@ -129,6 +129,7 @@ test.each(MODELS)(
     await using office = await openLiveOffice({
       liveModel,
       artifactService,
+      exposeState: (key) => key === 'seen',
       tools: () => [
         tool('look', async (_args: unknown, context?: Context) => {
           context?.state.set('seen', 'a whale')

@@ -1,16 +1,18 @@
-import type { BaseAgent, BaseTool, InvocationContextParams, PluginManager } from '@google/adk'
+import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
 import { toResponse } from '../approval-answers.ts'
 import type { CallOutcome } from '../run-call.ts'
 import { runCall } from '../run-call.ts'
 import type { ToolCall } from '../tool-call.ts'
+import type { ToolErrors } from '../tool-errors.ts'
 
 /** What the host put around its tools. */
 export interface CallHost {
   /** The agent as the host made it; a live run has a copy without the callbacks. */
   readonly agent: BaseAgent
   readonly hosted: PluginManager
+  readonly errors: ToolErrors
   readonly onError: (error: unknown) => void
 }
 
@@ -23,7 +25,7 @@ export type Witness = (outcome: CallOutcome) => Promise<void>
  */
 export async function executeCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hosted, onError }: CallHost,
+  { agent: root, hosted, onError, errors }: CallHost,
   witness: Witness,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
@@ -37,9 +39,9 @@ export async function executeCall(
   const call = { tool, toolArgs, toolContext: context }
   let outcome: CallOutcome
   try {
-    outcome = await runCall(call)
+    outcome = await runCall(call, errors)
   } catch (thrown) {
-    const failure = toFailure(tool, thrown)
+    const failure = toFailure(call, thrown, errors)
     await witness(failure)
     return failure
   }
@@ -53,11 +55,10 @@ export async function executeCall(
   }
 }
 
-/** Worded as ADK words what a tool throws: by that it is known, and kept from the client (ER3). */
-function toFailure({ name }: BaseTool, thrown: unknown): CallOutcome {
-  const words = thrown instanceof Error ? thrown.message : String(thrown)
-  const error = new Error(`Error in tool '${name}': ${words}`, { cause: thrown })
-  return { by: 'failure', result: { error: error.message }, error }
+function toFailure(call: ToolCall, thrown: unknown, errors: ToolErrors): CallOutcome {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const result = errors.answer(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
 }
 
 /** The context of the run with something else in it: ADK itself makes the contexts of sub-agents so. */

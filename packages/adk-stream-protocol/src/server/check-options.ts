@@ -1,0 +1,202 @@
+import { asRunnableRoot } from '@google/adk'
+import * as z from 'zod'
+
+import { PolicyTerms } from '../approvals/policy.ts'
+import type { AllowedHosts } from './allowed-hosts.ts'
+import { checkAllowedHosts } from './allowed-hosts.ts'
+import { readOrigin } from './origin.ts'
+import type { BridgeLimits, BridgeOptions, TurnRunConfig } from './options.ts'
+import type { LiveOptions } from './live-runs.ts'
+import { suggestName } from './suggest-name.ts'
+
+/** Refuses options that are unknown or of the wrong kind, with a sentence that says which and why. */
+export function checkOptions(options: unknown): void {
+  if (!isRecord(options)) throw new TypeError('createBridge needs an object of options.')
+  checkRoot(options['agent'])
+  refuseFirst(Options.safeParse(options).error)
+  const { approvals = {}, allowedHosts = [] } = options
+  // The schema has checked the type.
+  checkAllowedHosts(allowedHosts as AllowedHosts)
+  // A function of the call is checked when it answers.
+  if (isRecord(approvals))
+    for (const [toolName, answer] of Object.entries(approvals)) checkAnswer(toolName, answer)
+}
+
+/** Refuses what is no answer of a policy about a tool. */
+function checkAnswer(toolName: string, answer: unknown): void {
+  if (typeof answer === 'function' || typeof answer === 'boolean') return
+  const path = ['approvals', toolName]
+  if (!isRecord(answer))
+    throw new TypeError(
+      `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
+    )
+  refuseFirst(PolicyTerms.safeParse(answer).error, path)
+}
+
+function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {
+  const [issue] = error?.issues ?? []
+  if (issue)
+    throw new TypeError(
+      `createBridge: ${describeIssue({ ...issue, path: [...path, ...issue.path] })}`,
+    )
+}
+
+/** Refuses what is no agent. */
+function checkRoot(agent: unknown): void {
+  if (agent === undefined || agent === null)
+    throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
+  if (isRecord(agent) && 'rootAgent' in agent && !isRunnable(agent))
+    throw new TypeError(
+      'createBridge: `agent` is an App. Pass `agent: app.rootAgent`, and what else it has as `plugins` and `appName`.',
+    )
+  if (!isRunnable(agent))
+    throw new TypeError(
+      `createBridge: \`agent\` is ${describeValue(agent)}. Pass an ADK agent, for example an LlmAgent, or a Workflow.`,
+    )
+}
+
+function isRunnable(agent: unknown): boolean {
+  try {
+    // ADK itself says what its Runner takes; the type is what it checks.
+    asRunnableRoot(agent as Parameters<typeof asRunnableRoot>[0])
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Timers of Node fire at once when they are given more. */
+const MAX_TIMER_MS = 2_147_483_647
+
+const Count = z.int({ error: 'a whole number' }).min(0, { error: 'a number from 0 up' })
+const AtLeastOne = z.int({ error: 'a whole number' }).min(1, { error: 'a number from 1 up' })
+const Duration = z
+  .number({ error: 'a number of milliseconds' })
+  .min(0, { error: 'a number of milliseconds from 0 up' })
+  .max(MAX_TIMER_MS, { error: `at most ${MAX_TIMER_MS} milliseconds, which is 24 days` })
+const Interval = Duration.min(1, { error: 'a number of milliseconds from 1 up' })
+const Deadline = z
+  .number({ error: 'a number of milliseconds' })
+  .positive({ error: 'a number of milliseconds above 0' })
+const Method = z.custom((value) => typeof value === 'function', { error: 'a function' })
+const Service = z.custom(isRecord, { error: 'an object' })
+
+const Limits = z.strictObject({
+  maxBodyBytes: AtLeastOne.optional(),
+  maxMessages: AtLeastOne.optional(),
+  maxParts: AtLeastOne.optional(),
+  maxTextLength: AtLeastOne.optional(),
+  maxFileBytes: Count.optional(),
+  fileTypes: z.array(z.string(), { error: 'a list of media types' }).optional(),
+  maxTurnsPerPrincipal: AtLeastOne.optional(),
+  maxFeedsPerPrincipal: Count.optional(),
+  maxQueued: Count.optional(),
+  maxLag: AtLeastOne.optional(),
+  stallTimeoutMs: Interval.optional(),
+  maxReplay: Count.optional(),
+  keepAliveMs: Interval.optional(),
+  maxPendingPerChat: Count.optional(),
+  maxPendingPerPrincipal: Count.optional(),
+  leaseMs: Interval.optional(),
+  sweepMs: Interval.optional(),
+  maxSocketsPerPrincipal: Count.optional(),
+  maxLiveChatsPerPrincipal: Count.optional(),
+  maxRequestsPerSocket: AtLeastOne.optional(),
+  maxFramesPerSecond: AtLeastOne.optional(),
+  maxAudioFrameBytes: AtLeastOne.optional(),
+  maxAudioBytesPerSecond: AtLeastOne.optional(),
+  reauthenticateMs: Interval.optional(),
+} satisfies Record<keyof BridgeLimits, z.ZodType>)
+
+const RunConfig = z.strictObject({
+  maxLlmCalls: AtLeastOne.optional(),
+  saveInputBlobsAsArtifacts: z.boolean({ error: 'true or false' }).optional(),
+} satisfies Record<keyof TurnRunConfig, z.ZodType>)
+
+const Live = z.strictObject({
+  model: z
+    .custom((value) => typeof value === 'string' || isRecord(value), {
+      error: 'the name of a live model, or a Gemini model of ADK',
+    })
+    .optional(),
+  // ADK checks its own.
+  runConfig: Service.optional(),
+  approvalDeadlineMs: Deadline.optional(),
+  graceMs: Duration.optional(),
+} satisfies Record<keyof LiveOptions, z.ZodType>)
+
+const Approvals = z.custom(
+  (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
+  { error: 'a function, or an object with an answer for each tool' },
+)
+
+const Origin = z.string({ error: 'an origin' }).superRefine((value, context) => {
+  const origin = readOrigin(value)
+  if (origin.error !== undefined) context.addIssue({ code: 'custom', message: origin.error })
+})
+
+const Options = z.strictObject({
+  agent: z.unknown(),
+  appName: z.string({ error: 'a text' }).min(1, { error: 'a text that is not empty' }).optional(),
+  store: Service.optional(),
+  sessionService: Service.optional(),
+  authenticate: Method.optional(),
+  allowedOrigins: z.array(Origin, { error: 'a list of origins' }).optional(),
+  allowedHosts: z
+    .union([z.literal('any'), z.array(z.string())], { error: "a list of host names, or 'any'" })
+    .optional(),
+  basePath: z
+    .string({ error: 'a path' })
+    .regex(/^(?:\/.*[^/])?$/, {
+      error: 'a path that begins with a slash and ends without one, like "/api/agent"',
+    })
+    .optional(),
+  disconnectGraceMs: Duration.optional(),
+  whileRunning: z.enum(['refuse', 'queue'], { error: "'refuse' or 'queue'" }).optional(),
+  approvals: Approvals.optional(),
+  approvalDeadlineMs: Deadline.optional(),
+  whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
+  mayCompleteCalls: Method.optional(),
+  live: Live.optional(),
+  exposeState: Method.optional(),
+  exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
+  runConfig: RunConfig.optional(),
+  limits: Limits.optional(),
+  onError: Method.optional(),
+  onChunk: Method.optional(),
+  plugins: z.array(Service, { error: 'a list of plugins' }).optional(),
+  artifactService: Service.optional(),
+  memoryService: Service.optional(),
+  credentialService: Service.optional(),
+} satisfies Record<keyof BridgeOptions, z.ZodType>)
+
+/** The objects of options by where they are. */
+const SHAPES: Readonly<Record<string, z.ZodObject>> = {
+  '': Options,
+  limits: Limits,
+  live: Live,
+  runConfig: RunConfig,
+  approvals: PolicyTerms,
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const path = issue.path.join('.')
+  if (issue.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys
+    const name = path === '' ? key : `${path}.${key}`
+    const { shape = {} } = SHAPES[String(issue.path[0] ?? '')] ?? {}
+    return `there is no option \`${name}\`.${suggestName(key, Object.keys(shape))}`
+  }
+  if (issue.code === 'custom' && issue.path[0] === 'allowedOrigins') return issue.message
+  if (issue.path[0] === 'approvals' && issue.path.length > 1)
+    return `\`${path}\`: ${issue.message}.`
+  return `\`${path}\` must be ${issue.message}.`
+}
+
+function describeValue(value: unknown): string {
+  return typeof value === 'object' ? 'an object that ADK cannot run' : `a ${typeof value}`
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

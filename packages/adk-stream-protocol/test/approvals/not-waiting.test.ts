@@ -1,0 +1,282 @@
+// oxlint-disable typescript/no-deprecated -- LoopAgent and SequentialAgent are deprecated in favour of Workflow, and in use.
+import type { BaseLlm, BaseTool, Context } from '@google/adk'
+import {
+  AgentTool,
+  BaseTool as Tool,
+  BaseToolset,
+  FunctionNode,
+  FunctionTool,
+  LlmAgent,
+  LoopAgent,
+  NodeTool,
+  ParallelAgent,
+  ParallelWorker,
+  SequentialAgent,
+  ToolNode,
+  Workflow,
+} from '@google/adk'
+import type { Mind } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import type { BridgeOptions } from '../../src/server/index.ts'
+import { createBridge } from '../../src/server/index.ts'
+import { tool } from '../support/agents.ts'
+import { serve } from '../support/serve.ts'
+import { readFrames } from '../support/wire-rules.ts'
+
+const model = 'gemini-2.5-flash'
+
+type Tools = ConstructorParameters<typeof LlmAgent>[0]['tools']
+
+function payment(requireConfirmation = false, execute: () => object = () => ({})): BaseTool {
+  return new FunctionTool({ name: 'pay', description: 'Pays.', requireConfirmation, execute })
+}
+
+/** A tool that says by itself whether it needs approval. */
+class Checked extends Tool {
+  constructor() {
+    super({ name: 'pay', description: 'Pays.' })
+  }
+
+  override checkRequireConfirmation(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
+  override runAsync(): Promise<object> {
+    return Promise.resolve({})
+  }
+}
+
+/** Tools that are known only when they are asked for. */
+class Toolset extends BaseToolset {
+  readonly #tools: BaseTool[]
+
+  constructor(...tools: BaseTool[]) {
+    super([])
+    this.#tools = tools
+  }
+
+  override getTools(): Promise<BaseTool[]> {
+    return Promise.resolve(this.#tools)
+  }
+
+  override async close(): Promise<void> {}
+}
+
+const agentOf = (name: string, tools: Tools = []) => new LlmAgent({ name, model, tools })
+const loop = (tools: Tools) =>
+  new LoopAgent({ name: 'loop', maxIterations: 2, subAgents: [agentOf('payer', tools)] })
+const sequence = (tools: Tools) =>
+  new SequentialAgent({ name: 'steps', subAgents: [agentOf('payer', tools), agentOf('last')] })
+const flow = (...nodes: [FlowNode, ...FlowNode[]]) =>
+  new Workflow({
+    name: 'flow',
+    edges: [['START', ...nodes]],
+    inputSchema: z.object({ request: z.string() }),
+  })
+type FlowNode = ConstructorParameters<typeof ParallelWorker>[0]
+const nested = (tools: Tools) =>
+  agentOf('root', [new AgentTool({ agent: agentOf('inner', tools) })])
+const cyclic = () => {
+  const root = agentOf('root')
+  const inner = agentOf('inner', [payment(true), new AgentTool({ agent: root })])
+  root.tools.push(new AgentTool({ agent: inner }))
+  return root
+}
+
+type Case = [name: string, agent: BridgeOptions['agent'], approvals?: BridgeOptions['approvals']]
+
+const BY_NAME = { pay: true } as const
+const ANY = () => false
+
+test.each<Case>([
+  ['a loop with a gated tool', loop([payment(true)])],
+  ['a loop with a tool that a policy gates', loop([payment()]), BY_NAME],
+  ['a loop with a policy that is a function', loop([payment()]), ANY],
+  ['a loop with a toolset that a policy may name', loop([new Toolset()]), BY_NAME],
+  ['a sequence with a gated tool', sequence([payment(true)])],
+  ['a sequence with a policy that is a function', sequence([payment()]), ANY],
+  ['a sequence with a toolset that a policy may name', sequence([new Toolset()]), BY_NAME],
+  ['a workflow with a gated agent', flow(agentOf('payer', [payment(true)]))],
+  ['a workflow with a gated tool', flow(payment(true))],
+  ['a workflow with a tool that a policy gates', flow(new ToolNode(payment())), BY_NAME],
+  ['a workflow with a policy that is a function', flow(payment()), ANY],
+  ['a workflow in a workflow', flow(flow(payment(true)))],
+  ['a gated tool in parallel workers', flow(new ParallelWorker(payment(true)))],
+  ['a gated tool as root', new ToolNode(payment(true))],
+  ['a node as tool with a gated tool inside', agentOf('root', [flow(payment(true))])],
+  ['a NodeTool with a gated agent', agentOf('root', [new NodeTool(flow(loop([payment(true)])))])],
+  ['a gated NodeTool', agentOf('root', [new NodeTool(flow(payment()))]), { flow: true }],
+  ['a gated node as tool', agentOf('root', [flow(agentOf('inner'))]), { flow: true }],
+  ['a gated tool in an AgentTool', nested([payment(true)])],
+  ['a tool with a check of its own in an AgentTool', nested([new Checked()])],
+  ['a policy for a tool in an AgentTool', nested([payment()]), BY_NAME],
+  ['terms for a tool in an AgentTool', nested([payment()]), { pay: { deadlineMs: 1_000 } }],
+  ['a function for the tools in an AgentTool', nested([payment()]), ANY],
+  [
+    'a gated tool in an AgentTool of an AgentTool',
+    nested([new AgentTool({ agent: nested([payment(true)]) })]),
+  ],
+  ['agents that use each other', cyclic()],
+])('[AP12] refused: %s', (_name, agent, approvals) => {
+  const create = () => createBridge({ agent, ...(approvals && { approvals }) })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(/needs? approval/)
+})
+
+test.each<Case>([
+  ['a loop', loop([payment(), new Toolset()])],
+  ['a loop whose tool a policy frees', loop([payment(true)]), { pay: false }],
+  ['a sequence', sequence([payment(), new Toolset()])],
+  ['a workflow', flow(agentOf('first', [payment()]), payment())],
+  ['a function in a workflow, whatever the policy names', flow(fn()), BY_NAME],
+  ['a node as tool', agentOf('root', [flow(payment())])],
+  ['an AgentTool', nested([payment(), new Toolset()])],
+  ['an AgentTool whose tool is freed', nested([payment(true)]), { pay: { required: false } }],
+  ['a gated AgentTool', nested([payment()]), { inner: true }],
+  ['agents without tools, with a policy that is a function', sequence([]), ANY],
+  [
+    'a gated tool in the last step',
+    new SequentialAgent({
+      name: 'steps',
+      subAgents: [agentOf('a'), agentOf('b', [payment(true)])],
+    }),
+  ],
+  [
+    'a gated tool in parallel',
+    new ParallelAgent({ name: 'both', subAgents: [agentOf('a'), agentOf('b', [payment(true)])] }),
+  ],
+  ['a gated tool beside a loop', besideLoop()],
+])('[AP12] accepted: %s', async (_name, agent, approvals) => {
+  await using bridge = createBridge({ agent, ...(approvals && { approvals }) })
+  expect(bridge.handles('/stream')).toBe(true)
+})
+
+function fn() {
+  return new FunctionNode('greet', () => 'Hello.')
+}
+
+function besideLoop() {
+  return new LlmAgent({ name: 'front', model, tools: [payment(true)], subAgents: [loop([])] })
+}
+
+/** A model that calls the payment once; as an outer agent it calls the agent `inner` first. */
+const payOnce: Mind = ({ systemInstruction, contents }) => {
+  const isAnswered = contents.at(-1)?.parts?.some(({ functionResponse }) => functionResponse)
+  const isLast = systemInstruction.includes('I am last')
+  if (isAnswered === true || isLast) return [{ type: 'say', text: 'Done.' }]
+  return [
+    systemInstruction.includes('I am outer')
+      ? { type: 'call', name: 'inner', args: { request: 'Pay.' } }
+      : { type: 'call', name: 'pay', args: {} },
+  ]
+}
+
+/** A payment that asks by itself when it runs. */
+function asking(runs: string[]): BaseTool {
+  return tool('pay', (_args: unknown, context?: Context) => {
+    if (context?.toolConfirmation) runs.push('paid')
+    else context?.requestConfirmation({ hint: 'Pay?' })
+    return { status: 'waiting' }
+  })
+}
+
+function gatedToolset(runs: string[]): Toolset {
+  const paid = () => {
+    runs.push('paid')
+    return {}
+  }
+  return new Toolset(payment(true, paid))
+}
+
+type Make = (model: BaseLlm, tools: NonNullable<Tools>) => BridgeOptions['agent']
+
+const PLACES: readonly [name: string, make: Make][] = [
+  [
+    'a loop',
+    (llm, tools) =>
+      new LoopAgent({
+        name: 'loop',
+        maxIterations: 2,
+        subAgents: [new LlmAgent({ name: 'payer', model: llm, tools })],
+      }),
+  ],
+  [
+    'a sequence',
+    (llm, tools) =>
+      new SequentialAgent({
+        name: 'steps',
+        subAgents: [
+          new LlmAgent({ name: 'payer', model: llm, tools }),
+          new LlmAgent({ name: 'last', model: llm, instruction: 'I am last' }),
+        ],
+      }),
+  ],
+  [
+    'a workflow',
+    (llm, tools) =>
+      new Workflow({
+        name: 'flow',
+        edges: [['START', new LlmAgent({ name: 'payer', model: llm, tools })]],
+      }),
+  ],
+  [
+    'an AgentTool',
+    (llm, tools) =>
+      new LlmAgent({
+        name: 'root',
+        model: llm,
+        instruction: 'I am outer',
+        tools: [new AgentTool({ agent: new LlmAgent({ name: 'inner', model: llm, tools }) })],
+      }),
+  ],
+]
+
+describe.each([
+  ['a gated tool of a toolset', gatedToolset],
+  ['a tool that asks by itself', asking],
+])('%s', (_name, makeTool) => {
+  test.each(PLACES)('[AP112] is not run, and nobody is asked, in %s', async (_place, make) => {
+    const runs: string[] = []
+    await using server = await serve({
+      mind: payOnce,
+      agent: (llm) => make(llm, [makeTool(runs)]),
+    })
+    const browser = server.browser()
+    const { chunks } = readFrames(await (await browser.say('Pay.')).text())
+    const [result] = chunks.filter(({ type }) => type.startsWith('tool-output'))
+    expect(result).toMatchObject({ type: 'tool-output-error' })
+    expect(result?.['errorText']).toMatch(/^Not run: this tool needs the approval of a person/)
+    expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'stop' })
+    expect(await (await browser.get('/approvals')).json()).toEqual({ approvals: [] })
+    expect(server.errors.map(String).join()).toMatch(/needs (?:the )?approval/)
+    expect(runs).toEqual([])
+  })
+})
+
+test('[AP112] a workflow goes on with the refusal of a tool that asks by itself', async () => {
+  const runs: string[] = []
+  await using server = await serve({
+    agent: () =>
+      new Workflow({
+        name: 'flow',
+        edges: [
+          [
+            'START',
+            new FunctionNode('begin', () => ({})),
+            asking(runs),
+            new FunctionNode('tell', tell),
+          ],
+        ],
+      }),
+  })
+  const answer = await (await server.browser().say('Pay.')).text()
+  expect(answer).toContain('Not run: this tool needs the approval of a person')
+  expect(answer).not.toContain('waiting')
+  expect(runs).toEqual([])
+})
+
+function tell(_context: unknown, input: unknown): string {
+  return `It said: ${JSON.stringify(input)}`
+}

@@ -1,0 +1,120 @@
+import {
+  BasePlugin,
+  BaseTool,
+  createRestApiTool,
+  FunctionNode,
+  FunctionTool,
+  NodeTool,
+} from '@google/adk'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { approvingClients, liveClient } from './approvals/support/approving-chat.ts'
+import { Office } from './approvals/support/office.ts'
+import { toolParts } from './support/chat-probe.ts'
+
+const SECRET = 'postgres://admin:hunter2@10.0.0.5/db'
+
+function fail(): never {
+  throw new Error(`connect ECONNREFUSED ${SECRET}`)
+}
+
+class Failing extends BaseTool {
+  constructor() {
+    super({ name: 'fail', description: 'Fails.' })
+  }
+
+  override _getDeclaration() {
+    return { name: this.name, description: this.description }
+  }
+
+  override async runAsync() {
+    return fail()
+  }
+}
+
+const TOOLS: readonly [name: string, make: () => BaseTool][] = [
+  ['a BaseTool', () => new Failing()],
+  ['a FunctionTool', () => new FunctionTool({ name: 'fail', description: '', execute: fail })],
+  ['a node', () => new NodeTool(new FunctionNode('fail', fail, { inputSchema: z.object({}) }))],
+  [
+    'an OpenAPI tool',
+    () =>
+      createRestApiTool({
+        name: 'fail',
+        description: 'Fails.',
+        // fetch refuses an address with a password, and repeats it.
+        endpoint: { baseUrl: 'http://admin:hunter2@127.0.0.1:1', path: '/', method: 'GET' },
+        operation: { responses: {} },
+      }),
+  ],
+]
+
+const CALL = '[[call fail {}]][[then]][[say Sorry.]]'
+const [sse] = approvingClients
+const clients = [...(sse ? [sse] : []), liveClient]
+
+describe.each(clients)('$name', (client) => {
+  test.each(TOOLS)('[ER3] the words of an error of %s stay on the server', async (name, make) => {
+    // ADK runs nodes only turn by turn.
+    if (client.live && name === 'a node') return
+    await using office = await Office.open({ tools: () => [make()] })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(CALL)
+    expect(chat.text).toBe('Sorry.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-error', errorText: 'The tool fail failed.' },
+    ])
+    expect(office.results).toEqual([{ error: 'The tool fail failed.' }])
+    expect(JSON.stringify([chat.messages, await page.messages(), office.told])).not.toContain(
+      'hunter2',
+    )
+    expect(office.errors.map(String).join()).toContain('admin:hunter2@')
+  })
+
+  test.each([false, true])(
+    '[ER3] with exposeToolErrors the model is told them, and no client (approval: %s)',
+    async (gated) => {
+      await using office = await Office.open({
+        tools: () => [new Failing()],
+        approvals: { fail: gated },
+        exposeToolErrors: true,
+      })
+      const page = office.page()
+      const chat = await page.open(client)
+      await chat.send(CALL)
+      if (gated) await chat.decide(true)
+      expect(chat.text).toBe('Sorry.')
+      expect(JSON.stringify(office.results)).toContain(SECRET)
+      expect(toolParts(chat.lastMessage)).toMatchObject([{ errorText: 'The tool fail failed.' }])
+      expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
+    },
+  )
+
+  test('[ER3] the model is told which arguments do not fit', async () => {
+    const parameters = z.object({ amount: z.number() })
+    await using office = await Office.open({
+      tools: () => [new FunctionTool({ name: 'fail', description: '', parameters, execute: fail })],
+    })
+    const chat = await office.page().open(client)
+    await chat.send('[[call fail {"amount":"much"}]][[then]][[say Sorry.]]')
+    expect(JSON.stringify(office.results)).toMatch(/Not run: the arguments do not fit.*amount: /)
+  })
+
+  test('[ER3] a plugin of the host may answer for a tool that threw', async () => {
+    class Rescue extends BasePlugin {
+      override async onToolErrorCallback() {
+        return { rescued: true }
+      }
+    }
+    await using office = await Office.open({
+      tools: () => [new Failing()],
+      plugins: [new Rescue('rescue')],
+    })
+    const chat = await office.page().open(client)
+    await chat.send(CALL)
+    expect(office.results).toEqual([{ rescued: true }])
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
+  })
+})
