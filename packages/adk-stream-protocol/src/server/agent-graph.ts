@@ -20,14 +20,14 @@ import type { Obstacle } from '../adk/can-wait.ts'
 import { obstacleOf } from '../adk/can-wait.ts'
 
 /** A tool of an agent, wherever it is. */
-export interface FoundTool {
+interface FoundTool {
   readonly name: string
   /** Missing for a node that ADK makes into a tool. */
   readonly tool: BaseTool | undefined
   readonly obstacle: Obstacle | undefined
 }
 
-export interface FoundToolset {
+interface FoundToolset {
   readonly listNames: () => Promise<string[]>
   readonly obstacle: Obstacle | undefined
 }

@@ -13,6 +13,6 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
 }
 
 /** An agent and all agents below it. */
-export function agentsOf(agent: BaseAgent): BaseAgent[] {
+function agentsOf(agent: BaseAgent): BaseAgent[] {
   return [agent, ...agent.subAgents.flatMap(agentsOf)]
 }
