@@ -37,7 +37,7 @@ export async function serveWithBridge(emulator: Emulator, dataDir: string) {
   return {
     url: server.url,
     async [Symbol.asyncDispose]() {
-      await bridge.close()
+      await bridge.close({ drainMs: 0 })
       await server[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },

@@ -88,7 +88,7 @@ export async function openWorld(
     dataDir: directory.path,
     async restart() {
       const { port } = new URL(demo.url)
-      await demo.close()
+      await demo[Symbol.asyncDispose]()
       demo = await start(port)
     },
     async leave() {
@@ -115,7 +115,7 @@ export async function openWorld(
         .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
       await Promise.all([browser, ...others].map((each) => each.close()))
-      await demo.close()
+      await demo[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
     },

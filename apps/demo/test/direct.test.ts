@@ -58,7 +58,7 @@ async function openDirect() {
       return 100_000 - wallets.balance(cookie.split('=')[1]?.split('.')[0] ?? '')
     },
     async [Symbol.asyncDispose]() {
-      await demo.close()
+      await demo[Symbol.asyncDispose]()
       await data[Symbol.asyncDispose]()
     },
   }

@@ -43,7 +43,7 @@ async function openTalk(headers: Record<string, string> = {}) {
     chunks: (type: string) => frames.filter(({ chunk }) => chunk?.type === type),
     async [Symbol.asyncDispose]() {
       socket.terminate()
-      await demo.close()
+      await demo[Symbol.asyncDispose]()
       await data[Symbol.asyncDispose]()
     },
   }

@@ -3,25 +3,27 @@ import { LogLevel, setLogLevel } from '@google/adk'
 import { DemoError } from './demo-error.ts'
 import { type Demo, startDemo } from './start-demo.ts'
 
-// Whatever still hangs then is not worth waiting for.
-const SHUTDOWN_MS = 4500
-
 // ADK tells of every request and of every experimental method; the terminal is for what needs attention.
 setLogLevel(LogLevel.ERROR)
 
 try {
   const demo = await startDemo(process.env, { onError: (error) => console.error(error) })
+  let isStopping = false
+  const stop = () => {
+    // The first signal lets running calls end, a second one ends at once.
+    if (isStopping) process.exit(1)
+    isStopping = true
+    void shutDown(demo)
+  }
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
   console.log(demo.summary.join('\n'))
-  const stop = () => void shutDown(demo)
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
 } catch (cause) {
   console.error(cause instanceof DemoError ? cause.message : cause)
   process.exitCode = 1
 }
 
 async function shutDown(demo: Demo): Promise<void> {
-  setTimeout(() => process.exit(0), SHUTDOWN_MS).unref()
   try {
     await demo.close()
   } catch (cause) {

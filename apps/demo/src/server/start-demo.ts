@@ -29,7 +29,7 @@ import { PAGE_DIR } from './page.ts'
 import { APPROVER_ADDRESS, choosingRoles, createApproverCode, mayChooseRoles } from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
-/** A running demo; closing it stops the answers that are being written. */
+/** A running demo. Disposing it stops what runs; `close` lets answers and calls that run end first. */
 export interface Demo extends AsyncDisposable {
   readonly url: string
   /** Where a browser becomes the second person for large payments, if people may choose that. */
@@ -53,14 +53,17 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
   const lifetime = createLifetime()
   try {
     const code = mayChooseRoles(settings) ? createApproverCode() : undefined
-    const { url, model } = await open({ settings, options, lifetime, code })
+    const { url, model, bridge } = await open({ settings, options, lifetime, code })
     const approverUrl = code && `${url}${APPROVER_ADDRESS}&code=${code}`
     return {
       url,
       approverUrl,
       summary: summarise(settings, { url, model, approverUrl }),
       close: () => lifetime.close(),
-      [Symbol.asyncDispose]: () => lifetime.close(),
+      [Symbol.asyncDispose]: async () => {
+        await bridge.close({ drainMs: 0 })
+        await lifetime.close()
+      },
     }
   } catch (cause) {
     await lifetime.close()
@@ -126,7 +129,7 @@ async function open({ settings, options, lifetime, code }: Opening) {
   lifetime.use(server)
   // The last to open is the first to close: ending the turns is what lets the server's responses end.
   lifetime.defer(() => bridge.close())
-  return { url: server.url, model: model.label }
+  return { url: server.url, model: model.label, bridge }
 }
 
 function createAuthenticate(

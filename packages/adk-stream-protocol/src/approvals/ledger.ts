@@ -55,6 +55,8 @@ export class Ledger {
   readonly #onError: (error: unknown) => void
   readonly #recent = new RecentApprovals()
   readonly #listeners = new Set<(approval: Approval) => void>()
+  /** Calls that this worker has claimed and whose outcome is not recorded. */
+  readonly #running = new Set<string>()
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     this.#store = store
@@ -118,7 +120,19 @@ export class Ledger {
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
     const { toolCallId, toolName } = call
     const digest = digestCall(call)
-    return this.#step(id, { type: 'claim', toolCallId, toolName, digest, worker: this.worker })
+    const command = { type: 'claim', toolCallId, toolName, digest, worker: this.worker } as const
+    this.#running.add(id)
+    const claimed = await this.#step(id, command).catch((error: unknown) => {
+      this.#running.delete(id)
+      throw error
+    })
+    if (isRefusal(claimed)) this.#running.delete(id)
+    return claimed
+  }
+
+  /** Whether a call runs that this worker has claimed. */
+  get busy(): boolean {
+    return this.#running.size > 0
   }
 
   async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
@@ -234,6 +248,14 @@ export class Ledger {
 
   /** Records what a tool has done. It cannot be done again, so a locked database is waited for longer than by a request. */
   async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+    try {
+      return await this.#stepPatiently(id, command)
+    } finally {
+      this.#running.delete(id)
+    }
+  }
+
+  async #stepPatiently(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#step(id, command)

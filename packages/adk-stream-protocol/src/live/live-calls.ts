@@ -103,6 +103,11 @@ export class LiveCalls {
     return false
   }
 
+  /** Whether anything is being done for a call. */
+  get busy(): boolean {
+    return this.#work.size > 0
+  }
+
   has(toolCallId: string): boolean {
     return this.#open.has(toolCallId)
   }

@@ -42,6 +42,11 @@ export class LiveMessages {
     this.#options = options
   }
 
+  /** Whether anything is being done or said for a message; what only waits for a person or a client does not count. */
+  get busy(): boolean {
+    return [...this.#messages.values()].some((message) => this.#isBusy(message))
+  }
+
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
   async turnOf(messageId: string): Promise<Turn | undefined> {
     const message = this.#messages.get(messageId)
@@ -141,6 +146,13 @@ export class LiveMessages {
       if (failure === undefined) message.pause()
       else message.fail(failure)
     }
+  }
+
+  #isBusy(message: LiveMessage): boolean {
+    const { floor } = this.#options
+    if (message.works) return true
+    const waits = message.waits && floor.holder === message && floor.standsStill
+    return floor.owes(message) && !waits
   }
 
   #settle(message: LiveMessage): void {

@@ -124,6 +124,11 @@ export class LiveRun {
     return this.#loop
   }
 
+  /** Whether a call runs, or the model is answering. */
+  get busy(): boolean {
+    return this.#state === 'open' && (this.#calls.busy || this.#messages.busy)
+  }
+
   /** Whether the run knows all that its chat holds. */
   isCurrent(): Promise<boolean> {
     return this.#session.isCurrent()

@@ -83,6 +83,7 @@ export class AgentHost {
   readonly #ledger: Ledger
   readonly #chats: ChatStore
   readonly #runConfig: RunConfig
+  readonly #runs = new Set<GateRun>()
 
   constructor(options: AgentHostOptions) {
     const {
@@ -114,6 +115,11 @@ export class AgentHost {
 
   get sessions(): BaseSessionService {
     return this.#sessions
+  }
+
+  /** Whether a run is under way in which an approved call is run or was run, also one that its turn has left. */
+  get busy(): boolean {
+    return [...this.#runs].some((run) => run.decided.size > 0)
   }
 
   /** Whether a message may take the place of an earlier one. */
@@ -270,6 +276,7 @@ export class AgentHost {
   ): AsyncGenerator<Event> {
     const run = this.#gate.open(chat, notes.messageId, cause)
     run.onStored = onStored
+    this.#runs.add(run)
     try {
       yield* await prepare()
       const events = this.#runner.runAsync({
@@ -292,6 +299,7 @@ export class AgentHost {
       this.#gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
       await this.#ledger.noteTold(chat, [...run.told])
+      this.#runs.delete(run)
     }
   }
 

@@ -28,25 +28,32 @@ export interface Backend {
 /** A backend that is opened when something needs it; one that could not be opened is tried again by the next request. */
 export class BackendOnDemand {
   readonly #open: () => Promise<Backend>
-  #opened: Promise<Backend> | undefined
+  #opening: Promise<Backend> | undefined
+  #opened: Backend | undefined
 
   constructor(open: () => Promise<Backend>) {
     this.#open = open
   }
 
   async get(): Promise<Backend> {
-    this.#opened ??= this.#open()
+    this.#opening ??= this.#open()
     try {
-      return await this.#opened
+      this.#opened = await this.#opening
+      return this.#opened
     } catch (error) {
-      this.#opened = undefined
+      this.#opening = undefined
       throw error
     }
   }
 
+  /** The backend, once it is open. */
+  get opened(): Backend | undefined {
+    return this.#opened
+  }
+
   /** The backend if something has needed it so far. */
   async peek(): Promise<Backend | undefined> {
-    return this.#opened && this.get()
+    return this.#opening && this.get()
   }
 }
 

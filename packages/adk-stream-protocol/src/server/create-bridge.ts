@@ -25,6 +25,7 @@ import { ChatDesk } from './chat-desk.ts'
 import { checkAgent } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
 import { refreshHints } from './current-hint.ts'
+import { Drain } from './drain.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
 import { Feeds } from './feeds.ts'
@@ -73,8 +74,17 @@ export interface Bridge extends AsyncDisposable {
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   /** Whether the bridge answers at this path, for hosts that serve other things beside it. */
   readonly handles: (pathname: string) => boolean
-  /** Stops all turns and takes no new ones. A store that was passed in stays open. */
-  readonly close: () => Promise<void>
+  /**
+   * Takes no new work, lets calls and answers that run end, and closes; call it on SIGTERM. What still runs after `drainMs` is
+   * stopped. A second call can shorten the time: `close({ drainMs: 0 })` ends at once. A store that was passed in stays open.
+   */
+  readonly close: (options?: CloseOptions) => Promise<void>
+}
+
+/** How a bridge is closed. */
+export interface CloseOptions {
+  /** How long calls and answers that run may take to end, in ms. Default: the `drainMs` of the bridge's options. */
+  readonly drainMs?: number
 }
 
 /** Puts an ADK agent in front of AI SDK clients. */
@@ -86,6 +96,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
+  const drain = new Drain()
   const feeds = new Feeds(limits.maxFeedsPerPrincipal)
   const events = new ChatEvents()
   const lists = new ListEvents()
@@ -115,6 +126,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     allowedOrigins: toOrigins(options.allowedOrigins),
     allowedHosts: options.allowedHosts ?? defaultHosts(options),
     basePath: options.basePath ?? '',
+    drain,
     onError,
   })
   const liveDoor = new LiveDoor({
@@ -123,12 +135,25 @@ export function createBridge(options: BridgeOptions): Bridge {
     onError,
     openHandlers: desks.openHandlers,
     findCall: desks.findCall,
+    drain,
   })
-  const close = async (): Promise<void> => {
+  let closing: Promise<void> | undefined
+  const close = ({ drainMs = options.drainMs ?? DRAIN_MS }: CloseOptions = {}): Promise<void> => {
+    drain.begin(drainMs)
+    closing ??= shutDown()
+    return closing
+  }
+  const shutDown = async (): Promise<void> => {
     readiness.close()
+    desks.drain()
+    // Pages that watch look for another process at once.
+    feeds.close()
+    await drain.until(() => {
+      liveDoor.closeIdle()
+      return desks.isIdle()
+    })
     // Sockets after the turns: their clients hear how the answers ended.
     await desks.close()
-    feeds.close()
     await liveDoor.close()
     await store.close()
   }
@@ -139,9 +164,11 @@ export function createBridge(options: BridgeOptions): Bridge {
     completeCall: (completion) => desks.completeCall(completion),
     handles: (pathname) => door.handles(pathname),
     close,
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }
+
+const DRAIN_MS = 30_000
 
 const PUBLIC_ROUTES: readonly Route[] = [
   {
@@ -187,6 +214,10 @@ interface Desks {
   readonly approvalChanged: (approval: Approval) => void
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly changedElsewhere: (change: ApprovalChange) => void
+  /** Begins nothing new. */
+  readonly drain: () => void
+  /** Whether nothing runs any more. Live conversations in which nothing does are ended. */
+  readonly isIdle: () => boolean
   readonly close: () => Promise<void>
 }
 
@@ -259,7 +290,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
-    busy: () => turns.busy || runs?.busy === true,
+    busy: () => turns.busy || runs?.busy === true || backend.opened?.ledger.busy === true,
     follow,
     giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
     onError,
@@ -281,6 +312,15 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     findCall: callFinder(approvalDesk, runs),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     changedElsewhere: (change) => elsewhere.changed(change),
+    drain: () => {
+      turns.drain()
+      housekeeper.drain()
+    },
+    isIdle: () => {
+      const { ledger, host } = backend.opened ?? {}
+      const isTalking = runs?.closeIdle() === false
+      return !isTalking && ![turns, turnDesk, ledger, host].some((part) => part?.busy === true)
+    },
     close: async () => {
       owners.close()
       elsewhere.close()

@@ -16,6 +16,8 @@ export type FrameHandlers = {
   readonly binary: (bytes: Uint8Array) => void | Promise<void>
   /** Shows a client all that begins by itself in a chat. Unlike `watch`, it begins no conversation. */
   readonly join: (chatId: string) => void
+  /** Whether something runs in the background whose end this client is told. */
+  readonly busy: () => boolean
   /** The socket is gone. */
   readonly close: () => void
 }

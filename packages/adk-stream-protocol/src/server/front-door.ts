@@ -5,6 +5,7 @@ import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { isAllowedHost } from './allowed-hosts.ts'
+import type { Drain } from './drain.ts'
 import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
 import type { Route } from './routes.ts'
 import { findRoute, isKnownPath } from './routes.ts'
@@ -15,6 +16,7 @@ export interface FrontDoorOptions {
   readonly allowedOrigins: readonly string[]
   readonly allowedHosts: AllowedHosts
   readonly basePath: string
+  readonly drain: Drain
   readonly onError: (error: unknown) => void
 }
 
@@ -63,6 +65,7 @@ export class FrontDoor {
       const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
       if (route.public) return withHeaders(await route.handle(), headers)
       this.#checkHost(exchange)
+      if (isNewWork(route)) this.#options.drain.refuseNewWork()
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       return withHeaders(await route.handle({ principal, id, name, exchange }), headers)
@@ -123,6 +126,11 @@ export class FrontDoor {
     if (pathname === basePath) return '/'
     return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
   }
+}
+
+/** Whether a request asks for something that a closing bridge leaves to others: all but to read, and to stop. */
+function isNewWork({ method, path }: Route): boolean {
+  return method !== 'GET' && !path.endsWith('/stop')
 }
 
 /** A database that cannot be used is a passing state; anything else unforeseen is a fault of ours. */

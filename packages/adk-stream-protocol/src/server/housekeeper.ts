@@ -21,11 +21,17 @@ export class Housekeeper {
   /** Approvals that this process goes on with already: the next sweep finds them again while they wait for their chat. */
   readonly #followed = new Set<string>()
   #sweep: Promise<void> | undefined
+  #draining = false
 
   constructor(options: HousekeeperOptions) {
     this.#options = options
     this.#timer = setInterval(() => this.#begin(), options.intervalMs)
     this.#timer.unref()
+  }
+
+  /** Begins nothing new: only the lease of what still runs is kept. */
+  drain(): void {
+    this.#draining = true
   }
 
   async close(): Promise<void> {
@@ -46,6 +52,8 @@ export class Housekeeper {
       const { ledger, waits } = await backend.get()
       // A sign is written to the disk, so only a process that has something to lose gives one.
       if (busy()) await ledger.beat()
+      // What waits is for other processes.
+      if (this.#draining) return
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       // What belongs to another application is told by its own servers.
       const own = ended.filter(({ chat }) => chat.appName === ledger.appName)

@@ -15,7 +15,7 @@ export type {
   CompletableCall,
   MayCompleteCalls,
 } from './call-completion.ts'
-export type { Bridge } from './create-bridge.ts'
+export type { Bridge, CloseOptions } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
 export type { BridgeLimits, BridgeOptions, TurnInfo, TurnRunConfig } from './options.ts'
 export type { SignedCookieOptions } from './signed-cookie.ts'

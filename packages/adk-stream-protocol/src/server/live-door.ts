@@ -10,6 +10,7 @@ import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { ClosingSocket } from '../transport/closing-socket.ts'
 import type { Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
+import type { Drain } from './drain.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
 import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
@@ -26,6 +27,7 @@ export interface LiveDoorOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
+  readonly drain: Drain
   readonly onError: (error: unknown) => void
 }
 
@@ -42,7 +44,6 @@ export class LiveDoor {
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
   readonly #open = new Set<LiveSocket>()
   readonly #perPrincipal: Quota
-  #closed = false
 
   constructor(options: LiveDoorOptions) {
     this.#options = options
@@ -101,9 +102,13 @@ export class LiveDoor {
     )
   }
 
-  /** Closes all sockets and lets none in. */
+  /** Closes the sockets whose clients read nothing and wait for nothing: they are to go elsewhere. */
+  closeIdle(): void {
+    for (const live of this.#open) if (live.isIdle) void live.close('going-away')
+  }
+
+  /** Closes all sockets. */
   async close(): Promise<void> {
-    this.#closed = true
     await Promise.all([...this.#open].map((live) => live.close('going-away')))
   }
 
@@ -121,7 +126,7 @@ export class LiveDoor {
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
-    if (this.#closed) return new ProtocolError('unavailable')
+    if (this.#options.drain.active) return new ProtocolError('unavailable')
     const asked = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
     if (asked.length > 0 && !asked.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
       const message = `The subprotocols here are ${SUBPROTOCOLS.join(' and ')}. Ask for one of them, or for none.`

@@ -73,6 +73,7 @@ export function openLiveHandlers(
     activity: async ({ id, state }) => (await openForSound(id)).mark(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => presence.watch(id, 'base64'),
+    busy: () => presence.busy,
     close: () => {
       presence.leave()
       turns.close()

@@ -66,6 +66,8 @@ export class LiveRuns {
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
+  /** Conversations that are being ended. */
+  readonly #ending = new Set<LiveRun>()
   #closed = false
 
   constructor(options: LiveRunsOptions) {
@@ -179,6 +181,17 @@ export class LiveRuns {
     if (!run) return
     delete entry.run
     await run.close()
+  }
+
+  /** Ends the conversations in which nothing is being done or said. Returns whether none is left. */
+  closeIdle(): boolean {
+    for (const entry of this.#chats.values()) {
+      const { run } = entry
+      if (!run || run.busy || this.#ending.has(run)) continue
+      this.#ending.add(run)
+      void run.close().finally(() => this.#ending.delete(run))
+    }
+    return !this.busy && this.#ending.size === 0
   }
 
   /** Ends all conversations and begins no new ones, though sockets may be open for a while yet. */

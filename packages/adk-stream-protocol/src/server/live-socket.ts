@@ -17,6 +17,7 @@ import type { Principal } from './authenticate.ts'
 import type { FindCall } from './bidi-conversation.ts'
 import { BidiConversation } from './bidi-conversation.ts'
 import { asksForBidi, withoutBidi } from './bidi-request.ts'
+import type { Drain } from './drain.ts'
 import type { Credentials } from './credentials.ts'
 import type { Exchange } from './exchange.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
@@ -32,6 +33,7 @@ export interface LiveSocketOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
+  readonly drain: Drain
   readonly onError: (error: unknown) => void
 }
 
@@ -44,6 +46,8 @@ export class LiveSocket {
   readonly #recheck: NodeJS.Timeout
   #codec: SocketCodec = jsonCodec
   #bidi: BidiConversation | undefined
+  /** Frames that are being worked on. */
+  #handling = 0
 
   constructor(options: LiveSocketOptions) {
     this.#options = options
@@ -72,6 +76,11 @@ export class LiveSocket {
     this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
     // Who cannot be brought back to what runs may still say something.
     this.#bidi?.open().catch(options.onError)
+  }
+
+  /** Whether the client reads nothing, and waits for nothing. */
+  get isIdle(): boolean {
+    return this.#handling === 0 && this.#readers.size === 0 && !this.#handlers.busy()
   }
 
   /** Closes the socket; resolves when it is gone. */
@@ -114,7 +123,9 @@ export class LiveSocket {
   }
 
   async #handle(frame: IncomingFrame): Promise<void> {
+    this.#handling += 1
     try {
+      if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
       if (frame.type === 'bidi') await this.#bidi?.hear(frame)
       else await dispatch(this.#handlers, frame)
     } catch (thrown) {
@@ -122,10 +133,13 @@ export class LiveSocket {
       if (frame.type !== 'bidi') return this.#refuse(frame, error)
       const { code, message } = error
       this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
+    } finally {
+      this.#handling -= 1
     }
   }
 
   async #hear(bytes: Uint8Array): Promise<void> {
+    if (this.#options.drain.active) return
     try {
       await this.#handlers.binary(bytes)
     } catch (thrown) {
@@ -168,6 +182,20 @@ export class LiveSocket {
     this.#readers.leaveAll()
     this.#handlers.close()
   }
+}
+
+/** Frames that begin nothing. */
+const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
+  'resume',
+  'abort',
+  'leave',
+  'interrupt',
+  'unwatch',
+  'ping',
+])
+
+function nameOf(frame: IncomingFrame): string {
+  return frame.type === 'bidi' ? frame.event : frame.type
 }
 
 function dispatch<Type extends ClientFrame['type']>(

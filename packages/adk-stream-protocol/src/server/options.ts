@@ -72,6 +72,11 @@ export interface BridgeOptions extends AgentServices {
   /** What ADK's run of a turn is configured with. Live conversations have their own, `live.runConfig`. */
   readonly runConfig?: TurnRunConfig
   readonly limits?: Partial<BridgeLimits>
+  /**
+   * How long `close()` waits for calls and answers that run, in ms. Default 30,000. New work is refused meanwhile with 503. What
+   * waits for people is left to other processes, or to this one when it is started again.
+   */
+  readonly drainMs?: number
   /** Gets every error that clients are told only in general. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /** Sees every chunk of every turn. */

@@ -32,6 +32,13 @@ export class Presence {
     this.#maxChats = maxChats
   }
 
+  /** Whether something runs in a chat that the client takes part in. */
+  get busy(): boolean {
+    return [...this.#chats.keys()].some(
+      (chatId) => this.#runs.find(this.#chatOf(chatId))?.busy === true,
+    )
+  }
+
   audioOf(chatId: string): AudioMode {
     return this.#chats.get(chatId)?.audio ?? 'base64'
   }

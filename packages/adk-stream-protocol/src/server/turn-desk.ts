@@ -53,6 +53,8 @@ export interface TurnAnswers {
   readonly seen?: string
   /** An approval that was just given, and whose call may start before the turn goes on. */
   readonly given?: Approval
+  /** Whether only the result of a call that has run is told; allowed while the bridge is closing. Default false. */
+  readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
 }
@@ -83,11 +85,18 @@ export class TurnDesk {
   readonly #backend: BackendOnDemand
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
+  /** Calls that run without a turn, and whose result is to be told when they end. */
+  #collecting = 0
 
   constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
+  }
+
+  /** Whether results are to be told of calls that run without a turn. */
+  get busy(): boolean {
+    return this.#collecting > 0
   }
 
   /** Answers a new message. */
@@ -116,6 +125,7 @@ export class TurnDesk {
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: answers.background === true,
+      finishes: answers.finishes === true,
       prepare: async (turn) => {
         try {
           if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
@@ -232,6 +242,8 @@ export class TurnDesk {
       patient: true,
       background,
       graceMs,
+      // New conversations are refused before; here, calls of one that is open have ended.
+      finishes: true,
       prepare: async (turn) => {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
@@ -285,12 +297,16 @@ export class TurnDesk {
   /** Goes on, when it has ended, with a call that was begun by a turn which was stopped before ADK came by for its result. */
   #collectLater({ host }: Backend, { chat, given }: { chat: ChatKey; given: Approval }): void {
     if (!host.hasBegun(given)) return
-    const again = { outputs: [], background: true }
+    const again = { outputs: [], background: true, finishes: true }
+    this.#collecting += 1
     // Nobody waits for this promise. What cannot be told now is on record, and told to whoever reads the chat.
     host
       .ended(given)
       .then(async () => this.resume(chat, given.messageId, again))
       .catch(this.#options.onError)
+      .finally(() => {
+        this.#collecting -= 1
+      })
   }
 
   /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */

@@ -54,6 +54,7 @@ export function openTurnHandlers(
     unwatch: refuseLive,
     binary: refuseLive,
     join: () => undefined,
+    busy: () => false,
     close: () => requests.close(),
   }
 }

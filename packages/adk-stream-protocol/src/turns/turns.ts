@@ -39,6 +39,8 @@ export interface TurnJob {
   readonly graceMs?: number
   /** Puts into the log what was told before; done before anybody reads. */
   readonly prepare?: (turn: Turn) => Promise<void>
+  /** Whether it ends what was begun before: allowed while the bridge is closing. */
+  readonly finishes?: boolean
   /** Does the work and must not throw; the chat is taken until it resolves. */
   readonly run: (turn: Turn) => Promise<void>
 }
@@ -52,7 +54,7 @@ export class Turns {
   readonly #running = new Map<string, Turn>()
   readonly #perPrincipal: Quota
   readonly #queued: Quota
-  #closed = false
+  #state: 'open' | 'draining' | 'closed' = 'open'
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -74,7 +76,8 @@ export class Turns {
   async begin(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
     while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
-    if (this.#closed) throw new ProtocolError('unavailable')
+    const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
+    if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
     const giveBack = this.#perPrincipal.take(chat.principalId)
     if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, {
@@ -109,9 +112,14 @@ export class Turns {
     await turn?.settled
   }
 
+  /** Begins no new turns; those that run go on. */
+  drain(): void {
+    this.#state = 'draining'
+  }
+
   /** Stops all turns and takes no new ones. */
   async close(): Promise<void> {
-    this.#closed = true
+    this.#state = 'closed'
     const turns = [...this.#running.values()]
     for (const turn of turns) turn.stop()
     await Promise.all(turns.map((turn) => turn.settled))

@@ -87,14 +87,14 @@ describe.each(clients)('$name', (client) => {
     expect(JSON.stringify(server.emulator.requests.at(-1)?.body)).not.toContain('Half.')
   })
 
-  test('[TU11] closing the bridge ends all turns and refuses new ones', async () => {
+  test('[TU11] closing the bridge without time to drain ends all turns and refuses new ones', async () => {
     await using server = await serve()
     const browser = server.browser()
     const chat = browser.openChat(client)
     const answer = chat.send('[[say Half.]][[wait never]]')
     await chat.untilShown('Half.')
     const request = await server.emulator.nextRequest()
-    await server.bridge.close()
+    await server.bridge.close({ drainMs: 0 })
     await answer
     expect(chat.status).toBe('ready')
     expect(chat.lastMessage?.metadata).toMatchObject({ stopped: true })

@@ -3,16 +3,14 @@ import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { Office } from '../approvals/support/office.ts'
 import { defer, tool } from '../support/agents.ts'
 import { openSockets } from './support/lasting-run.ts'
 import { serve } from '../support/serve.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { framesOf, joinLive, openLiveOffice, whole } from './support/live-office.ts'
+import { joinLive, openLiveOffice, whole } from './support/live-office.ts'
 import { speakInJson } from './support/voice.ts'
 
-/** An office in which somebody waits for a tool that takes its time, so that closing takes as long. */
-async function openSlowToClose(): Promise<{ office: Office; finish: () => void }> {
+test('[LV36] a server that closes begins no conversation for those who still speak', async () => {
   const called = defer()
   const gate = defer()
   const slow = tool('slow', async () => {
@@ -20,28 +18,18 @@ async function openSlowToClose(): Promise<{ office: Office; finish: () => void }
     await gate.promise
     return { done: true }
   })
-  const office = await openLiveOffice({ tools: () => [slow] })
-  const parts = [{ type: 'text', text: '[[call slow {}]]' }]
-  const request = { id: 'elsewhere', messages: [{ id: 'u1', role: 'user', parts }] }
-  // It is read until the server closes.
-  void office.page('taro').post(request)
-  await called.promise
-  return { office, finish: gate.resolve }
-}
-
-test('[LV36] a server that closes begins no conversation for those who still speak', async () => {
-  const { office, finish } = await openSlowToClose()
+  await using office = await openLiveOffice({ tools: () => [slow] })
   const { emulator } = office
   await using client = await joinLive(office)
-  client.send({ type: 'watch', id: 'chat-1' })
-  await client.next((frame) => frame['status'] === 'open')
-  const closing = office[Symbol.asyncDispose]()
-  await client.next(() => framesOf(client, 'status').at(-1)?.['status'] === 'closed')
-  speakInJson(client)
+  client.say('[[call slow {}]]')
+  await called.promise
+  const closing = office.bridge.close()
+  speakInJson(client, 'chat-2')
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'audio', code: 'unavailable' })
-  client.say('[[say One.]]')
-  expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'unavailable' })
-  finish()
+  client.say('[[say One.]]', 'r2', 'chat-2')
+  expect(await client.nextOf('error', 'r2')).toMatchObject({ code: 'unavailable' })
+  gate.resolve()
+  expect(await client.closed).toBe(1001)
   await closing
   expect(emulator.live.sessions).toHaveLength(1)
 })

@@ -300,7 +300,7 @@ test('[WS19] a bridge that closes ends its answers, then its sockets, and lets n
   await using idle = await SocketClient.open(server.url)
   client.say('[[say One.]][[wait never]]')
   await client.untilText('One.')
-  await server.bridge.close()
+  await server.bridge.close({ drainMs: 0 })
   expect(await client.closed).toBe(1001)
   expect(await idle.closed).toBe(1001)
   expect(client.of('r1').at(-1)?.type).toBe('end')

@@ -95,7 +95,7 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     responses,
     browser: () => new Browser(url),
     async [Symbol.asyncDispose]() {
-      await bridge.close()
+      await bridge.close({ drainMs: 0 })
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()

@@ -111,7 +111,7 @@ const ENDINGS: readonly (readonly [string, (pair: Pair) => Promise<unknown>])[] 
   ['with an answer that holds nothing new', askAndRepeat],
   ['because it is stopped', begunAnd(({ atOne }) => atOne.post('/chats/chat-1/stop', {}))],
   ['because its chat is deleted', begunAnd(deleteChat)],
-  ['because its server closes', begunAnd(({ one }) => one.bridge.close())],
+  ['because its server closes', begunAnd(({ one }) => one.bridge.close({ drainMs: 0 }))],
   ['because its reader leaves', async ({ atOne }) => (await atOne.begin(OPEN)).body?.cancel()],
 ]
 

@@ -1,12 +1,13 @@
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { openSqliteStore } from '../../../src/store/index.ts'
 import { hookStore } from './hook-store.ts'
 import { openWorld } from './world.ts'
 
 // A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
-// line of its input, and says where. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so.
+// line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -17,8 +18,18 @@ function report(line: string): void {
 
 const stopped = new Set<string>()
 
+const terminated = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
+
+/** Longer than a turn that was stopped waits for its tools. */
+const SLOW_MS = 1_500
+
 async function reached(moment: string, chatId: string): Promise<void> {
   const [victim, at] = chatId.split('.')
+  if (victim === 'slow' && moment === 'before effect') {
+    report(`running ${chatId}`)
+    await terminated
+    await delay(SLOW_MS)
+  }
   const isHere = victim === name && at === moment.replace(' ', '-')
   // Nothing else of this process may go on with the chat, such as a sweep: here it has died.
   if (!isHere && !stopped.has(chatId)) return
@@ -42,6 +53,11 @@ const world = await openWorld({
   limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000 },
 })
 report(world.url)
+void terminated.then(async () => {
+  await world.bridge.close()
+  await store.close()
+  process.exit(0)
+})
 // The parent has gone: nobody is left to serve.
 await input.next()
 process.exit(0)

@@ -89,6 +89,12 @@ export class Child implements AsyncDisposable {
     }
   }
 
+  /** Asks the process to end, and waits for it. */
+  async terminate(): Promise<NodeJS.Signals | number | null> {
+    this.#process.kill('SIGTERM')
+    return this.#ended
+  }
+
   /** Ends the process where it stands. */
   async kill(): Promise<NodeJS.Signals | number | null> {
     this.#process.kill('SIGKILL')

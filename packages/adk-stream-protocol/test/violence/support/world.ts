@@ -71,7 +71,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     emulator,
     errors,
     async [Symbol.asyncDispose]() {
-      await bridge.close()
+      await bridge.close({ drainMs: 0 })
       server.close()
       server.closeAllConnections()
       await emulator.close()

@@ -1,0 +1,172 @@
+import { scriptMind } from 'gemini-emulator'
+import { expect, test } from 'vitest'
+
+import { openSqliteStore } from '../../src/store/index.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { defer } from '../support/agents.ts'
+import { Office } from '../approvals/support/office.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { serve } from '../support/serve.ts'
+import { bundleChildren } from './support/children.ts'
+import { makeFolder } from './support/folder.ts'
+import { openPair } from './support/pair.ts'
+import { Person, readEffects } from './support/person.ts'
+import { openWorld } from './support/world.ts'
+
+const PATIENCE = { timeout: 30_000, interval: 50 }
+
+test(
+  '[TU90] SIGTERM while three approved calls run: all three end, are recorded and reported',
+  { timeout: 120_000 },
+  async () => {
+    await using children = await bundleChildren()
+    await using folder = await makeFolder()
+    await using child = children.start(folder, 'one')
+    const url = await child.serve()
+    const people = ['slow.read', 'slow.left', 'slow.inbox'].map(
+      (chatId) => new Person(url, { chatId }),
+    )
+    const asked = await Promise.all(people.map((person) => person.ask()))
+    const [read, left, inbox] = people.map((person, index) => ({ person, asked: asked[index] }))
+    if (!read?.asked || !left?.asked || !inbox?.asked) throw new Error('Three were asked.')
+    // One reads on, one leaves, one decides from an inbox.
+    const answer = read.person.answer(read.asked, { approved: true })
+    const leaving = new AbortController()
+    const gone = fetch(`${url}/stream`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { 'content-type': 'application/json', 'x-user': 'hanako' },
+      body: JSON.stringify(answerOf('slow.left', left.asked)),
+    }).then((response) => response.text())
+    await inbox.person.decide(inbox.asked.approvalId, { approved: true })
+    for (const { chatId } of people) await child.said((line) => line === `running ${chatId}`)
+    leaving.abort()
+    await expect(gone).rejects.toThrow('aborted')
+    const ended = child.terminate()
+    expect((await answer).chunks.map(({ type }) => type)).toContain('tool-output-available')
+    expect(await ended).toBe(0)
+
+    expect(readEffects(folder.effects)).toHaveLength(3)
+    await using store = await openSqliteStore({ path: folder.database })
+    await using world = await openWorld({ store, effects: folder.effects })
+    for (const [index, { chatId }] of people.entries()) {
+      const person = new Person(world.url, { chatId })
+      const id = asked[index]?.approvalId ?? ''
+      expect((await person.approval(id))?.approval.state).toBe('succeeded')
+      expect(await person.calls()).toMatchObject([
+        { state: 'output-available', output: { paid: 50, to: '花子' } },
+      ])
+    }
+  },
+)
+
+function answerOf(
+  id: string,
+  asked: { approvalId: string; toolCallId: string; messageId: string },
+): object {
+  const { approvalId, toolCallId, messageId } = asked
+  const approval = { id: approvalId, approved: true }
+  const input = { to: '花子', amount: 50 }
+  const part = { type: 'tool-pay', toolCallId, state: 'approval-responded', input, approval }
+  return { id, messageId, messages: [{ id: messageId, role: 'assistant', parts: [part] }] }
+}
+
+test('[TU91] [TU11] a draining bridge lets answers end, refuses what is new, and can be told to hurry', async () => {
+  await using server = await serve()
+  const browser = server.browser()
+  await (await browser.say('[[say First.]]')).text()
+  const response = await browser.say('[[say Half.]][[wait never]]')
+  const closing = server.bridge.close()
+  const refused = await browser.say('[[say No.]]', 'chat-2')
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect((await browser.delete()).status).toBe(503)
+  expect((await browser.messages()).running).toBe(true)
+  expect((await fetch(`${server.url}/health`)).status).toBe(200)
+  void server.bridge.close({ drainMs: 0 })
+  await closing
+  expect(await response.text()).toContain('"stopped":true')
+})
+
+test('[TU91] the answer that runs when the bridge closes is written to its end', async () => {
+  const waited = defer()
+  await using server = await serve({
+    mind: async (prompt) => {
+      await waited.promise
+      return scriptMind(prompt)
+    },
+  })
+  const browser = server.browser()
+  const answer = browser.say('[[say Done.]]')
+  await server.emulator.nextRequest()
+  const closing = server.bridge.close()
+  waited.resolve()
+  expect(await (await answer).text()).toContain('Done.')
+  await closing
+})
+
+test('[WS19] a draining bridge closes an idle socket at once, another when its answer has ended, and refuses new frames', async () => {
+  await using server = await serve({ authenticate: () => ({ id: 'hanako' }) })
+  await using client = await SocketClient.open(server.url)
+  await using idle = await SocketClient.open(server.url)
+  client.say('[[say One.]][[wait never]]')
+  await client.untilText('One.')
+  const closing = server.bridge.close()
+  expect(await idle.closed).toBe(1001)
+  client.say('[[say Two.]]', 'r2', 'chat-2')
+  expect(await client.nextOf('error', 'r2')).toMatchObject({ code: 'unavailable' })
+  client.send({ type: 'abort', requestId: 'r1' })
+  expect(await client.closed).toBe(1001)
+  await closing
+})
+
+test('[TU92] a question does not delay the end, and is decided at another server', async () => {
+  await using pair = await openPair()
+  const asked = await pair.atOne.ask()
+  await pair.one.bridge.close({ drainMs: 600_000 })
+  const { chunks } = await pair.atTwo.answer(asked, { approved: true })
+  expect(chunks.map(({ type }) => type)).toContain('tool-output-available')
+  expect(pair.effects()).toHaveLength(1)
+})
+
+test('[TU92] [TU90] live: what waits for a person is left, what runs is let end', async () => {
+  const paid = defer()
+  const running = defer()
+  const before = async (): Promise<void> => {
+    running.resolve()
+    await paid.promise
+  }
+  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  const headers = { 'x-api-key': 'hanako' }
+  await using waiting = await SocketClient.open(office.url, { headers })
+  waiting.send({ type: 'text', id: 'chat-1', text: callPayment(10) })
+  await untilAsked(waiting)
+  await using paying = await SocketClient.open(office.url, { headers })
+  paying.send({ type: 'text', id: 'chat-2', text: `${callPayment(20)}[[then]][[say Paid.]]` })
+  const approvalId = await untilAsked(paying)
+  paying.send({ type: 'decide', id: 'chat-2', decisionId: 'd', approvalId, approved: true })
+  await running.promise
+  const closing = office.bridge.close({ drainMs: 600_000 })
+  expect(await waiting.closed).toBe(1001)
+  paid.resolve()
+  expect(await paying.closed).toBe(1001)
+  await closing
+  expect(office.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
+  expect(paying.frames.flatMap(({ chunk }) => chunk ?? [])).toContainEqual(
+    expect.objectContaining({ type: 'tool-output-available' }),
+  )
+  await office.restart()
+  const page = office.page()
+  await expect.poll(() => page.inbox(), PATIENCE).toHaveLength(1)
+  expect((await page.approval(approvalId)).approval.state).toBe('succeeded')
+})
+
+/** Waits for a question, and gives its approval. */
+async function untilAsked(client: SocketClient): Promise<string> {
+  const { chunk } = await client.next((frame) => isQuestion(frame['chunk']))
+  return isQuestion(chunk) ? chunk.approvalId : ''
+}
+
+function isQuestion(chunk: unknown): chunk is { approvalId: string } {
+  return (chunk as { type?: string } | undefined)?.type === 'tool-approval-request'
+}
