@@ -83,7 +83,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
-  const feeds = new Feeds(limits.maxFeedsPerPrincipal)
+  const feeds = new Feeds(limits)
   const events = new ChatEvents()
   const lists = new ListEvents()
   const news = new ApprovalNews((change) => {
