@@ -11,6 +11,7 @@ import { assistant } from './support/agents.ts'
 import { codeOf } from './support/browser.ts'
 import { hosts, nodeHost } from './support/hosts.ts'
 import { readUntil } from './support/read-feed.ts'
+import { SocketClient } from './sockets/support/socket-client.ts'
 import { serve } from './support/serve.ts'
 import { temporaryFolder } from './store-fixture.ts'
 
@@ -56,6 +57,91 @@ test('[TU11] a server with pages that watch can be closed', async () => {
 })
 
 const ME = { id: 'hanako' }
+
+describe.each(hosts)('$name', (host) => {
+  test('[EV140] a feed ends with the credentials of its reader', async () => {
+    let valid = true
+    let fault: Error | undefined
+    let asked = 0
+    await using server = await serve({
+      host,
+      recorded: false,
+      authenticate: () => {
+        asked += 1
+        if (fault) throw fault
+        return valid ? ME : undefined
+      },
+      limits: { reauthenticateMs: 10, maxFeedsPerPrincipal: 2 },
+    })
+    const browser = server.browser()
+    const addresses = ['/events', '/chats/chat-1/events']
+    const feeds = await Promise.all(addresses.map((at) => browser.get(at)))
+    const read = Promise.all(feeds.map((feed) => feed.text()))
+    // While it cannot be told, they stay.
+    fault = new Error('the directory is down')
+    const before = asked
+    await expect.poll(() => asked).toBeGreaterThan(before + 4)
+    fault = undefined
+    valid = false
+    for (const text of await read)
+      expect(text).toMatch(/\n\ndata: \{"error":\{"code":"unauthenticated",.*\}\}\n\n$/)
+    // Their places are free.
+    valid = true
+    const again = await Promise.all(addresses.map((at) => browser.get(at)))
+    expect(again.map(({ status }) => status)).toEqual([200, 200])
+    for (const feed of again) await feed.body?.cancel()
+  })
+})
+
+test('[EV140] [WS16] credentials that say when they end are checked at that moment', async () => {
+  const expiresAt = Date.now() + 1_000
+  await using server = await serve({
+    recorded: false,
+    // The same, whenever it is asked: nobody renewed it.
+    authenticate: () => ({ ...ME, expiresAt }),
+    limits: { reauthenticateMs: 3_600_000 },
+  })
+  await using socket = await SocketClient.open(server.url)
+  const feed = await server.browser().get('/events')
+  expect(await feed.text()).toContain('"unauthenticated"')
+  expect(await socket.closed).toBe(4401)
+  expect(Date.now()).toBeGreaterThanOrEqual(expiresAt)
+})
+
+test('[EV140] a role that is withdrawn tells nothing more', async () => {
+  const roles = ['approver']
+  let asked = 0
+  await using server = await serve({
+    agent: (model) => assistant(model, { tools: [pay] }),
+    approvals: { pay: { deciders: { roles: ['approver'] } } },
+    recorded: false,
+    authenticate: ({ headers }) => {
+      asked += 1
+      const id = headers.get('x-api-key') ?? ''
+      return { id, ...(id === 'taro' && { roles: [...roles] }) }
+    },
+    limits: { reauthenticateMs: 10 },
+  })
+  const browser = server.browser()
+  const taro = { 'x-api-key': 'taro' }
+  const hanako = { 'x-api-key': 'hanako' }
+  const feed = await browser.get('/events', taro)
+  const heard = readUntil(feed, ({ type }) => type === 'chat')
+  const ask = async (chatId: string) => {
+    const messages = [{ role: 'user', content: '[[call pay {}]]' }]
+    await (await browser.post('/stream', { id: chatId, messages }, hanako)).text()
+  }
+  await ask('chat-1')
+  roles.pop()
+  // Only the feed is checked now; at the second time, the first has been taken in.
+  const before = asked
+  await expect.poll(() => asked).toBeGreaterThan(before + 1)
+  await ask('chat-2')
+  // Something of their own, so that all before it was told.
+  const messages = [{ role: 'user', content: '[[say Hello.]]' }]
+  await (await browser.post('/stream', { id: 'own', messages }, taro)).text()
+  expect((await heard).filter(({ type }) => type === 'approval')).toHaveLength(1)
+})
 
 test('[EV1] [EV4] what another server decides is told, every change once and in order', async () => {
   await using folder = await temporaryFolder()

@@ -152,7 +152,11 @@ function readPart(part: z.infer<typeof RawPart>, limits: MessageLimits): UserPar
 }
 
 function readText(part: unknown, limits: MessageLimits): UserPart {
-  const { text } = parse(TextPart, part, 'a text part')
+  return checkText(parse(TextPart, part, 'a text part').text, limits)
+}
+
+/** The text of a person as a part of a message, however it came; throws if it is empty or too long. */
+export function checkText(text: string, limits: MessageLimits): UserPart {
   if (text.length > limits.maxTextLength) throw tooLong(limits)
   if (text.trim() === '') throw badRequest('The newest message has an empty text.')
   // A lone surrogate cannot be written as UTF-8; the model would see another text than the record.
@@ -163,15 +167,7 @@ const DATA_URL = /^data:[^,;]*;base64,/
 
 function readFile(part: unknown, limits: MessageLimits): UserPart {
   const { mediaType, url, filename } = parse(FilePart, part, 'a file part')
-  const type = mediaType.toLowerCase()
-  const allowed = limits.fileTypes.some((pattern) =>
-    pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type,
-  )
-  if (!allowed) {
-    throw badRequest(
-      `Files of type ${JSON.stringify(mediaType)} are not accepted. Accepted: ${limits.fileTypes.join(', ')}.`,
-    )
-  }
+  const type = checkFileType(mediaType, limits)
   const head = DATA_URL.exec(url.slice(0, 256))?.[0]
   if (head === undefined) {
     throw badRequest(
@@ -179,13 +175,30 @@ function readFile(part: unknown, limits: MessageLimits): UserPart {
     )
   }
   const data = url.slice(head.length)
-  if (Math.floor((data.length * 3) / 4) > limits.maxFileBytes) {
-    throw new ProtocolError('too-large', {
-      message: `A file is larger than ${limits.maxFileBytes} bytes. Send a smaller one.`,
-    })
-  }
+  checkFileSize(data, limits)
   if (!isBase64(data)) throw badRequest('The data: URL of a file does not hold valid base64.')
   return { type: 'file', mediaType: type, data, ...(filename !== undefined && { filename }) }
+}
+
+/** The media type of a file in lower case, however it came; throws if it is not an accepted one. */
+export function checkFileType(mediaType: string, { fileTypes }: MessageLimits): string {
+  const type = mediaType.toLowerCase()
+  const isAccepted = fileTypes.some((pattern) =>
+    pattern.endsWith('/*') ? type.startsWith(pattern.slice(0, -1)) : pattern === type,
+  )
+  if (isAccepted) return type
+  throw badRequest(
+    `Files of type ${JSON.stringify(mediaType)} are not accepted. Accepted: ${fileTypes.join(', ')}.`,
+  )
+}
+
+/** Throws if a file, in base64, is too large. */
+export function checkFileSize(base64: string, { maxFileBytes }: MessageLimits): void {
+  const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='))
+  if (Math.floor(((base64.length - padding) * 3) / 4) <= maxFileBytes) return
+  throw new ProtocolError('too-large', {
+    message: `A file is larger than ${maxFileBytes} bytes. Send a smaller one.`,
+  })
 }
 
 function isBase64(text: string): boolean {

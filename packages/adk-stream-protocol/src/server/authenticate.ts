@@ -4,6 +4,11 @@ export interface Principal {
   readonly id: string
   /** What the principal may do, for approvals that are decided by role. */
   readonly roles?: readonly string[]
+  /**
+   * When the credentials end, in ms since 1970. Open sockets and feeds are checked again at that moment, besides the interval of
+   * `limits.reauthenticateMs`. Default: they do not end by themselves.
+   */
+  readonly expiresAt?: number
   /** Headers for the response, for example a cookie that keeps the principal. */
   readonly responseHeaders?: Readonly<Record<string, string>>
 }

@@ -83,7 +83,7 @@ export class ChatDesk {
     const chat = chatOf(visit)
     // What other servers decide is told from where the record stands now.
     await backend.get()
-    const feed = feeds.open<ChatEvent>(chat.principalId, (tell) => events.watch(chat, tell))
+    const feed = feeds.open<ChatEvent>(visit, (_reader, tell) => events.watch(chat, tell))
     return { type: 'feed', feed, headers: {} }
   }
 

@@ -97,7 +97,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const { onError } = toObservers(options)
   const store = new StoreOnDemand(options.store)
   const drain = new Drain()
-  const feeds = new Feeds(limits.maxFeedsPerPrincipal)
+  const feeds = new Feeds(limits)
   const events = new ChatEvents()
   const lists = new ListEvents()
   const news = new ApprovalNews((change) => {

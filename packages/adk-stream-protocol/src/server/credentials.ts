@@ -2,8 +2,8 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { AuthenticateRequest, Principal } from './authenticate.ts'
 
 /**
- * Who opened a socket, to be asked again while it is open: a session may end, a key may be withdrawn, and a socket lives for hours
- * (WS16).
+ * The credentials that a socket or a feed was opened with, to be checked again while it is open: a session may end, a key may be
+ * withdrawn, and a connection lives for hours (WS16, EV140).
  */
 export class Credentials {
   readonly #request: AuthenticateRequest

@@ -1,18 +1,28 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Feed, FeedClient } from '../transport/feed.ts'
 import { Quota } from '../turns/quota.ts'
+import type { Principal } from './authenticate.ts'
+import { recheck } from './recheck.ts'
+import type { Visit } from './routes.ts'
 
-/** Begins to watch, and gives the way to stop. */
-type Watch<Event> = (listener: (event: Event) => void) => () => void
+/** Begins to watch for a principal, whose roles may change meanwhile, and gives the way to stop. */
+type Watch<Event> = (reader: () => Principal, listener: (event: Event) => void) => () => void
 
-/** The feeds that are open: so many for a principal, and all of them end with the bridge. */
+export interface FeedsOptions {
+  readonly maxFeedsPerPrincipal: number
+  readonly reauthenticateMs: number
+}
+
+/** The feeds that are open: so many for a principal; each ends with its reader's credentials, and all of them with the bridge. */
 export class Feeds {
+  readonly #options: FeedsOptions
   readonly #perPrincipal: Quota
   readonly #open = new Set<() => void>()
   #closed = false
 
-  constructor(maxPerPrincipal: number) {
-    this.#perPrincipal = new Quota(maxPerPrincipal)
+  constructor(options: FeedsOptions) {
+    this.#options = options
+    this.#perPrincipal = new Quota(options.maxFeedsPerPrincipal)
   }
 
   /** Whether anybody watches anything. */
@@ -20,15 +30,32 @@ export class Feeds {
     return this.#open.size > 0
   }
 
-  /** Opens a feed for a principal. What is watched counts from here on, also before the client is there. */
-  open<Event>(principalId: string, watch: Watch<Event>): Feed {
+  /** Opens a feed for who asks. What is watched counts from here on, also before the client is there. */
+  open<Event>(visit: Pick<Visit, 'principal' | 'checkPrincipal'>, watch: Watch<Event>): Feed {
     if (this.#closed) throw new ProtocolError('unavailable')
-    const release = this.#perPrincipal.take(principalId)
+    let { principal } = visit
+    const release = this.#perPrincipal.take(principal.id)
     if (!release) throw new ProtocolError('too-many-watchers')
     let client: FeedClient | undefined
-    const stop = watch((event) => client?.send(JSON.stringify(event)))
+    let isOver = false
+    const stop = watch(
+      () => principal,
+      (event) => client?.send(JSON.stringify(event)),
+    )
+    const stopChecking = recheck({
+      principal,
+      everyMs: this.#options.reauthenticateMs,
+      check: visit.checkPrincipal,
+      onChecked: (checked) => (principal = checked),
+      onEnd: () => {
+        client?.send(JSON.stringify(new ProtocolError('unauthenticated')))
+        end()
+      },
+    })
     const leave = (): void => {
+      isOver = true
       this.#open.delete(end)
+      stopChecking()
       release()
       stop()
     }
@@ -39,7 +66,7 @@ export class Feeds {
     this.#open.add(end)
     return (given) => {
       client = given
-      if (this.#closed) given.end()
+      if (isOver) given.end()
       return leave
     }
   }

@@ -1,6 +1,7 @@
 import { ProtocolError, toProtocolError } from '../protocol/errors.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
+import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
@@ -68,7 +69,9 @@ export class FrontDoor {
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
-      return withHeaders(await route.handle({ principal, id, name, exchange }), headers)
+      const credentials = new Credentials(exchange, principal, (request) => this.identify(request))
+      const visit = { principal, id, name, exchange, checkPrincipal: () => credentials.check() }
+      return withHeaders(await route.handle(visit), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }

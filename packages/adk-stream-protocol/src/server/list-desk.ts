@@ -55,11 +55,11 @@ export class ListDesk {
     return reply(204)
   }
 
-  async #watch({ principal: { id, roles = [] } }: Visit): Promise<Reply> {
+  async #watch(visit: Visit): Promise<Reply> {
     const { backend, lists, feeds } = this.#options
     // What other servers decide is told from where the record stands now.
     await backend.get()
-    const feed = feeds.open<PageEvent>(id, (tell) => lists.watch({ id, roles }, tell))
+    const feed = feeds.open<PageEvent>(visit, (reader, tell) => lists.watch(reader, tell))
     return { type: 'feed', feed, headers: {} }
   }
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Blob } from '@google/genai'
 
 import { ProtocolError } from '../protocol/errors.ts'
+import { checkFileSize, checkFileType, checkText } from '../protocol/stream-request.ts'
 import type { LiveRun } from '../live/live-run.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
@@ -52,11 +53,11 @@ export function openLiveHandlers(
     },
     unwatch: ({ id }) => presence.unwatch(id),
     text: async ({ id, messageId = randomUUID(), text }) => {
-      const message = { id: messageId, parts: [{ type: 'text' as const, text }] }
+      const message = { id: messageId, parts: [checkText(text, limits)] }
       const said = { message, replaces: false, hold: true }
       presence.show(id, await presence.during(id, () => source.say(chatOf(id), said)))
     },
-    audio: ({ id, data, mimeType }) => show(id, { data, mimeType }),
+    audio: ({ id, data, mimeType }) => show(id, toSound(data, mimeType)),
     image: ({ id, data, mimeType }) => show(id, toPicture(data, mimeType, limits)),
     binary: (bytes) => {
       const chatId = presence.speaking
@@ -81,14 +82,20 @@ export function openLiveHandlers(
   }
 }
 
-function toPicture(data: string, mimeType: string, { maxFileBytes }: BridgeLimits): Blob {
+/** Sound has limits of its own (WS15), and a type that is a sound's. */
+function toSound(data: string, mimeType: string): Blob {
+  if (/^audio\/[\w.+-]+(?:;\s?[\w-]+=[\w.-]+)*$/i.test(mimeType)) return { data, mimeType }
+  const message = 'Sound has a type like `audio/pcm;rate=16000`. Send pictures as `image`.'
+  throw new ProtocolError('bad-request', { message })
+}
+
+/** A picture is a file, as in a message: of an accepted type, and not too large. */
+function toPicture(data: string, mimeType: string, limits: BridgeLimits): Blob {
   if (!mimeType.toLowerCase().startsWith('image/')) {
     const message = 'A picture has a type that begins with `image/`. Send sound as `audio`.'
     throw new ProtocolError('bad-request', { message })
   }
-  if (Buffer.byteLength(data, 'base64') > maxFileBytes) {
-    const message = `A picture is larger than ${maxFileBytes} bytes. Send a smaller one.`
-    throw new ProtocolError('too-large', { message })
-  }
-  return { data, mimeType }
+  const type = checkFileType(mimeType, limits)
+  checkFileSize(data, limits)
+  return { data, mimeType: type }
 }

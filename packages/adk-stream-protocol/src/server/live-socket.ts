@@ -23,6 +23,7 @@ import type { Exchange } from './exchange.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
 import { readError } from './front-door.ts'
 import type { BridgeLimits } from './options.ts'
+import { recheck } from './recheck.ts'
 
 export interface LiveSocketOptions {
   readonly socket: ClosingSocket
@@ -43,7 +44,7 @@ export class LiveSocket {
   readonly #peer: SocketPeer
   readonly #readers: TurnReaders
   readonly #handlers: FrameHandlers
-  readonly #recheck: NodeJS.Timeout
+  readonly #stopChecking: () => void
   #codec: SocketCodec = jsonCodec
   #bidi: BidiConversation | undefined
   /** Frames that are being worked on. */
@@ -67,11 +68,12 @@ export class LiveSocket {
       (bytes) => this.#peer.sendAudio(bytes),
     )
     this.#handlers = options.openHandlers(this.#connect())
-    // What it throws was told by closing.
-    this.#recheck = setInterval(
-      () => void this.#check().catch(() => undefined),
-      limits.reauthenticateMs,
-    )
+    this.#stopChecking = recheck({
+      principal: options.principal,
+      everyMs: limits.reauthenticateMs,
+      check: () => this.#check(),
+      onEnd: () => this.#peer.close('unauthenticated'),
+    })
     if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
     this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
     // Who cannot be brought back to what runs may still say something.
@@ -178,7 +180,7 @@ export class LiveSocket {
   }
 
   #leave(): void {
-    clearInterval(this.#recheck)
+    this.#stopChecking()
     this.#readers.leaveAll()
     this.#handlers.close()
   }

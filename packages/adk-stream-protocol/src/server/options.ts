@@ -131,7 +131,7 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxLiveChatsPerPrincipal: number
   /** Answers that are read at once over one socket. Default 32. */
   readonly maxRequestsPerSocket: number
-  /** How often an open socket's credentials are looked at again, in ms. Default 300,000. */
+  /** How often the credentials of an open socket or feed are checked again, in ms. Default 300,000. */
   readonly reauthenticateMs: number
   /** Silence after which a comment keeps a stream alive, and a socket's client is asked whether it is there, in ms. Default 15,000. */
   readonly keepAliveMs: number

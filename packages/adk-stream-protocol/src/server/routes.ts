@@ -11,6 +11,8 @@ export interface Visit {
   /** The second name in the address, such as that of a call; empty for an address without one. */
   readonly name: string
   readonly exchange: Exchange
+  /** The principal as it is now; refused when its credentials have ended since. For what outlives the request. */
+  readonly checkPrincipal: () => Promise<Principal>
 }
 
 /** An address of the bridge; `:id` stands for a chat or an approval, `:name` for something in it. Without a principal, only `public` ones answer. */

@@ -1,14 +1,16 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
-import type { Decider } from '../approvals/next-approval.ts'
 import { maySee } from '../approvals/next-approval.ts'
 import type { PageEvent } from '../protocol/chat-summary.ts'
 import type { ChatKey } from './turns.ts'
 
 type Listener = (event: PageEvent) => void
 
+/** Who reads a feed, with the roles of now. */
+type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
+
 /** Who watches all that is theirs: their chats, and what they may decide. */
 export class ListEvents {
-  readonly #watchers = new Map<Listener, Decider>()
+  readonly #watchers = new Map<Listener, Reader>()
 
   chatChanged({ principalId, chatId }: ChatKey): void {
     this.#tell(principalId, { type: 'chat', chatId })
@@ -25,10 +27,11 @@ export class ListEvents {
   ): void {
     const { id: approvalId, chat } = approval
     const event = { type: 'approval', approvalId, state } as const
-    for (const [listener, watcher] of this.#watchers) {
-      if (!maySee(approval, watcher)) continue
+    for (const [listener, reader] of this.#watchers) {
+      const { id, roles = [] } = reader()
+      if (!maySee(approval, { id, roles })) continue
       // Who decides in the chat of somebody else is not told which one it is.
-      listener(watcher.id === chat.principalId ? { ...event, chatId: chat.chatId } : event)
+      listener(id === chat.principalId ? { ...event, chatId: chat.chatId } : event)
     }
     this.chatChanged(chat)
   }
@@ -40,12 +43,13 @@ export class ListEvents {
   }
 
   /** Watches all that is a principal's; gives the way to stop. */
-  watch(principal: Decider, listener: Listener): () => void {
-    this.#watchers.set(listener, principal)
+  watch(reader: Reader, listener: Listener): () => void {
+    this.#watchers.set(listener, reader)
     return () => this.#watchers.delete(listener)
   }
 
   #tell(principalId: string, event: PageEvent): void {
-    for (const [listener, { id }] of this.#watchers) if (id === principalId) listener(event)
+    for (const [listener, reader] of this.#watchers)
+      if (reader().id === principalId) listener(event)
   }
 }

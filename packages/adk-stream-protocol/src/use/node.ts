@@ -30,13 +30,16 @@ export function toUpgradeListener(
   // Node calls listeners with the server as `this`.
   return function listen(this: unknown, request, socket, head) {
     const isOnlyListener = this instanceof EventEmitter && this.listenerCount('upgrade') === 1
-    void open(bridge, mountedAt, { request, socket, head }).then((opened) => {
-      if (opened || !isOnlyListener) return
-      socket.on('error', () => socket.destroy())
-      const error = new ProtocolError('not-found')
-      refuseUpgrade(socket, reply(error.status, error))
-    })
+    void open(bridge, mountedAt, { request, socket, head }).then(
+      (opened) => opened || !isOnlyListener || refuse(socket),
+    )
   }
+}
+
+function refuse(socket: Duplex): void {
+  socket.on('error', () => socket.destroy())
+  const error = new ProtocolError('not-found')
+  refuseUpgrade(socket, reply(error.status, error))
 }
 
 /** Never rejects: the bridge answers its own errors. */

@@ -146,3 +146,31 @@ test('[LV39] what is no picture, or too large a one, is refused and begins nothi
   await client.next((frame) => frame['code'] === 'too-large')
   expect(office.emulator.live.sessions).toHaveLength(0)
 })
+
+test('[WS141] frames have the limits of messages: text, pictures and sound', async () => {
+  await using office = await openLiveOffice({ limits: { maxTextLength: 100, maxFileBytes: 100 } })
+  await using client = await joinLive(office)
+  const picture = { type: 'image', ...PICTURE }
+  const sound = { type: 'audio', data: Buffer.alloc(320).toString('base64') }
+  const refused = [
+    [{ type: 'text', text: 'x'.repeat(101) }, 'too-large'],
+    [{ type: 'text', text: ' \n ' }, 'bad-request'],
+    [{ ...picture, mimeType: 'image/svg+xml' }, 'bad-request'],
+    [{ ...picture, mimeType: 'image/x-icon' }, 'bad-request'],
+    [{ ...sound, mimeType: 'text/html' }, 'bad-request'],
+    [{ ...sound, mimeType: 'audio/pcm\r\nx: y' }, 'bad-request'],
+    [{ ...sound, mimeType: 'image/png' }, 'bad-request'],
+  ] as const
+  for (const [index, [frame, code]] of refused.entries()) {
+    client.send({ ...frame, id: 'chat-1' })
+    await client.next(() => framesOf(client, 'refused').length === index + 1)
+    const answer = framesOf(client, 'refused').at(-1)
+    expect([frame, answer?.['frame'], answer?.['code']]).toEqual([frame, frame.type, code])
+  }
+  expect(office.emulator.live.sessions).toHaveLength(0)
+  // Exactly as much as is allowed.
+  const data = Buffer.alloc(100).toString('base64')
+  client.send({ ...picture, mimeType: 'IMAGE/PNG', data, id: 'chat-1' })
+  const session = await office.emulator.live.nextSession()
+  await expect.poll(() => JSON.stringify(session.received)).toContain('image/png')
+})
