@@ -23,12 +23,12 @@ function blocksOf(page: string): readonly Block[] {
   return pages.find(({ path: file }) => file === `docs/${page}.md`)?.blocks ?? []
 }
 
-/** Next.js is not installed; this calls the route as it does, by method. */
+/** Next.js is not installed; this calls the route as it does, by method, and prints what it does. */
 const NEXT = `
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import * as route from './app/api/agent/[...path]/route.ts'
-createServer(getRequestListener((request) => route[request.method](request))).listen()
+createServer(getRequestListener((request) => route[request.method](request))).listen(3000, () => console.log('Listening on http://localhost:3000'))
 `
 
 test.concurrent.each([
@@ -54,8 +54,7 @@ test.concurrent.each([
         ],
       ])
       expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
-      // Next.js prints that line itself.
-      if (name !== 'next') expect(server.printed()).toContain('Listening on http://localhost:')
+      expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/warn|error|experimental/i)
     }
     rmSync(folder, { recursive: true })

@@ -33,11 +33,28 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('[DO5] the tarballs hold what is needed, and no tests', async () => {
+test('[DO5] the tarballs hold what is needed: no tests, no sources, no maps', async () => {
   for (const tarball of tarballs) {
     const files = await listFiles(tarball)
-    expect(files).toEqual(expect.arrayContaining(['README.md', 'LICENSE', 'package.json']))
-    expect(files.filter((file) => /\.test\.|^test\/|tsbuildinfo/.test(file))).toEqual([])
+    const needed = ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json']
+    expect(files).toEqual(expect.arrayContaining(needed))
+    // What is compiled is readable as it is: maps and sources would double the size.
+    const needless = /\.test\.|^test\/|tsbuildinfo|\.map$|^src\/.*\.tsx?$/
+    expect(files.filter((file) => needless.test(file))).toEqual([])
+  }
+})
+
+test('[DO5] the manifests say where the source and its issues are, and allow patches of dependencies', () => {
+  for (const { name, dependencies, ...manifest } of manifests) {
+    const address = 'https://github.com/adk-stream-protocol/adk-stream-protocol'
+    expect(manifest).toMatchObject({
+      homepage: expect.stringContaining(address) as string,
+      bugs: { url: `${address}/issues` },
+      repository: { url: `git+${address}.git`, directory: `packages/${name}` },
+      author: expect.any(String) as string,
+      license: 'MIT',
+    })
+    for (const range of Object.values(dependencies ?? {})) expect(range).toMatch(/^\^/)
   }
 })
 

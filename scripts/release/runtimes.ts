@@ -1,0 +1,80 @@
+/** Runs the server of a quick start with Node, Bun and Deno, from packed packages: `npm run smoke:runtimes`. */
+import assert from 'node:assert/strict'
+import { on, once } from 'node:events'
+
+import { startEmulator } from 'gemini-emulator'
+import { WebSocket } from 'ws'
+
+import { Browser } from '../../packages/adk-stream-protocol/test/support/browser.ts'
+import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
+import type { Running } from './project.ts'
+import { blocksOf, findFreePort, Project, tell } from './project.ts'
+
+// The binaries come inside packages of the registry, so that no install script has to run.
+const RUNTIMES = {
+  node: 'node --import tsx server.ts',
+  bun: './node_modules/@oven/bun-*/bin/bun server.ts',
+  deno: './node_modules/@deno/*/deno run --allow-all server.ts',
+}
+
+await using project = await Project.open('runtimes')
+await using emulator = await startEmulator()
+await project.run('npm init -y\nnpm pkg set type=module')
+// The oldest versions that our ranges allow; the quick starts install the newest.
+await project.run(
+  'npm install adk-stream-protocol @google/adk @google/genai zod@4.2.1 ws@8.21.0 libsql@0.5.29 tsx',
+)
+await project.run('npm install --ignore-scripts bun@1.4.4 deno@2.9.5')
+
+for (const [name, command] of Object.entries(RUNTIMES)) {
+  const port = await findFreePort()
+  const url = `http://127.0.0.1:${port}/adk`
+  project.write(blocksOf('start/node'), { 8000: port })
+  await project.run('rm -f chats.db*')
+  const browser = new Browser(url)
+  {
+    await using _server = await serve(command)
+    const [asked, answered] = await payOnce(url)
+    assert.deepEqual(callsOf(asked), [['tool-process_payment', 'approval-requested']])
+    assert.deepEqual(callsOf(answered)[0], [
+      'tool-process_payment',
+      'output-available',
+      { success: true, amount: 30, recipient: 'Alice' },
+    ])
+    assert.deepEqual(await sayOverSocket(url), ['start', 'chunk', 'end'])
+    const answer = await browser.say('Hello')
+    assert.match(await answer.text(), /\[DONE\]/)
+  }
+  // The process was killed; its chats are in the database.
+  await using _server = await serve(command)
+  const { messages } = await browser.messages()
+  assert.deepEqual(
+    messages.map(({ role }) => role),
+    ['user', 'assistant'],
+  )
+  tell(`${name}: SSE, approval, WebSocket and SQLite work`)
+}
+
+async function serve(command: string): Promise<Running> {
+  const env = { GOOGLE_GEMINI_BASE_URL: emulator.baseUrl, GOOGLE_API_KEY: 'any' }
+  const server = project.start(command, env)
+  await server.prints(/Listening on/)
+  return server
+}
+
+/** Sends a message on the socket; gives the types of the frames that answer it, each once. */
+async function sayOverSocket(url: string): Promise<string[]> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/live`, 'adk-stream.v1')
+  await once(socket, 'open')
+  const messages = [{ id: 'a', role: 'user', parts: [{ type: 'text', text: 'Hello' }] }]
+  socket.send(JSON.stringify({ type: 'send', requestId: 'r', id: 'socket', messages }))
+  const types = new Set<string>()
+  for await (const [data] of on(socket, 'message') as AsyncIterable<[Buffer]>) {
+    const { type, requestId } = JSON.parse(data.toString()) as { type: string; requestId: string }
+    if (requestId !== 'r') continue
+    types.add(type)
+    if (type === 'end' || type === 'error') break
+  }
+  socket.close()
+  return [...types]
+}

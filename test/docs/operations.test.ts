@@ -1,0 +1,50 @@
+import { rmSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import type { Store } from 'adk-stream-protocol/store'
+import { openSqliteStore } from 'adk-stream-protocol/store'
+import { expect, test } from 'vitest'
+
+import {
+  callPayment,
+  paymentTool,
+  Wallet,
+} from '../../packages/adk-stream-protocol/test/approvals/support/payments.ts'
+import { assistant } from '../../packages/adk-stream-protocol/test/support/agents.ts'
+import { serve } from '../../packages/adk-stream-protocol/test/support/serve.ts'
+import { writeFiles } from './support/examples.ts'
+import { readPages } from './support/pages.ts'
+
+/** What `docs/recipes/operations.md` shows. */
+interface Operations {
+  listApprovals(store: Store, state: string): AsyncIterable<{ readonly toolName: string }>
+  exportAudit(store: Store, after: number, write: (line: string) => void): Promise<number>
+}
+
+test('[DO151] what the recipe lists and exports is what waits, and every step since the last export', async () => {
+  const page = readPages().find(({ path: file }) => file === 'docs/recipes/operations.md')
+  const folder = writeFiles('operations', page?.blocks ?? [])
+  const file = pathToFileURL(path.join(folder, 'operations.ts')).href
+  const { listApprovals, exportAudit } = (await import(file)) as Operations
+  await using store = await openSqliteStore({ path: ':memory:' })
+  await using server = await serve({
+    store,
+    agent: (model) => assistant(model, { tools: [paymentTool(new Wallet())] }),
+  })
+  const answer = await server.browser().say(callPayment(50))
+  expect(await answer.text()).toContain('tool-approval-request')
+
+  const waiting: string[] = []
+  for await (const { toolName } of listApprovals(store, 'requested')) waiting.push(toolName)
+  expect(waiting).toEqual(['process_payment'])
+  const lines: string[] = []
+  const last = await exportAudit(store, 0, (line) => lines.push(line))
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { event: { type: 'requested' } },
+  ])
+  lines.length = 0
+  expect(await exportAudit(store, last, (line) => lines.push(line))).toBe(last)
+  expect(lines).toEqual([])
+  rmSync(folder, { recursive: true })
+})
