@@ -7,7 +7,7 @@ import { defer, tool } from '../support/agents.ts'
 import { openSockets } from './support/lasting-run.ts'
 import { serve } from '../support/serve.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { joinLive, openLiveOffice, whole } from './support/live-office.ts'
+import { framesOf, joinLive, openLiveOffice, whole } from './support/live-office.ts'
 import { speakInJson } from './support/voice.ts'
 
 test('[LV36] a server that closes begins no conversation for those who still speak', async () => {

@@ -62,10 +62,6 @@ export class Office implements AsyncDisposable {
     return this.#server.url
   }
 
-  get bridge(): Bridge {
-    return this.#server.bridge
-  }
-
   get emulator(): Emulator {
     return this.#server.emulator
   }
