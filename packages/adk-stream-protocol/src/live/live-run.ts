@@ -178,6 +178,11 @@ export class LiveRun {
     return this.#messages.runsCallsOf(messageId)
   }
 
+  /** The message of a call that has not ended. */
+  messageOf(toolCallId: string): string | undefined {
+    return this.hasCall(toolCallId) ? this.#messages.ofCall(toolCallId).messageId : undefined
+  }
+
   hasCall(toolCallId: string): boolean {
     return this.#calls.has(toolCallId)
   }
