@@ -38,7 +38,7 @@ export class ListEvents {
 
   /** Whether the owner of a chat watches their lists. */
   isWatched({ principalId }: Pick<ChatKey, 'principalId'>): boolean {
-    for (const { id } of this.#watchers.values()) if (id === principalId) return true
+    for (const reader of this.#watchers.values()) if (reader().id === principalId) return true
     return false
   }
 
