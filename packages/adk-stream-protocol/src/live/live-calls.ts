@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
@@ -210,6 +212,8 @@ export class LiveCalls {
     const { id: toolCallId, tool, toolArgs: args } = call
     const messageId = messageOf(toolCallId)
     const entered = await ledger.request({
+      // As ADK names the confirmations that it asks for.
+      id: `adk-${randomUUID()}`,
       chat,
       messageId,
       toolCallId,

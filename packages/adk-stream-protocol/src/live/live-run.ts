@@ -282,7 +282,7 @@ export class LiveRun {
     if (kind === 'sound' || event.partial) return event
     await this.#writeHeard(message)
     const own = this.#sources.keep(event, message)
-    return prepareEvent(own, message.messageId, (name) => this.#findTool(name))
+    return prepareEvent(own, message, (name) => this.#findTool(name))
   }
 
   #tell(event: Event): void {
