@@ -79,6 +79,8 @@ export class LiveRun {
   readonly #sound = new SoundMarks()
   /** Turns that were cut off, and whose end has not come out of ADK yet. */
   #cutOffs = 0
+  /** What could not be told to the model; what it had said before is still on its way through ADK. */
+  readonly #givenUp: unknown[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -300,7 +302,12 @@ export class LiveRun {
   #endTurn({ interrupted }: Event): void {
     if (interrupted === true && this.#cutOffs > 0) {
       this.#cutOffs -= 1
-      if (this.#floor.beginsAnew()) return
+      const beginsAnew = this.#floor.beginsAnew()
+      if (this.#cutOffs === 0 && this.#givenUp.length > 0) {
+        for (const error of this.#givenUp.splice(0)) this.#failNext(error)
+        return
+      }
+      if (beginsAnew) return
     }
     const done = this.#floor.completed()
     if (done) this.#messages.review(done)
@@ -309,6 +316,12 @@ export class LiveRun {
   /** What a person said could not be told to the model. */
   #giveUp(error: unknown): void {
     this.#options.onError(error)
+    if (this.#cutOffs > 0) this.#givenUp.push(error)
+    else this.#failNext(error)
+  }
+
+  /** Fails the message that the model would have answered next. */
+  #failNext(error: unknown): void {
     const message = this.#floor.completed()
     message?.fail(toModelError(error))
     if (message) this.#messages.review(message)
