@@ -1,6 +1,8 @@
 import type { Event } from '@google/adk'
 import { z } from 'zod'
 
+import type { AudioCount } from '../protocol/message.ts'
+
 /** A call that a person was asked about, with what they should know before they decide. */
 const AskedNote = z.object({
   approvalId: z.string(),
@@ -29,6 +31,13 @@ const CompletedInput = z.object({
   response: z.record(z.string(), z.unknown()),
 })
 
+const AudioNote = z.object({
+  chunks: z.number(),
+  bytes: z.number(),
+  seconds: z.number(),
+  sampleRate: z.number(),
+}) satisfies z.ZodType<AudioCount>
+
 const EventNotes = z.object({
   /** The assistant message that the event belongs to, where its place alone does not say so. */
   messageId: z.string().exactOptional(),
@@ -46,6 +55,8 @@ const EventNotes = z.object({
   input: CompletedInput.exactOptional(),
   /** Calls whose response in this event has the words of an error, which are for the model alone. */
   failed: z.array(z.string()).exactOptional(),
+  /** How much of the message was spoken so far. Speech itself is not stored. */
+  audio: AudioNote.exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

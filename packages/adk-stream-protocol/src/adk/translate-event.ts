@@ -2,6 +2,7 @@ import type { Event } from '@google/adk'
 
 import type { Chunk } from '../protocol/chunk.ts'
 import { countUsage } from './count-usage.ts'
+import type { EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import { isFinishReason, readFinishReason } from './finish-reason.ts'
 import { describeModelError } from './model-error.ts'
@@ -31,19 +32,20 @@ export function translateEvent(
     telling.switchTo(event.author ?? '', event.branch ?? '')
   }
   translateParts(telling, event)
-  translateHandover(telling, event)
+  const notes = readNotes(event)
+  translateHandover(telling, notes)
   translateTranscriptions(telling, event)
   if (event.groundingMetadata) translateGrounding(telling, event.groundingMetadata)
   if (event.citationMetadata) translateCitations(telling, event.citationMetadata)
   if (!event.partial) translateActions(telling, event, options)
   noteCost(telling, event)
+  noteAudio(telling, notes)
   noteEnd(telling, event)
   return [telling.state, telling.chunks]
 }
 
 /** Calls that are the client's now. */
-function translateHandover(telling: Telling, event: Event): void {
-  const { handedOver = [], offered = [] } = readNotes(event)
+function translateHandover(telling: Telling, { handedOver = [], offered = [] }: EventNotes): void {
   for (const toolCallId of handedOver) telling.handOver(toolCallId)
   for (const toolCallId of offered) telling.offer(toolCallId)
 }
@@ -85,6 +87,11 @@ function translateActions(telling: Telling, event: Event, options: TranslationOp
 function noteCost(telling: Telling, { usageMetadata, modelVersion }: Event): void {
   if (usageMetadata) telling.note({ usage: countUsage(telling.state.usage, usageMetadata) })
   if (modelVersion && modelVersion !== telling.state.modelVersion) telling.note({ modelVersion })
+}
+
+/** A stored event says how much was spoken; of one that is told now, its speech was counted as it came. */
+function noteAudio(telling: Telling, { audio }: EventNotes): void {
+  if (audio) telling.note({ audio })
 }
 
 function noteEnd(telling: Telling, { errorCode, errorMessage, finishReason }: Event): void {

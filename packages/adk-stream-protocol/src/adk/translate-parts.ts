@@ -2,8 +2,8 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../protocol/chunk.ts'
-import type { AudioCount, DataParts } from '../protocol/message.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { countAudio, isPcm, toPcm } from './count-audio.ts'
 import type { DecidedNote, EventNotes } from './event-notes.ts'
 import { readNotes } from './event-notes.ts'
 import type { Telling, ToolResult } from './telling.ts'
@@ -44,7 +44,7 @@ export function translateParts(telling: Telling, event: Event): void {
 
 /** Whether an event is a piece of sound. A live model's sound comes in whole events, between the pieces of what it says in words. */
 export function holdsOnlySound({ content }: Event): boolean {
-  return content?.parts?.every(({ inlineData }) => PCM.test(inlineData?.mimeType ?? '')) === true
+  return content?.parts?.every(({ inlineData }) => isPcm(inlineData?.mimeType ?? '')) === true
 }
 
 // Only prose is streamed: ADK repeats every other part in a whole event, and a call is not one before it is whole.
@@ -172,37 +172,14 @@ function readToolResult(
   return { errorText: thrown ? failureOf(toolName) : error }
 }
 
-const PCM = /^audio\/(?:pcm|l16)\b/i
-const PCM_RATE = /rate=(\d+)/i
-
-function countAudio(
-  { chunks, bytes }: Pick<AudioCount, 'chunks' | 'bytes'> = { chunks: 0, bytes: 0 },
-  { content, sampleRate }: DataParts['pcm'],
-): AudioCount {
-  const total = bytes + base64Length(content)
-  const seconds = total / (sampleRate * BYTES_PER_SAMPLE)
-  return { chunks: chunks + 1, bytes: total, seconds, sampleRate }
-}
-
-const BYTES_PER_SAMPLE = 2
-
-/** How many bytes a base64 text stands for. */
-function base64Length(text: string): number {
-  const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='))
-  return (text.length / 4) * 3 - padding
-}
-
-function tellBlob(
-  telling: Telling,
-  { mimeType = 'application/octet-stream', data = '' }: Blob,
-): void {
-  if (PCM.test(mimeType)) {
-    const sampleRate = Number(PCM_RATE.exec(mimeType)?.[1] ?? 24_000)
-    const pcm = { content: data, sampleRate, channels: 1, bitDepth: 16 } as const
+function tellBlob(telling: Telling, blob: Blob): void {
+  const pcm = toPcm(blob)
+  if (pcm) {
     telling.chunks.push({ type: 'data-pcm', data: pcm, transient: true })
     telling.note({ audio: countAudio(telling.state.audio, pcm) })
     return
   }
+  const { mimeType = 'application/octet-stream', data = '' } = blob
   telling.addPart({ type: 'file', url: `data:${mimeType};base64,${data}`, mediaType: mimeType })
 }
 

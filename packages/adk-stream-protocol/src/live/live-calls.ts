@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
@@ -71,6 +73,8 @@ interface OpenCall extends ToolCall {
   approvalId?: string
   timer?: NodeJS.Timeout
   browser?: BrowserTool
+  /** The output of the client. It may come before the call is handed over. */
+  output?: OutputAnswer
   /** The model took the call back: whatever comes of it is not for the model. */
   cancelled: boolean
   /** Its result is in the session. */
@@ -148,10 +152,20 @@ export class LiveCalls {
     )
   }
 
-  /** Takes the output of a call that runs in the client. False for one that does not wait for it. */
-  takeOutput({ toolCallId, result }: OutputAnswer): boolean {
+  /**
+   * Takes the output of a call that runs in the client. False for one that does not wait for it. A client may give it together with the
+   * approval (BT6): it is kept until the call is handed over.
+   */
+  takeOutput(output: OutputAnswer): boolean {
+    const { toolCallId, result } = output
     const call = this.#open.get(toolCallId)
-    if (call?.state !== 'waiting' || !call.browser) return false
+    if (!call || call.output) return false
+    if (call.state === 'running' && call.approvalId !== undefined && asBrowserTool(call.tool)) {
+      call.output = output
+      return true
+    }
+    if (call.state !== 'waiting' || !call.browser) return false
+    call.output = output
     const { browser } = call
     clearTimeout(call.timer)
     this.#resume(call, () => this.#settle(call, toBrowserResponse(result, browser)))
@@ -198,6 +212,8 @@ export class LiveCalls {
     const { id: toolCallId, tool, toolArgs: args } = call
     const messageId = messageOf(toolCallId)
     const entered = await ledger.request({
+      // As ADK names the confirmations that it asks for.
+      id: `adk-${randomUUID()}`,
       chat,
       messageId,
       toolCallId,
@@ -283,6 +299,12 @@ export class LiveCalls {
     call.timer = setTimeout(() => {
       this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
     }, browser.timeoutMs)
+    const { output } = call
+    if (output && !call.cancelled) {
+      delete call.output
+      this.takeOutput(output)
+      return
+    }
     if (!note) this.#options.tell(call.id, toOffer(contextOf(call), call.id))
     this.#options.onChange(call.id, 'waiting')
     if (call.cancelled) this.cancel([call.id])

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
 
+import { countSpeech } from '../adk/count-audio.ts'
+import type { AudioCount } from '../protocol/message.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallState } from './live-calls.ts'
 import { Segment } from './segment.ts'
@@ -20,6 +22,8 @@ export class LiveMessage {
   readonly held: boolean
   /** What was heard so far, of something that was spoken. */
   heard = ''
+  /** How much of the answer was spoken. */
+  audio: AudioCount | undefined
   /** Whether what the person said is in the session. */
   written = false
   /** The turn that tells the message now, or told it last. */
@@ -48,6 +52,7 @@ export class LiveMessage {
   }
 
   tell(event: Event): void {
+    this.audio = countSpeech(this.audio, event.content?.parts ?? [])
     this.#segment?.push(event)
   }
 

@@ -79,6 +79,8 @@ export class LiveRun {
   readonly #sound = new SoundMarks()
   /** Turns that were cut off, and whose end has not come out of ADK yet. */
   #cutOffs = 0
+  /** What could not be told to the model; what it had said before is still on its way through ADK. */
+  readonly #givenUp: unknown[] = []
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -176,6 +178,11 @@ export class LiveRun {
 
   runsCallsOf(messageId: string): boolean {
     return this.#messages.runsCallsOf(messageId)
+  }
+
+  /** The message of a call that has not ended. */
+  messageOf(toolCallId: string): string | undefined {
+    return this.hasCall(toolCallId) ? this.#messages.ofCall(toolCallId).messageId : undefined
   }
 
   hasCall(toolCallId: string): boolean {
@@ -277,7 +284,7 @@ export class LiveRun {
     if (kind === 'sound' || event.partial) return event
     await this.#writeHeard(message)
     const own = this.#sources.keep(event, message)
-    return prepareEvent(own, message.messageId, (name) => this.#findTool(name))
+    return prepareEvent(own, message, (name) => this.#findTool(name))
   }
 
   #tell(event: Event): void {
@@ -295,7 +302,12 @@ export class LiveRun {
   #endTurn({ interrupted }: Event): void {
     if (interrupted === true && this.#cutOffs > 0) {
       this.#cutOffs -= 1
-      if (this.#floor.beginsAnew()) return
+      const beginsAnew = this.#floor.beginsAnew()
+      if (this.#cutOffs === 0 && this.#givenUp.length > 0) {
+        for (const error of this.#givenUp.splice(0)) this.#failNext(error)
+        return
+      }
+      if (beginsAnew) return
     }
     const done = this.#floor.completed()
     if (done) this.#messages.review(done)
@@ -304,6 +316,12 @@ export class LiveRun {
   /** What a person said could not be told to the model. */
   #giveUp(error: unknown): void {
     this.#options.onError(error)
+    if (this.#cutOffs > 0) this.#givenUp.push(error)
+    else this.#failNext(error)
+  }
+
+  /** Fails the message that the model would have answered next. */
+  #failNext(error: unknown): void {
     const message = this.#floor.completed()
     message?.fail(toModelError(error))
     if (message) this.#messages.review(message)

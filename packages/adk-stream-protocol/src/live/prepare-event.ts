@@ -2,6 +2,7 @@ import type { BaseTool, Event } from '@google/adk'
 
 import { asBrowserTool } from '../adk/browser-tool.ts'
 import { writeNotes } from '../adk/event-notes.ts'
+import type { LiveMessage } from './live-message.ts'
 
 /** What an event of a live run is, for the conversation. */
 export type LiveEventKind = 'heard' | 'sound' | 'speech' | 'call' | 'end' | 'report'
@@ -23,13 +24,13 @@ export function kindOf(event: Event): LiveEventKind {
  */
 export function prepareEvent(
   event: Event,
-  messageId: string,
+  { messageId, audio }: Pick<LiveMessage, 'messageId' | 'audio'>,
   findTool: (name: string) => BaseTool | undefined,
 ): Event {
   if (event.partial) return event
   // A stored event with this mark is one of an answer that a person stopped.
   const { interrupted: _, ...whole } = event
-  const customMetadata = writeNotes({ messageId }, event.customMetadata)
+  const customMetadata = writeNotes({ messageId, ...(audio && { audio }) }, event.customMetadata)
   if (whole.outputTranscription) {
     const { outputTranscription, ...rest } = whole
     const content = { role: 'model', parts: [{ text: outputTranscription.text ?? '' }] }

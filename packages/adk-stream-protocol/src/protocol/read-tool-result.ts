@@ -17,6 +17,7 @@ export interface NamedApproval {
   readonly approvalId: string
   readonly toolCallId: string
   readonly toolName: string
+  readonly messageId: string
   /** Whether it is not decided yet. */
   readonly waits: boolean
 }
@@ -29,6 +30,12 @@ const Consent = z.object({
   user_message: z.string().max(2_000).optional(),
   reason: z.string().max(2_000).optional(),
 })
+
+/** Whether a result decides the approval that its id stands for. */
+export function decides({ result }: ToolResult, known: NamedApproval | undefined): boolean {
+  if (!known) return false
+  return (known.by === 'approval' ? Confirmation : Consent).safeParse(result).success
+}
 
 /** Tells what a result means. What seed 003 calls mistakes is refused with what to send instead (BD7). */
 export function readToolResult(given: ToolResult, known: NamedApproval | undefined): ReadResult {

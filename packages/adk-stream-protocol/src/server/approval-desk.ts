@@ -110,9 +110,9 @@ export class ApprovalDesk {
     const isOwn = own?.chat.chatId === chat.chatId && own.chat.principalId === chat.principalId
     const found = isOwn ? own : await ledger.findByCall(toApprovalChat(backend, chat), id)
     if (!found) return undefined
-    const { id: approvalId, toolCallId, toolName, state } = found
+    const { id: approvalId, toolCallId, toolName, messageId, state } = found
     const waits = state.name === 'requested'
-    return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, waits }
+    return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, messageId, waits }
   }
 
   async #list({ principal }: Visit): Promise<Reply> {

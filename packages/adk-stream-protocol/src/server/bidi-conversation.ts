@@ -1,30 +1,46 @@
 import { randomUUID } from 'node:crypto'
 
 import type { BidiEvent } from '../protocol/bidi-events.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
 import type { NamedApproval, ToolResult } from '../protocol/read-tool-result.ts'
-import { readToolResult } from '../protocol/read-tool-result.ts'
+import { decides, readToolResult } from '../protocol/read-tool-result.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from './live-runs.ts'
+import type { TurnDesk } from './turn-desk.ts'
 
-/** What is known of the call or the approval that an id stands for, and whether a live conversation goes on by its answer. */
+/** What is known of the call or the approval that an id stands for. */
 interface FoundCall {
   readonly known: NamedApproval | undefined
+  /** The message that holds the call. */
+  readonly messageId: string | undefined
+  /** Whether a live conversation of this process goes on by the answer. */
   readonly live: boolean
 }
 
 export type FindCall = (chat: ChatKey, id: string) => Promise<FoundCall>
 
-/** Looks calls up in the ledger and in the live conversations. */
-export function callFinder(desk: ApprovalDesk, runs: LiveRuns | undefined): FindCall {
+export interface CallFinderParts {
+  readonly approvalDesk: ApprovalDesk
+  readonly turnDesk: Pick<TurnDesk, 'messageOf'>
+  readonly runs: LiveRuns | undefined
+}
+
+/** Looks calls up in the ledger, in the live conversations and in the stored messages. */
+export function callFinder({ approvalDesk, turnDesk, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
-    const known = await desk.find(chat, id)
-    return { known, live: runs?.find(chat)?.hasCall(known?.toolCallId ?? id) === true }
+    const known = await approvalDesk.find(chat, id)
+    const toolCallId = known?.toolCallId ?? id
+    const run = runs?.find(chat)
+    const messageId = known?.messageId ?? run?.messageOf(toolCallId)
+    return {
+      known,
+      messageId: messageId ?? (await turnDesk.messageOf(chat, toolCallId)),
+      live: run?.hasCall(toolCallId) === true,
+    }
   }
 }
 
@@ -44,23 +60,34 @@ export class BidiConversation {
   readonly #options: BidiConversationOptions
   /** Its chat; one that no event has named yet may still get another name. */
   #chat: { readonly id: string; readonly named: boolean } | undefined
-  /** The message that was read last. */
-  #messageId: string | undefined
+  /** The messages that were read on this socket last. */
+  readonly #read = new Set<string>()
+  /** Settles when the answers before have been taken or refused. */
+  #answering: Promise<void> = Promise.resolve()
 
   constructor(options: BidiConversationOptions) {
     this.#options = options
   }
 
-  /** BD9: who names its chat in the address comes back to what runs there. */
+  /** BD9: a client that names its chat in the address gets what runs there, before its answers are taken. */
   async open(): Promise<void> {
     const { chatId, handlers } = this.#options
     if (chatId === undefined) return
-    await handlers.resume({ type: 'resume', requestId: randomUUID(), id: this.#enter(chatId) })
+    const id = this.#enter(chatId)
+    const opened = (async () => handlers.resume({ type: 'resume', requestId: randomUUID(), id }))()
+    this.#answering = opened.catch(() => undefined)
+    await opened
+  }
+
+  /** A message is read on this socket. */
+  noteRead(messageId: string): void {
+    this.#read.add(messageId)
+    const [oldest] = this.#read
+    if (this.#read.size > MAX_READ && oldest !== undefined) this.#read.delete(oldest)
   }
 
   async hear(event: BidiEvent): Promise<void> {
     const { handlers } = this.#options
-    this.#messageId = this.#options.reading().at(-1)?.messageId ?? this.#messageId
     switch (event.event) {
       case 'message':
         return this.#say(this.#enter(event.chatId), event)
@@ -105,35 +132,58 @@ export class BidiConversation {
     await this.#send(id, messages, { trigger, messageId })
   }
 
-  /** What a live conversation waits for goes into it, and the stream goes on; all else goes on in a stream of its own. */
-  async #answer(id: string, results: readonly ToolResult[]): Promise<void> {
-    const { handlers, findCall } = this.#options
-    const read = await Promise.all(
-      results.map(async (result) => {
-        const { known, live } = await findCall(id, result.toolCallId)
-        return { answer: readToolResult(result, known), live, waits: known?.waits === true }
-      }),
-    )
-    const decisions: DecisionAnswer[] = []
-    for (const { answer, live, waits } of read) {
-      if ('output' in answer) await this.#give(id, answer.output, live)
-      // What is decided already goes on by itself: the answer to it is taken again or refused, and no stream.
-      else if (live || !waits)
-        await handlers.decide({ type: 'decide', decisionId: randomUUID(), id, ...answer.decision })
-      else decisions.push(answer.decision)
-    }
-    if (decisions.length > 0) await this.#send(id, [toMessage(decisions)])
+  /** Answers are taken one after the other: a result may follow the decision that allows it. */
+  #answer(id: string, results: readonly ToolResult[]): Promise<void> {
+    const answered = this.#answering.then(() => this.#take(id, results))
+    this.#answering = answered.catch(() => undefined)
+    return answered
   }
 
-  async #give(id: string, { toolCallId, result }: OutputAnswer, live: boolean): Promise<void> {
-    const messageId = this.#messageId
-    if (live || messageId === undefined) {
-      const output = { type: 'tool-output', outputId: randomUUID(), id, toolCallId } as const
-      await this.#options.handlers['tool-output']({ ...output, ...result })
-      return
+  /**
+   * Decides first, and gives results after that (BT6). What goes into a message that is read here is told in its stream; all else is told
+   * in a stream of its own.
+   */
+  async #take(id: string, results: readonly ToolResult[]): Promise<void> {
+    const { handlers } = this.#options
+    const answers = await this.#readAnswers(id, results)
+    const told = answers.filter((answer) => this.#isToldHere(answer))
+    for (const { decision } of told) {
+      const decisionId = randomUUID()
+      if (decision) await handlers.decide({ type: 'decide', decisionId, id, ...decision })
     }
-    const part = { type: 'dynamic-tool', toolCallId, state: 'output-available', ...result }
-    await this.#send(id, [{ id: messageId, role: 'assistant', parts: [part] }])
+    for (const { output } of told) {
+      if (!output) continue
+      const { toolCallId, result } = output
+      const outputId = randomUUID()
+      await handlers['tool-output']({ type: 'tool-output', outputId, id, toolCallId, ...result })
+    }
+    const rest = answers.filter((answer) => !told.includes(answer))
+    if (rest.length > 0) await this.#send(id, [toMessage(rest)])
+  }
+
+  async #readAnswers(id: string, results: readonly ToolResult[]): Promise<Answer[]> {
+    const found = await Promise.all(
+      results.map(async (result) => ({
+        result,
+        ...(await this.#options.findCall(id, result.toolCallId)),
+      })),
+    )
+    const decided = new Set(
+      found.flatMap(({ result, known }) => (decides(result, known) ? known?.approvalId : [])),
+    )
+    return found.map(({ result, known, ...call }) => {
+      const isDecided = known && decided.has(known.approvalId) && !decides(result, known)
+      const read = readToolResult(result, isDecided ? { ...known, waits: false } : known)
+      return { decision: undefined, output: undefined, ...read, known, ...call }
+    })
+  }
+
+  /** Whether the client hears of an answer by a stream that it reads, or has heard all of it. */
+  #isToldHere({ decision, known, live, messageId }: Answer): boolean {
+    if (messageId === undefined) return true
+    const isRead = this.#options.reading().some((turn) => turn.messageId === messageId)
+    if (live && isRead) return true
+    return decision !== undefined && known?.waits === false && this.#read.has(messageId)
   }
 
   async #send(
@@ -147,12 +197,26 @@ export class BidiConversation {
   }
 }
 
-function toMessage(decisions: readonly DecisionAnswer[]): object {
-  const content = decisions.map(({ approvalId: toolCallId, approved: confirmed, reason }) => ({
-    type: 'tool-result',
-    toolCallId,
-    toolName: CONFIRMATION_TOOL,
-    result: { confirmed, ...(reason !== undefined && { reason }) },
-  }))
-  return { role: 'user', content }
+/** An answer of the client, with what is known of the call that it is about. */
+interface Answer extends FoundCall {
+  readonly decision: DecisionAnswer | undefined
+  readonly output: OutputAnswer | undefined
+}
+
+/** How many messages are remembered as read. */
+const MAX_READ = 100
+
+/** Answers in the form in which the AI SDK sends them. */
+function toMessage(answers: readonly Answer[]): object {
+  const parts = answers.map(({ decision, output, known }) => {
+    if (output) {
+      const { toolCallId, result } = output
+      return { type: 'dynamic-tool', toolCallId, state: 'output-available', ...result }
+    }
+    const { approvalId: id, approved, reason } = decision ?? { approvalId: '', approved: false }
+    const approval = { id, approved, ...(reason !== undefined && { reason }) }
+    const { toolCallId, toolName } = known ?? {}
+    return { type: 'dynamic-tool', toolCallId, toolName, state: 'approval-responded', approval }
+  })
+  return { id: answers[0]?.messageId, role: 'assistant', parts }
 }

@@ -6,9 +6,13 @@ import type { Exchange } from './exchange.ts'
 
 const BIDI = 'bidi'
 
-/** Whether who opens a socket asks for text frames, by the subprotocol or by `?dialect=bidi`, alone or beside another one. */
+/**
+ * Whether the client of a socket asks for text frames: by the subprotocol, by `?dialect=bidi`, alone or beside another one, or by
+ * `?chatId=` without a subprotocol. Other frames name their chats themselves.
+ */
 export function asksForBidi({ url }: Exchange, subprotocol: string): boolean {
-  return subprotocol === BIDI_SUBPROTOCOL || dialectsIn(url).includes(BIDI)
+  if (subprotocol !== '') return subprotocol === BIDI_SUBPROTOCOL || dialectsIn(url).includes(BIDI)
+  return url.searchParams.has('chatId') || dialectsIn(url).includes(BIDI)
 }
 
 /** The request with the dialect of its turns alone: text frames are a way to write any of them. */

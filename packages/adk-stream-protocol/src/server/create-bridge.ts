@@ -309,7 +309,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
       runs && live
         ? openLiveHandlers(connection, { runs, source: live, limits })
         : openTurnHandlers(connection, { source, limits }),
-    findCall: callFinder(approvalDesk, runs),
+    findCall: callFinder({ approvalDesk, turnDesk, runs }),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     changedElsewhere: (change) => elsewhere.changed(change),
     drain: () => {

@@ -63,10 +63,11 @@ export class LiveSocket {
       onDrain: () => this.#readers.drained(),
       onClose: () => this.#leave(),
     })
-    this.#readers = new TurnReaders(
-      (requestId, onOver) => this.#codec.toSink(requestId, this.#peer.write, onOver),
-      (bytes) => this.#peer.sendAudio(bytes),
-    )
+    this.#readers = new TurnReaders({
+      toSink: (requestId, onOver) => this.#codec.toSink(requestId, this.#peer.write, onOver),
+      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+    })
     this.#handlers = options.openHandlers(this.#connect())
     this.#stopChecking = recheck({
       principal: options.principal,
@@ -75,7 +76,9 @@ export class LiveSocket {
       onEnd: () => this.#peer.close('unauthenticated'),
     })
     if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
-    this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
+    // Another client might take it for something else: one of text frames may say who it is by its first frame.
+    if (socket.protocol === SUBPROTOCOL)
+      this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
     // Who cannot be brought back to what runs may still say something.
     this.#bidi?.open().catch(options.onError)
   }
@@ -121,6 +124,7 @@ export class LiveSocket {
   #read(requestId: string, turn: Turn, how: ReadOptions): boolean {
     // Text frames name no request: a turn that is read is not told a second time among itself.
     if (this.#codec.name === 'bidi' && this.#readers.turns.includes(turn)) return true
+    this.#bidi?.noteRead(turn.messageId)
     return this.#readers.read(requestId, turn, how)
   }
 

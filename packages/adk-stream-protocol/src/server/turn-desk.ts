@@ -324,6 +324,12 @@ export class TurnDesk {
     await this.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 
+  /** The stored message that holds a call. Undefined if the chat does not hold the call. */
+  async messageOf(chat: ChatKey, toolCallId: string): Promise<string | undefined> {
+    const found = await this.#findCall(chat, toolCallId)
+    return found?.messageId
+  }
+
   /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
   async follow(approval: Approval, given?: Approval): Promise<void> {
     const { chat, messageId } = approval

@@ -23,22 +23,30 @@ export function openTurnHandlers(
   const requests = new SocketRequests(connection, options)
   const { source } = options
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const decisions = new Pending()
+  const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
+    const { id, approvalId, approved, reason, args } = frame
+    const principal = await connection.checkPrincipal()
+    return source.decide(principal, chatOf(id), {
+      approvalId,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(args !== undefined && { editedArgs: args }),
+    })
+  }
   return {
     send: (frame) => requests.send(frame),
     resume: (frame) => requests.resume(frame),
     abort: (frame) => requests.abort(frame),
     leave: (frame) => requests.leave(frame),
-    decide: async ({ id, decisionId, approvalId, approved, reason, args }) => {
-      const principal = await connection.checkPrincipal()
-      const state = await source.decide(principal, chatOf(id), {
-        approvalId,
-        approved,
-        ...(reason !== undefined && { reason }),
-        ...(args !== undefined && { editedArgs: args }),
-      })
+    decide: async (frame) => {
+      const { decisionId } = frame
+      const state = await decisions.track(decide(frame))
       connection.tell({ type: 'decided', decisionId, ok: true, state })
     },
     'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+      // BT6: the decision that allows it may have been sent right before.
+      await decisions.settled()
       const result = errorText === undefined ? { output } : { errorText }
       await source.giveOutput(chatOf(id), { toolCallId, result })
       connection.tell({ type: 'tool-output-taken', outputId, ok: true })
@@ -56,6 +64,25 @@ export function openTurnHandlers(
     join: () => undefined,
     busy: () => false,
     close: () => requests.close(),
+  }
+}
+
+/** Work that is under way. */
+class Pending {
+  readonly #work = new Set<Promise<unknown>>()
+
+  async track<Result>(work: Promise<Result>): Promise<Result> {
+    this.#work.add(work)
+    try {
+      return await work
+    } finally {
+      this.#work.delete(work)
+    }
+  }
+
+  /** Resolves when all that is under way now has ended, well or not. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#work)
   }
 }
 

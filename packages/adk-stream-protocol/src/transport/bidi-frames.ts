@@ -6,6 +6,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import { SSE_DONE, sseFrame } from '../protocol/sse.ts'
 import type { Sink } from '../turns/attachment.ts'
+import { toCallByCall } from './call-by-call.ts'
 import type { SocketCodec } from './socket-codec.ts'
 import type { WriteFrame } from './turn-frames.ts'
 
@@ -17,15 +18,21 @@ export function openBidiCodec(isReading: () => boolean): SocketCodec {
     tell: tellBeside,
     refuse: (fault) =>
       isReading() ? [besideFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
+    toOrder: toCallByCall,
     toSink: (_requestId, write, onOver) => toTextFrames(write, onOver),
   }
 }
 
 /** Where a socket reads a turn as text frames. */
 function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
-  const asked = new AskedOrder((json) => write(sseFrame(json)))
+  const writeChunk = (json: string): boolean => write(sseFrame(json))
   return {
-    write: (json) => asked.write(json),
+    // Seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of that kind
+    // take its end for the moment from which they may answer (BD4).
+    write: (json) =>
+      json.startsWith('{"type":"tool-approval-request"')
+        ? [START_STEP, json, FINISH_STEP].map(writeChunk).every(Boolean)
+        : writeChunk(json),
     pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
     end: () => {
       onOver()
@@ -37,36 +44,6 @@ function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
       write(sseFrame(serialiseChunk({ type: 'error', errorText })))
       write(SSE_DONE)
     },
-  }
-}
-
-/**
- * The order of seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of
- * that kind take its end for the moment from which they may answer. What is told beside a question comes behind it (BD4).
- */
-class AskedOrder {
-  readonly #write: (json: string) => boolean
-  #beside: string | undefined
-
-  constructor(write: (json: string) => boolean) {
-    this.#write = write
-  }
-
-  write(json: string): boolean {
-    if (json.startsWith('{"type":"data-approval"')) return this.#hear(json)
-    if (!json.startsWith('{"type":"tool-approval-request"')) return this.#write(json)
-    const beside = this.#beside
-    this.#beside = undefined
-    const frames = [START_STEP, json, FINISH_STEP, ...(beside === undefined ? [] : [beside])]
-    return frames.map((frame) => this.#write(frame)).every(Boolean)
-  }
-
-  #hear(json: string): boolean {
-    // The log holds what `serialiseChunk` made of a chunk.
-    const { data } = JSON.parse(json) as Extract<Chunk, { type: 'data-approval' }>
-    if (data.state !== 'requested') return this.#write(json)
-    this.#beside = json
-    return true
   }
 }
 

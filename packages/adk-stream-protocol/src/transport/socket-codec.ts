@@ -18,6 +18,8 @@ export interface SocketCodec {
   readonly tell: (frame: ServerFrame) => readonly string[]
   /** Says that a frame cannot be used, by its name. */
   readonly refuse: (fault: FrameFault) => readonly string[]
+  /** Puts a turn into the order that this kind of client can read. `seen` is the question or call that it has answered. Default: as it is. */
+  readonly toOrder?: (sink: Sink, seen: string | undefined) => Sink
   /** Where a turn is written that is read under a request. */
   readonly toSink: (requestId: string, write: WriteFrame, onOver: () => void) => Sink
 }

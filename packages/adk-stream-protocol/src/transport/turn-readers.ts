@@ -15,18 +15,22 @@ export interface ReadOptions {
   readonly audio: AudioMode
 }
 
-/** Where a turn is written; `onOver` is called when it is read no further. */
-type ToSink = (requestId: string, onOver: () => void) => Sink
+/** How a socket writes turns. */
+interface Writing {
+  /** Where a turn is written; `onOver` is called when it is read no further. */
+  readonly toSink: (requestId: string, onOver: () => void) => Sink
+  /** Puts a turn into the order of the client. `seen` is the question or call that it has answered. */
+  readonly toOrder: (sink: Sink, seen: string | undefined) => Sink
+  readonly sendAudio: (bytes: Uint8Array) => void
+}
 
 /** The answers that one socket reads, each under the request that asked for it. */
 export class TurnReaders {
-  readonly #toSink: ToSink
-  readonly #sendAudio: (bytes: Uint8Array) => void
+  readonly #writing: Writing
   readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
 
-  constructor(toSink: ToSink, sendAudio: (bytes: Uint8Array) => void) {
-    this.#toSink = toSink
-    this.#sendAudio = sendAudio
+  constructor(writing: Writing) {
+    this.#writing = writing
   }
 
   get size(): number {
@@ -47,10 +51,11 @@ export class TurnReaders {
     const reader: { turn: Turn; attachment?: Attachment } = { turn }
     this.#readers.set(requestId, reader)
     const sink = {
-      ...this.#toSink(requestId, () => this.#readers.delete(requestId)),
+      ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),
       ...this.#soundIn(audio),
     }
-    const attachment = turn.attach(toDialect(dialect, sink), from)
+    const seen = typeof from === 'object' && turn.log.isMarked(from.after) ? from.after : undefined
+    const attachment = turn.attach(this.#writing.toOrder(toDialect(dialect, sink), seen), from)
     if (attachment) reader.attachment = attachment
     else this.#readers.delete(requestId)
     return attachment !== undefined
@@ -60,7 +65,7 @@ export class TurnReaders {
   #soundIn(audio: AudioMode): Pick<Sink, 'pass'> {
     if (audio === 'base64') return {}
     const pass = ({ data }: SoundChunk): void =>
-      this.#sendAudio(Buffer.from(data.content, 'base64'))
+      this.#writing.sendAudio(Buffer.from(data.content, 'base64'))
     return { pass: audio === 'binary' ? pass : () => undefined }
   }
 

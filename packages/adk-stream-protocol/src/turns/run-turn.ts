@@ -87,6 +87,9 @@ class TurnTelling {
   append(chunk: Chunk): void {
     if (this.#options.passSound === true && isSound(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
+    // A client may lose its connection and answer over another one, while this turn runs on.
+    if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
+    if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
     this.#options.onChunk?.(chunk)
   }
 

@@ -111,10 +111,20 @@ export class TurnLog {
     this.#wakeRoom()
   }
 
-  /** Remembers this place: who answered what the turn waited for, or this approval, has seen all before it. */
-  markPause(approvalId?: string): void {
-    if (approvalId === undefined) this.#pause = this.tip
-    else this.#marks.set(approvalId, this.tip)
+  /** Remembers this place: a client that answered what the turn waited for, or this approval or call, has seen all before it. */
+  markPause(id?: string): void {
+    if (id === undefined) this.#pause = this.tip
+    else this.#marks.set(id, this.tip)
+  }
+
+  /** Whether the place behind a question or a call is known. */
+  isMarked(id: string): boolean {
+    return this.#marks.has(id)
+  }
+
+  /** Whether a reader gets the first chunk. */
+  isFromStart(from: ReadFrom): boolean {
+    return this.#placeOf(from) === START
   }
 
   /** Reads the turn from a place on. Refused for a turn too long to be replayed. */

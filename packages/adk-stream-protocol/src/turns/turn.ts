@@ -42,7 +42,8 @@ export class Turn {
   attach(sink: Sink, from: ReadFrom = 'start'): Attachment | undefined {
     clearTimeout(this.#grace)
     // The client goes on with the message it has; the id says which one.
-    if (from !== 'start') sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
+    if (!this.log.isFromStart(from))
+      sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
     return this.log.attach(sink, from)
   }
 

@@ -70,6 +70,7 @@ const approval: NamedApproval = {
   approvalId: 'a1',
   toolCallId: 'c1',
   toolName: 'process_payment',
+  messageId: 'm1',
   waits: true,
 }
 const call: NamedApproval = { ...approval, by: 'call' }

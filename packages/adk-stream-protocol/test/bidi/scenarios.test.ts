@@ -5,6 +5,7 @@ import { scriptMind } from 'gemini-emulator'
 import { FREE_MODEL, Office } from '../approvals/support/office.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
 import { weather } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { locationTool, musicTool, TOKYO } from '../support/locating.ts'
@@ -65,34 +66,93 @@ describe.each([
   [false, true],
   [false, false],
 ])('two at once, Alice %s, Bob %s', (alice, bob) => {
-  test.each(['Alice first', 'Bob first'])('[BD3] [BD13] %s', async (order) => {
+  test('[BD3] [BD13] [BD100] the second is asked when the first is decided and has its result', async () => {
     await using office = await Office.open()
     await using client = await BidiClient.open(office.url)
     const page = office.page()
     client.say(BOTH)
-    await client.untilAsked(2)
-    const answers = client.asked.map(({ approvalId }, index) => ({
-      approvalId,
-      approved: index === 0 ? alice : bob,
-    }))
-    const ordered = order === 'Alice first' ? answers : answers.toReversed()
-    for (const { approvalId, approved } of ordered) client.confirm(approvalId, approved)
+    for (const [index, approved] of [alice, bob].entries()) {
+      await client.untilAsked(index + 1)
+      await page.untilInbox(2 - index)
+      // Nothing of the second call is shown while the first one waits.
+      expect(client.ofType('tool-input-available')).toHaveLength(index + 1)
+      expect(client.types.at(-1)).toBe('finish-step')
+      client.confirm(client.asked[index]?.approvalId ?? '', approved)
+    }
     await client.untilDone()
     expect(client.text).toBe('Done.')
     expect(client.sent).toBe(3)
     expect(client.done).toBe(1)
-    expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
-    expect(office.wallet.payments).toHaveLength(Number(alice) + Number(bob))
-    for (const { approvalId, approved } of answers)
-      expect(await page.history(approvalId)).toEqual(HISTORIES[`${approved}`])
-    const messages = await page.messages()
-    await expectValid(messages)
-    expect(toolParts(messages[1])).toMatchObject([
-      { input: { recipient: 'Alice' }, state: STATES[`${alice}`] },
-      { input: { recipient: 'Bob' }, state: STATES[`${bob}`] },
+    const outputs = client.types.filter((type) => /^tool-(?:approval|output)/.test(type))
+    expect(outputs).toEqual([
+      'tool-approval-request',
+      alice ? 'tool-output-available' : 'tool-output-denied',
+      'tool-approval-request',
+      bob ? 'tool-output-available' : 'tool-output-denied',
     ])
-    expect(office.asked).toBe(2)
+    await expectDecided(office, client.asked, [alice, bob])
   })
+
+  test('[BD13] [BD100] the second is decided elsewhere first, and is not asked any more', async () => {
+    await using office = await Office.open()
+    await using client = await BidiClient.open(office.url)
+    const page = office.page()
+    client.say(BOTH)
+    await client.untilAsked()
+    await page.untilInbox(2)
+    const [first] = client.asked
+    const second = (await page.inbox()).find(({ id }) => id !== first?.approvalId)
+    await page.decide(second?.id ?? '', { approved: bob })
+    await page.untilState(second?.id ?? '', bob ? 'succeeded' : 'denied')
+    client.confirm(first?.approvalId ?? '', alice)
+    await client.untilDone()
+    expect(client.asked).toHaveLength(1)
+    expect(client.text).toBe('Done.')
+    expect(client.done).toBe(1)
+    expect(client.ofType('tool-output-available')).toHaveLength(Number(alice) + Number(bob))
+    const approvals = [first?.approvalId ?? '', second?.id ?? ''].map((approvalId) => ({
+      approvalId,
+    }))
+    await expectDecided(office, approvals, [alice, bob])
+  })
+})
+
+async function expectDecided(
+  office: Office,
+  asked: readonly { readonly approvalId: string }[],
+  [alice = false, bob = false]: readonly boolean[],
+): Promise<void> {
+  const page = office.page()
+  expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+  expect(office.wallet.payments).toHaveLength(Number(alice) + Number(bob))
+  for (const [index, { approvalId }] of asked.entries())
+    expect(await page.history(approvalId)).toEqual(HISTORIES[`${index === 0 ? alice : bob}`])
+  const messages = await page.messages()
+  await expectValid(messages)
+  expect(toolParts(messages[1])).toMatchObject([
+    { input: { recipient: 'Alice' }, state: STATES[`${alice}`] },
+    { input: { recipient: 'Bob' }, state: STATES[`${bob}`] },
+  ])
+  expect(office.asked).toBe(2)
+}
+
+test('[BD100] what the model says while a person is asked comes after the result', async () => {
+  await using office = await Office.open({ liveModel: FREE_MODEL })
+  await using client = await BidiClient.open(office.url)
+  client.say(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
+  await client.untilAsked()
+  // Another client reads it at once.
+  await using other = await SocketClient.open(office.url, { headers: { 'x-api-key': 'hanako' } })
+  other.resume()
+  await other.untilText('Please decide.')
+  expect(client.text).toBe('')
+  expect(client.types.at(-1)).toBe('finish-step')
+  client.confirm(client.asked[0]?.approvalId ?? '', true)
+  await client.untilDone()
+  expect(client.text).toBe('Please decide.Paid.')
+  expect(client.types.indexOf('text-start')).toBeGreaterThan(
+    client.types.indexOf('tool-output-available'),
+  )
 })
 
 test.each([
@@ -218,6 +278,62 @@ test('[BD9] [BD13] reconnect while pending: the address brings the whole turn ba
   expect(second.done).toBe(1)
   expect(office.wallet.payments).toHaveLength(1)
   await expectValid(await office.page().messages())
+})
+
+test.each(FORMS)(
+  '[BD9] [BD13] a socket that is lost, and $name over another one: the rest of the message comes once',
+  async ({ answer }) => {
+    await using office = await Office.open()
+    const first = await BidiClient.open(office.url)
+    first.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
+    await first.untilAsked()
+    await first[Symbol.asyncDispose]()
+    await using second = await BidiClient.open(office.url, { chatId: 'chat-1' })
+    answer(second, first.asked[0], { approved: true })
+    await second.untilDone()
+    expect(second.text).toBe('Paid.')
+    expect(second.done).toBe(1)
+    expect(second.asked).toEqual([])
+    expect(second.ofType('start')).toEqual(first.ofType('start'))
+    expect(second.ofType('tool-output-available')).toHaveLength(1)
+    expect(second.types.at(-1)).toBe('[DONE]')
+    expect(office.wallet.payments).toHaveLength(1)
+    await second.sync()
+    expect(second.done).toBe(1)
+  },
+)
+
+test.each([
+  ['with the dialect', { query: '?chatId=chat-1&dialect=bidi', protocols: [] }],
+  ['without it', { query: '?chatId=chat-1', protocols: [] }],
+])('[BD9] a chat in the address, %s, brings the running turn back', async (_case, options) => {
+  await using office = await Office.open()
+  const first = await BidiClient.open(office.url)
+  first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
+  await first.untilAsked()
+  await first[Symbol.asyncDispose]()
+  await using second = await BidiClient.open(office.url, options)
+  await second.untilAsked()
+  expect(second.asked).toEqual(first.asked)
+  second.confirm(second.asked[0]?.approvalId ?? '', true)
+  await second.untilDone()
+  expect(second.text).toBe('Paid.')
+  expect(second.ofType('start')).toHaveLength(1)
+})
+
+test('[BD9] a tool of the client, and a socket that is lost: its result over another one goes on with the message', async () => {
+  await using office = await Office.open({ tools: () => [musicTool()] })
+  const first = await BidiClient.open(office.url)
+  first.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
+  await first.until(({ types }) => types.includes('data-browser-call'))
+  const [call] = first.ofType('tool-input-available')
+  await first[Symbol.asyncDispose]()
+  await using second = await BidiClient.open(office.url, { chatId: 'chat-1' })
+  second.give(String(call?.['toolCallId']), { success: true, track: 2 })
+  await second.untilDone()
+  expect(second.text).toBe('Changed.')
+  expect(second.ofType('start')).toEqual(first.ofType('start'))
+  expect(second.done).toBe(1)
 })
 
 test.each(FORMS)(

@@ -89,14 +89,15 @@ test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and eac
   await using client = await BidiClient.open(office.url, SEED_000)
   const names = ['A', 'B', 'C', 'D']
   client.say(`${names.map((name) => callPayment(10, name)).join('')}[[then]][[say Done.]]`)
-  await client.until((seen) => confirmations(seen).length === names.length)
-  const ids = toolCalls(client).map(({ toolCallId }) => toolCallId)
-  expect(new Set(ids).size).toBe(2 * names.length)
-  const asked = confirmations(client)
-  for (const { toolCallId, input } of asked) {
-    client.confirm(toolCallId, ['B', 'D'].includes(input.originalFunctionCall.args.recipient))
+  for (const [index] of names.entries()) {
+    await client.until((seen) => confirmations(seen).length > index)
+    const { toolCallId = '', input } = confirmations(client)[index] ?? {}
+    const recipient = input?.originalFunctionCall.args.recipient ?? ''
+    client.confirm(toolCallId, ['B', 'D'].includes(recipient))
   }
   await client.untilDone()
+  const ids = client.ofType('tool-input-available').map(({ toolCallId }) => toolCallId)
+  expect(new Set(ids).size).toBe(2 * names.length)
   expect(office.wallet.payments.map(({ recipient }) => recipient).toSorted()).toEqual(['B', 'D'])
 })
 
@@ -207,8 +208,13 @@ test('[BD8] seed 001, question 4: either id leads to the call, on any socket of 
   await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet)] })
   await using first = await BidiClient.open(office.url)
   first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)
-  await first.untilAsked(2)
-  const [a, b] = first.asked
+  await first.untilAsked()
+  const [a] = first.asked
+  // The second question is asked in the ledger, and shown when the first one is decided.
+  const b = (await office.page().inbox()).find(({ id }) => id !== a?.approvalId) as
+    | { toolCallId: string }
+    | undefined
+  expect(b?.toolCallId).toBeDefined()
   await using stranger = await BidiClient.open(office.url, { key: 'taro' })
   stranger.confirm(a?.approvalId ?? '', true)
   stranger.give(b?.toolCallId ?? '', { approved: true })

@@ -5,10 +5,11 @@ import * as ai7 from 'ai-7'
 import { describe, expect, test } from 'vitest'
 
 import { ApprovingChat, approvingClients, liveClient } from '../approvals/support/approving-chat.ts'
-import { Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, Office } from '../approvals/support/office.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { defer } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
 import { holdStreams } from './support/held-server.ts'
 import { SeedTransport } from './support/seed-transport.ts'
 
@@ -130,35 +131,103 @@ test('[DL3] a client of text frames answers into its open stream, and that event
   expect(await office.page().history(asked?.approvalId ?? '')).toEqual(LIFE)
 })
 
-test('[DL3] [BD4] useChat with the transport of seed 004: the end of the step lets it send, on the socket that stays open', async () => {
-  const { office: opened, started, go } = await openWaitingOffice()
-  await using office = opened
-  await using client = await BidiClient.open(office.url)
-  const chat = new ApprovingChat(
-    new Chat7({
-      id: 'chat-1',
-      transport: new SeedTransport(client),
-      // As seed 004 has it: the AI SDK's own helper looks behind the step that the question stands in.
-      sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
-    }),
-    {},
-  )
-  await chat.send(PAY)
-  const [id = ''] = chat.asked
-  expect(client.done).toBe(0)
-  await chat.click({ id, approved: true })
-  await started
-  go()
-  await chat.rest()
-  expect(chat.text).toBe('Paid.')
-  expect(chat.messages).toHaveLength(2)
-  expect(client.sent).toBe(2)
-  expect(client.done).toBe(1)
-  expect(office.wallet.payments).toHaveLength(1)
-  expect(await office.page().history(id)).toEqual(LIFE)
+/** `useChat` of each version with the transport of seed 004. */
+const seedClients = [
+  {
+    name: 'ai 6',
+    open: (transport: SeedTransport) =>
+      new ApprovingChat(
+        new Chat6({
+          id: 'chat-1',
+          // The transport passes chunks on that both versions know.
+          transport: transport as unknown as ai6.ChatTransport<ai6.UIMessage>,
+          sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
+        }),
+        {},
+      ),
+  },
+  {
+    name: 'ai 7',
+    open: (transport: SeedTransport) =>
+      new ApprovingChat(
+        new Chat7({
+          id: 'chat-1',
+          transport,
+          // As seed 004 has it: the AI SDK's own helper looks behind the step that the question stands in.
+          sendAutomaticallyWhen: ({ messages }) => isAnswered(messages.at(-1)),
+        }),
+        {},
+      ),
+  },
+]
+
+describe.each(seedClients)('$name with the transport of seed 004', ({ open }) => {
+  test('[DL3] [BD4] the end of the step lets it send, on the socket that stays open, and nothing is lost', async () => {
+    const { office: opened, started, go } = await openWaitingOffice()
+    await using office = opened
+    await using client = await BidiClient.open(office.url)
+    const transport = new SeedTransport(client)
+    const chat = open(transport)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    expect(client.done).toBe(0)
+    await chat.click({ id, approved: true })
+    await started
+    go()
+    await chat.rest()
+    expect(chat.text).toBe('Paid.')
+    expect(chat.messages).toHaveLength(2)
+    expect(client.sent).toBe(2)
+    expect(client.done).toBe(1)
+    expect(transport.lost).toEqual([])
+    expect(office.wallet.payments).toHaveLength(1)
+    expect(await office.page().history(id)).toEqual(LIFE)
+  })
+
+  test.each([
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ])('[DL3] [BD100] two payments at once, Alice %s, Bob %s', async (...answers) => {
+    await using office = await Office.open()
+    await using client = await BidiClient.open(office.url)
+    const transport = new SeedTransport(client)
+    const chat = open(transport)
+    const calls = [callPayment(30, 'Alice'), callPayment(40, 'Bob')]
+    await chat.send(`${calls.join('')}[[then]][[say Both are decided.]]`)
+    for (const approved of answers) {
+      const [id = ''] = chat.asked
+      expect(chat.asked).toHaveLength(1)
+      await chat.click({ id, approved })
+      await chat.rest()
+    }
+    expect(chat.status).toBe('ready')
+    expect(chat.text).toBe('Both are decided.')
+    expect(chat.messages).toHaveLength(2)
+    expect(transport.lost).toEqual([])
+    expect(client.sent).toBe(3)
+    expect(client.done).toBe(1)
+    expect(office.wallet.payments).toHaveLength(answers.filter(Boolean).length)
+    const states = answers.map((approved) => (approved ? 'output-available' : 'output-denied'))
+    expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual(states)
+  })
+
+  test('[DL3] [BD100] what the model says meanwhile is not lost', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    await using client = await BidiClient.open(office.url)
+    const transport = new SeedTransport(client)
+    const chat = open(transport)
+    await chat.send(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
+    await lookAround()
+    await chat.decide(true)
+    expect(chat.text).toBe('Please decide.Paid.')
+    expect(transport.lost).toEqual([])
+    expect(office.wallet.payments).toHaveLength(1)
+  })
 })
 
-function isAnswered(message: ai7.UIMessage | undefined): boolean {
+function isAnswered(message: ai6.UIMessage | ai7.UIMessage | undefined): boolean {
   const states = (message?.parts ?? []).flatMap((part) => ('state' in part ? part.state : []))
   return states.includes('approval-responded') && !states.includes('approval-requested')
 }

@@ -118,6 +118,14 @@ describe.each([
   })
 })
 
+test('[LV101] a live approval has an id as ADK gives one over SSE', async () => {
+  await using office = await openLiveOffice()
+  await using client = await joinLive(office)
+  client.say(callPayment(50))
+  const [id = ''] = await untilAsked(client)
+  expect(id).toMatch(/^adk-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+})
+
 test('[LV9] the conversation goes on while payments wait, where the model lets it', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)

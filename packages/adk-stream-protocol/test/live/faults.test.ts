@@ -106,6 +106,34 @@ test('[LV24] a model that fails each time it is asked is an error of the turn, i
 })
 
 test.each([
+  ['in sound', FREE_MODEL, true],
+  ['in writing', FREE_MODEL, false],
+  ['in sound, by a model that waits for its calls', 'gemini-3.1-flash-live-preview', true],
+])(
+  '[LV24] a model that fails in mid-answer each time, %s: nothing is left for another message',
+  async (_how, liveModel, spoken) => {
+    await using office = await openLiveOffice({ liveModel, spoken })
+    await using client = await joinLive(office)
+    client.send({ type: 'watch', id: 'chat-1', audio: 'none' })
+    const script = '[[say This breaks off.]][[close 1011 broken]]'
+    client.say(script, 'r1')
+    await client.nextOf('end', 'r1')
+    const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
+    expect(metadata).toMatchObject({ messageMetadata: { error: { code: 'model-unavailable' } } })
+    client.say('[[say Two.]]', 'r2')
+    expect(await whole(client, 'r2')).toBe('Two.')
+    expect(unasked(client)).toEqual([])
+    expect(framesOf(client, 'user-message')).toEqual([])
+    expect(await textParts(office)).toEqual([
+      ['user', script],
+      ['assistant', 'This breaks off.This breaks off.This breaks off.'],
+      ['user', '[[say Two.]]'],
+      ['assistant', 'Two.'],
+    ])
+  },
+)
+
+test.each([
   // Google cuts the reason of a close after 123 bytes, and the seconds with it.
   ['[[fail 429 retry=26]]', undefined],
   ['[[close 1011 RESOURCE_EXHAUSTED: Please retry in 25.2s.]]', 26],

@@ -16,6 +16,7 @@ import {
   nextUnasked,
   openLiveOffice,
   whole,
+  finishOf,
 } from './support/live-office.ts'
 import { allClosed, memoryOf, openSockets } from './support/lasting-run.ts'
 
@@ -104,6 +105,10 @@ test('[LV16] what is spoken before a call is told and stored once, and before it
     type === 'step-start' ? [] : (text ?? type),
   )
   expect(stored).toEqual(['Let me look.', 'tool-look', 'A whale.'])
+  // The metadata of both is the same, with all that was spoken before and after the call.
+  const { messageMetadata } = finishOf(client) as { messageMetadata?: { audio?: unknown } }
+  expect(messageMetadata?.audio).toBeDefined()
+  expect(assistant?.metadata).toMatchObject({ audio: messageMetadata?.audio })
 })
 
 test('[LV17] an answer can be asked for anew', async () => {

@@ -64,6 +64,10 @@ test.each([
       ['assistant', 'Good morning, Hanako.'],
     ])
     const [user, assistant] = await office.page().messages()
+    // LV16: what was counted in the stream is in the stored message.
+    expect(assistant?.metadata).toMatchObject({
+      audio: { bytes: sent, sampleRate: 24_000, seconds: sent / 48_000 },
+    })
     expect(heard).toMatchObject({ message: { id: user?.id } })
     expect(assistant?.id).toBe(framesOf(client, 'turn')[0]?.['messageId'])
   },

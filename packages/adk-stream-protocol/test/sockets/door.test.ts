@@ -35,7 +35,8 @@ test.each(['https://evil.example', 'null', 'http://127.0.0.1.evil.example'])(
 test("[WS3] the server's own pages and allowed origins are let in", async () => {
   await using server = await serve({ ...hanako, allowedOrigins: ['https://app.example'] })
   for (const origin of [server.url, 'https://app.example']) {
-    await using client = await SocketClient.open(server.url, { headers: { origin } })
+    const protocols = 'adk-stream.v1'
+    await using client = await SocketClient.open(server.url, { headers: { origin }, protocols })
     expect(await client.nextOf('hello')).toMatchObject({ protocol: 'adk-stream.v1' })
   }
 })

@@ -161,7 +161,7 @@ test('[WS4] an abort that comes before the turn has begun stops it; a late one i
 
 test('[WS6] what the AI SDK does not know carries a request that it drops', async () => {
   await using server = await serve(hanako)
-  await using client = await SocketClient.open(server.url)
+  await using client = await SocketClient.open(server.url, { protocols: 'adk-stream.v1' })
   client.send({ type: 'ping' })
   client.send({ type: 'watch', id: 'chat-1' })
   await client.nextOf('refused')
@@ -174,6 +174,13 @@ test('[WS6] what the AI SDK does not know carries a request that it drops', asyn
     protocol: 'adk-stream.v1',
     limits: { maxFrameBytes: 8_388_608, maxFramesPerSecond: 100 },
   })
+})
+
+test('[WS100] a client that does not ask for the subprotocol gets no `hello`', async () => {
+  await using server = await serve(hanako)
+  await using client = await SocketClient.open(server.url)
+  await client.sync()
+  expect(client.frames.map(({ type }) => type)).toEqual(['pong'])
 })
 
 test('[WS10] a ping is answered with its nonce', async () => {

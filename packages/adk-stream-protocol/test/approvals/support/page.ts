@@ -147,6 +147,11 @@ export class Page {
     await poll(async () => (await this.approval(id)).approval.state === state)
   }
 
+  /** Resolves when this principal is asked for so many approvals. */
+  async untilInbox(count: number): Promise<void> {
+    await poll(async () => (await this.inbox()).length === count)
+  }
+
   /** Resolves when nothing runs in a chat and its messages fit. */
   async untilMessages(
     fits: (messages: readonly ChatMessage[]) => boolean,

@@ -154,13 +154,14 @@ class OverText implements Conversation {
   }
 
   async decide(approved: readonly boolean[]): Promise<void> {
-    // What is told beside the last question comes behind it.
-    await this.#client.until(({ chunks }) => countApprovals(chunks) === approved.length)
     for (const [index, confirmed] of approved.entries()) {
+      // A question ends with its step, and the next one is asked when it is decided.
+      await this.#client.until(
+        ({ chunks, types }) => findAsked(chunks).length > index && types.at(-1) === 'finish-step',
+      )
       const toolCallId = findAsked(this.#client.chunks)[index]?.approvalId
       const data = { toolCallId, toolName: 'adk_request_confirmation', result: { confirmed } }
       this.#send({ type: 'tool_result', version: '1.0', data })
-      // One after the other: what two of them do at once has no order.
       await this.#client.until(({ chunks }) => isDecided(chunks, index))
     }
   }

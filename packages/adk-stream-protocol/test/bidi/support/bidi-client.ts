@@ -9,6 +9,8 @@ export interface BidiClientOptions {
   /** The headers that say who it is. Default: `x-api-key` with the key. */
   readonly headers?: Record<string, string>
   readonly query?: string
+  /** The chat that every event names. Default: events say it themselves, or not. */
+  readonly chatId?: string
   /** Default `bidi`. */
   readonly protocols?: readonly string[]
 }
@@ -21,10 +23,12 @@ export class BidiClient implements AsyncDisposable {
   /** How many events it sent. */
   sent = 0
   readonly closed: Promise<number>
+  readonly #chatId: string | undefined
   readonly #waiting = new Set<() => void>()
 
-  private constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, chatId: string | undefined) {
     this.socket = socket
+    this.#chatId = chatId
     socket.on('error', () => undefined)
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) throw new Error('A client of text frames got bytes.')
@@ -39,7 +43,7 @@ export class BidiClient implements AsyncDisposable {
     const address = `${url.replace(/^http/, 'ws')}/live${query}`
     const { headers = { 'x-api-key': key } } = options
     const socket = new WebSocket(address, [...protocols], { headers })
-    const client = new BidiClient(socket)
+    const client = new BidiClient(socket, options.chatId)
     await once(socket, 'open')
     return client
   }
@@ -80,7 +84,8 @@ export class BidiClient implements AsyncDisposable {
 
   send(event: object | string): void {
     this.sent += 1
-    this.socket.send(typeof event === 'string' ? event : JSON.stringify(event))
+    const named = this.#chatId === undefined ? {} : { chatId: this.#chatId }
+    this.socket.send(typeof event === 'string' ? event : JSON.stringify({ ...named, ...event }))
   }
 
   say(text: string, id = 'chat-1'): void {

@@ -2,14 +2,21 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai-7'
 
 import type { BidiClient } from '../../bidi/support/bidi-client.ts'
 
-/** The chat transport of seed 004: after a question it takes the end of the step for the end of its stream; the socket stays open. */
+/**
+ * The chat transport of the earlier system. One handler takes every frame of the socket and puts it into the stream of the last message
+ * that was sent. After a question the end of the step closes that stream; what comes before the next message is lost.
+ */
 export class SeedTransport implements ChatTransport<UIMessage> {
+  /** The types of chunks that came while no stream was open: the earlier client wrote an error to the console for each. */
+  readonly lost: string[] = []
   readonly #client: BidiClient
-  /** How many of the frames were read. */
-  #read = 0
+  #controller: ReadableStreamDefaultController<UIMessageChunk> | undefined
+  #asked = false
 
   constructor(client: BidiClient) {
     this.#client = client
+    client.socket.on('message', (data: Buffer) => this.#take(data.toString()))
+    client.socket.on('close', () => this.#close())
   }
 
   async sendMessages({
@@ -18,26 +25,39 @@ export class SeedTransport implements ChatTransport<UIMessage> {
   }: Parameters<ChatTransport<UIMessage>['sendMessages']>[0]): Promise<
     ReadableStream<UIMessageChunk>
   > {
-    this.#client.send({ type: 'message', version: '1.0', id: chatId, messages })
-    return new ReadableStream({ start: (controller) => void this.#pump(controller) })
+    return new ReadableStream({
+      start: (controller) => {
+        this.#controller = controller
+        this.#asked = false
+        this.#client.send({ type: 'message', version: '1.0', id: chatId, messages })
+      },
+    })
   }
 
   async reconnectToStream(): Promise<null> {
     return null
   }
 
-  async #pump(controller: ReadableStreamDefaultController<UIMessageChunk>): Promise<void> {
-    let asked = false
-    for (;;) {
-      await this.#client.until(({ chunks }) => chunks.length > this.#read)
-      const chunk = this.#client.chunks[this.#read]
-      this.#read += 1
-      if (!chunk || chunk.type === '[DONE]') break
-      // The server's chunks are those of the AI SDK (CH1).
-      controller.enqueue(chunk as unknown as UIMessageChunk)
-      asked ||= chunk.type === 'tool-approval-request'
-      if (asked && chunk.type === 'finish-step') break
+  #take(frame: string): void {
+    // A pong has no such head.
+    if (!frame.startsWith('data: ')) return
+    const json = frame.slice('data: '.length).trim()
+    if (json === '[DONE]') return this.#close()
+    // The server's chunks are those of the AI SDK (CH1).
+    const chunk = JSON.parse(json) as UIMessageChunk
+    // Sound goes to the speaker.
+    if (chunk.type === 'data-pcm') return
+    if (!this.#controller) {
+      this.lost.push(chunk.type)
+      return
     }
-    controller.close()
+    this.#controller.enqueue(chunk)
+    this.#asked ||= chunk.type === 'tool-approval-request'
+    if (this.#asked && chunk.type === 'finish-step') this.#close()
+  }
+
+  #close(): void {
+    this.#controller?.close()
+    this.#controller = undefined
   }
 }
