@@ -7,7 +7,7 @@ import { Ledger } from '../src/approvals/ledger.ts'
 import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './ledger/fixture.ts'
 import { emptyTally, openMemory, property } from './ledger/programs.ts'
-import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
+import { clocksOf, moveClock, openWithClock } from './ledger/subjects.ts'
 import { DEADLINE_MS } from './ledger/plan.ts'
 import type { Backing, MakeLedger } from './ledger/world.ts'
 
@@ -54,7 +54,9 @@ async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing
   ]
   // The other tests prove durability; here only the order of things counts.
   for (const connection of connections) connection.exec('PRAGMA synchronous = OFF')
-  const stores = connections.map((connection) => new SqliteApprovalStore(connection, CLOCK))
+  const stores = connections.map(
+    (connection) => new SqliteApprovalStore(connection, clocksOf(connection)),
+  )
   let programs = 0
   let start = NOON
   return {

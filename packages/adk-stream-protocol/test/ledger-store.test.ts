@@ -258,19 +258,29 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
   test('[LG29] a chat is locked by one worker until it unlocks, or gives no sign for the lease', async () => {
     await using subject = await open()
     const { store } = subject
-    const lock = (worker: string, of = chat) =>
-      store.lockChat(of, { worker, leaseMs: 100, background: worker === 'w-2' })
+    const lock = (worker: string, of = chat) => {
+      const token = `of ${worker}`
+      return store.lockChat(of, { worker, token, leaseMs: 100, background: worker === 'w-2' })
+    }
     expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
     expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
-    await store.unlockChat(chat, 'w-2')
+    await store.unlockChat(chat, 'of w-2')
     expect(await lock('w-2')).toBe(false)
-    expect(await store.holderOf(chat)).toEqual({ background: false, signAt: NOON })
-    await store.unlockChat(chat, 'w-1')
+    expect(await store.holderOf(chat)).toEqual({
+      token: 'of w-1',
+      background: false,
+      signAt: NOON,
+    })
+    await store.unlockChat(chat, 'of w-1')
     expect(await store.holderOf(chat)).toBeUndefined()
     expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
     subject.setClock(NOON + 80)
     await store.beat('w-2')
-    expect(await store.holderOf(chat)).toEqual({ background: true, signAt: NOON + 80 })
+    expect(await store.holderOf(chat)).toEqual({
+      token: 'of w-2',
+      background: true,
+      signAt: NOON + 80,
+    })
     subject.setClock(NOON + 179)
     expect(await lock('w-1')).toBe(false)
     const { appName, principalId } = chat

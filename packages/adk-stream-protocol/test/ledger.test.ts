@@ -21,7 +21,10 @@ import { temporaryFolder } from './store-fixture.ts'
 
 function openLedger(options: Partial<LedgerOptions> = {}) {
   const clock = { now: NOON }
-  const store = new MemoryApprovalStore(() => clock.now)
+  const store = new MemoryApprovalStore(
+    () => clock.now,
+    () => clock.now,
+  )
   return {
     clock,
     store,
@@ -87,6 +90,73 @@ test('[LG14] a worker that gives no sign loses what it runs', async () => {
   })
 })
 
+test('[LG14] a worker that gives a sign in the last moment loses nothing', async () => {
+  const { clock, store, ledger } = openLedger()
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.decide('approval-1', yes))
+  taken(await ledger.claim('approval-1', requestOf()))
+  clock.now += 100
+  // It is found silent, and signs before that is stored.
+  const stale = store.stale.bind(store)
+  store.stale = async (leaseMs) => {
+    const found = await stale(leaseMs)
+    expect(found).toHaveLength(1)
+    await ledger.beat()
+    return found
+  }
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  expect(await other.recover()).toEqual([])
+  expect(taken(await ledger.succeed('approval-1', 1)).state.name).toBe('succeeded')
+})
+
+test.each([false, true])(
+  '[AP81] a worker does not judge what it runs itself, nor runs it twice (idempotent: %s)',
+  async (idempotent) => {
+    const { clock, store, ledger } = openLedger()
+    taken(await ledger.request(requestOf({ terms: { ...termsOf(), idempotent } })))
+    taken(await ledger.decide('approval-1', yes))
+    expect(ledger.busy).toBe(false)
+    taken(await ledger.claim('approval-1', requestOf()))
+    expect(ledger.busy).toBe(true)
+    clock.now += 10_000
+    expect(await ledger.recover()).toEqual([])
+    const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+    const [lost] = await other.recover()
+    expect(lost?.state.name).toBe(idempotent ? 'approved' : 'unknown')
+    expect(await ledger.claim('approval-1', requestOf())).toEqual({ refused: 'not-approved' })
+    expect(await ledger.succeed('approval-1', 1)).toHaveProperty('refused')
+    expect(ledger.busy).toBe(false)
+  },
+)
+
+test('[LG82] an end that could not be stored is stored later, and the call is kept until then', async () => {
+  const { store, ledger } = openLedger()
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.decide('approval-1', yes))
+  taken(await ledger.claim('approval-1', requestOf()))
+  const replace = store.replace.bind(store)
+  store.replace = () => Promise.reject(new Error('the disk is full'))
+  await expect(ledger.succeed('approval-1', { paid: 50 })).rejects.toThrow('the disk is full')
+  await expect(ledger.recover()).rejects.toThrow('the disk is full')
+  expect(ledger.busy).toBe(true)
+  store.replace = replace
+  expect(await ledger.recover()).toMatchObject([
+    { state: { name: 'succeeded', output: { paid: 50 } } },
+  ])
+  expect(ledger.busy).toBe(false)
+})
+
+test('[LG82] a call that its worker gives up is settled by the next look', async () => {
+  const { ledger } = openLedger()
+  taken(await ledger.request(requestOf()))
+  taken(await ledger.decide('approval-1', yes))
+  taken(await ledger.claim('approval-1', requestOf()))
+  ledger.abandon('approval-1')
+  expect(await ledger.recover()).toMatchObject([{ state: { name: 'unknown' } }])
+  ledger.abandon('approval-1')
+  expect([await ledger.recover(), ledger.busy]).toEqual([[], false])
+})
+
 test('[LG18] the audit record says who, when, what was shown, decided, run, and how it ended', async () => {
   const { clock, ledger } = openLedger()
   const { terms, messageId, toolCallId, toolName, args } = requestOf()
@@ -144,8 +214,9 @@ test('[LG11] a ledger that saw an approval long ago answers from what is stored'
     state: { name: 'executing' },
   })
   clock.now += 100
-  await other.recover()
+  await ledger.recover()
   expect(taken(await ledger.claim('approval-1', requestOf())).state.name).toBe('executing')
+  expect(await other.succeed('approval-1', 1)).toMatchObject({ refused: 'not-approved' })
   expect(await other.claim('approval-1', requestOf())).toMatchObject({ refused: 'already-decided' })
 })
 
@@ -272,9 +343,12 @@ test('[LG37] arguments that JSON cannot carry are refused before anything is sto
 test('[LG29] [LG30] a ledger locks chats as its worker, and cancels what a deleted chat left', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
-  expect([await ledger.lockChat(chat), await other.lockChat(chat)]).toEqual([true, false])
-  await ledger.unlockChat(chat)
-  expect(await other.lockChat(chat)).toBe(true)
+  const token = (await ledger.lockChat(chat)) ?? ''
+  expect([token, await other.lockChat(chat)]).toEqual([expect.stringMatching(/./), undefined])
+  expect([ledger.busy, other.busy]).toEqual([true, false])
+  await ledger.unlockChat(chat, token)
+  expect(await other.lockChat(chat)).not.toBe(token)
+  expect([ledger.busy, other.busy]).toEqual([false, true])
   taken(await ledger.request(requestOf()))
   const heard: string[] = []
   ledger.onChange(({ state }) => heard.push(state.name))

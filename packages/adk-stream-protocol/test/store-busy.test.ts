@@ -70,7 +70,7 @@ test('[ST90] every kind of write waits for another process', { timeout: 90_000 }
   })
   const exit = once(child, 'exit')
   await once(child.stdout, 'data')
-  const lock = { worker: 'w', leaseMs: 1_000, background: false }
+  const lock = { worker: 'w', token: 't', leaseMs: 1_000, background: false }
   const works = [
     store.secret('signing'),
     store.sessions.getOrCreateSession({ ...key, sessionId: 'chat-2' }),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { SqliteWaitStore } from '../src/store/sqlite/sqlite-wait-store.ts'
 import type { Wait } from '../src/store/wait-store.ts'
 import { chat, NOON } from './ledger/fixture.ts'
-import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
+import { CLOCK, clocksOf, moveClock, openWithClock } from './ledger/subjects.ts'
 import { temporaryFolder } from './store-fixture.ts'
 
 function take(store: SqliteWaitStore, limit = 10): Promise<Wait[]> {
@@ -20,10 +20,9 @@ test('[ST36] a call that waits for a client is taken by one process when its tim
     await openWithClock(folder.path('waits.db')),
     await openWithClock(folder.path('waits.db')),
   ] as const
-  const [one, two] = connections.map((connection) => new SqliteWaitStore(connection, CLOCK)) as [
-    SqliteWaitStore,
-    SqliteWaitStore,
-  ]
+  const [one, two] = connections.map(
+    (connection) => new SqliteWaitStore(connection, CLOCK, clocksOf(connection).leaseClock),
+  ) as [SqliteWaitStore, SqliteWaitStore]
   const other = { ...chat, chatId: 'other' }
   await one.add(wait('late'), 200)
   await one.add(wait('soon'), 100)

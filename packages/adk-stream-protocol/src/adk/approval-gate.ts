@@ -16,6 +16,7 @@ import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from './can-wait.ts'
 import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
+import { recordOutcome } from './approved-call.ts'
 import type { OwnQuestion, TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from './call-terms.ts'
 import { DecidedCalls } from './decided-calls.ts'
@@ -34,6 +35,7 @@ import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { QuietPlugin } from './quiet-plugin.ts'
 import { routeAnswers } from './route-answers.ts'
+import type { CallOutcome } from './run-call.ts'
 import { hasStayedSilent } from './silent-model.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
 import type { ToolCall } from './tool-call.ts'
@@ -125,21 +127,18 @@ export class ApprovalGate extends QuietPlugin {
     call: ToolCall & { readonly result: Record<string, unknown> | null | undefined },
   ): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext, result } = call
+    const run = this.#runOf(toolContext.invocationContext)
+    const toolCallId = toolContext.functionCallId
+    // Without a result, the call has been handed to somebody outside; what was approved has happened.
+    const approvalId = await this.#record(run, toolContext, { by: 'tool', result })
     if (questionOf(call) && !this.#canWait(call)) {
       // ADK would show a question that cannot be answered.
       toolContext.actions.requestedToolConfirmations = {}
       return this.#refuse(tool)
     }
-    const run = this.#runOf(toolContext.invocationContext)
-    const toolCallId = toolContext.functionCallId
     if (!run || toolCallId === undefined) return undefined
-    const approvalId = run.executing.get(toolCallId)
-    run.executing.delete(toolCallId)
-    // Without a result, the call has been handed to somebody outside; what was approved has happened.
-    if (approvalId !== undefined) {
-      await this.#options.ledger.succeed(approvalId, result ?? null)
-      if (!result) await noteHandover(run, toolContext.invocationContext, toolCallId)
-    }
+    if (approvalId !== undefined && !result)
+      await noteHandover(run, toolContext.invocationContext, toolCallId)
     await this.#noteOwnQuestion(run, call)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
     return undefined
@@ -153,11 +152,7 @@ export class ApprovalGate extends QuietPlugin {
     if (!(error instanceof UnaskableError)) this.#options.onError(error)
     if (this.decided.owns(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
-    const toolCallId = toolContext.functionCallId
-    if (!run || toolCallId === undefined) return
-    const approvalId = run.executing.get(toolCallId)
-    run.executing.delete(toolCallId)
-    if (approvalId !== undefined) await this.#options.ledger.fail(approvalId, error.message)
+    await this.#record(run, toolContext, { by: 'failure', result: undefined, error, hidden: false })
   }
 
   /** Notes that the response of a call has words that are not for clients. */
@@ -212,6 +207,19 @@ export class ApprovalGate extends QuietPlugin {
       new Error(`The tool ${name} needs approval where ADK cannot wait for it, and was not run.`),
     )
     return UNASKABLE
+  }
+
+  /** Records what came of a call that ADK ran for an approval; gives the approval. */
+  async #record(
+    run: GateRun | undefined,
+    toolContext: Context,
+    outcome: CallOutcome,
+  ): Promise<string | undefined> {
+    const approvalId = this.decided.takeLeft(toolContext)
+    if (approvalId === undefined) return undefined
+    run?.executing.delete(toolContext.functionCallId ?? '')
+    if (await recordOutcome(this.#options.ledger, approvalId, outcome)) return approvalId
+    throw run?.lose() ?? new ProtocolError('turn-lost')
   }
 
   /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */

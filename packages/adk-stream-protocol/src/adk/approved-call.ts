@@ -1,5 +1,6 @@
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import { isRefusal } from '../approvals/refusal.ts'
 import { toResponse } from './approval-answers.ts'
 import type { DecidedNote } from './event-notes.ts'
 import type { CallOutcome } from './run-call.ts'
@@ -25,12 +26,18 @@ export function resultOf({ by, result }: CallOutcome, edited: Args | undefined):
   return edited && by === 'tool' ? { ...toResponse(result), edited_arguments: edited } : result
 }
 
-/** Records what came of an approved call. */
+/**
+ * Records what came of an approved call. False when this process has lost the call to another one, which has settled it
+ * differently: then the outcome must be told to nobody.
+ */
 export async function recordOutcome(
   ledger: Ledger,
   approvalId: string,
   outcome: CallOutcome,
-): Promise<void> {
-  if (outcome.by === 'failure') await ledger.fail(approvalId, outcome.error.message)
-  else await ledger.succeed(approvalId, outcome.result ?? null)
+): Promise<boolean> {
+  const recorded =
+    outcome.by === 'failure'
+      ? await ledger.fail(approvalId, outcome.error.message)
+      : await ledger.succeed(approvalId, outcome.result ?? null)
+  return !isRefusal(recorded)
 }

@@ -4,6 +4,7 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { adoptCall } from './adopt-call.ts'
 import { describeEnding, toResponse, UNASKABLE } from './approval-answers.ts'
 import { editOf, recordOutcome, resultOf, toApprovedNote } from './approved-call.ts'
@@ -35,6 +36,8 @@ export class DecidedCalls {
   /** By approval, until ADK comes by for the result. */
   readonly #begun = new Map<string, BegunCall>()
   readonly #claimed = new WeakSet<Context>()
+  /** Calls that were claimed here and that ADK runs, with their approvals. */
+  readonly #left = new WeakMap<Context, string>()
 
   constructor(ledger: Ledger, errors: ToolErrors) {
     this.#ledger = ledger
@@ -44,6 +47,13 @@ export class DecidedCalls {
   /** Whether the call of a context was claimed here, and its outcome is recorded here. */
   owns(toolContext: Context): boolean {
     return this.#claimed.has(toolContext)
+  }
+
+  /** The approval of a call that ADK ran and that has ended, once: its outcome is to be recorded, also when its run is over. */
+  takeLeft(toolContext: Context): string | undefined {
+    const approvalId = this.#left.get(toolContext)
+    this.#left.delete(toolContext)
+    return approvalId
   }
 
   /** Whether this process has started a call whose result ADK has not asked for. */
@@ -88,15 +98,19 @@ export class DecidedCalls {
     if (begun) {
       this.#begun.delete(approval.id)
       run.decided.set(toolCallId, begun.note)
-      const outcome = await begun.outcome
+      const outcome = await orLose(begun.outcome, run)
       adoptCall(toolContext, begun.toolContext)
       return takeResponse(run, toolCallId, outcome)
     }
     const claimed = await this.#claim(approval.id, call)
     if (isRefusal(claimed)) return this.#refuse(run, approval.id)
     run.decided.set(toolCallId, toApprovedNote(claimed.toolCallId, editOf(claimed)))
-    if (editOf(claimed)) return takeResponse(run, toolCallId, await this.#run(claimed, call))
-    run.executing.set(toolCallId, approval.id)
+    if (editOf(claimed))
+      return takeResponse(run, toolCallId, await orLose(this.#run(claimed, call), run))
+    this.#left.set(toolContext, approval.id)
+    // In parallel branches, a call may go on when the run has ended by another one.
+    if (toolContext.invocationContext.branch === undefined)
+      run.executing.set(toolCallId, approval.id)
     return undefined
   }
 
@@ -123,7 +137,8 @@ export class DecidedCalls {
       throw thrown
     })
     const result = resultOf(outcome, edited)
-    await recordOutcome(this.#ledger, claimed.id, { ...outcome, result })
+    if (!(await recordOutcome(this.#ledger, claimed.id, { ...outcome, result })))
+      throw new ProtocolError('turn-lost')
     // As ADK has it, for a tool that returned nothing.
     const response = result === undefined ? { result } : toResponse(result)
     return { response, failed: outcome.by === 'failure' && outcome.hidden }
@@ -131,8 +146,10 @@ export class DecidedCalls {
 
   async #refuse(run: GateRun, approvalId: string): Promise<Record<string, unknown>> {
     const approval = await this.#ledger.get(approvalId)
-    const ending = approval && describeEnding(approval)
-    if (!ending) return UNASKABLE
+    if (!approval) return UNASKABLE
+    const ending = describeEnding(approval)
+    // It is open again, or runs elsewhere: this run has nothing to tell of it.
+    if (!ending) throw run.lose()
     run.decided.set(ending.note.toolCallId, ending.note)
     return ending.response
   }
@@ -154,5 +171,14 @@ function takeResponse(
 }
 
 const MAX_BEGUN = 1_000
+
+/** Ends the run of a call that was lost to another process. */
+async function orLose<Outcome>(outcome: Promise<Outcome>, run: GateRun): Promise<Outcome> {
+  try {
+    return await outcome
+  } catch (thrown) {
+    throw thrown instanceof ProtocolError && thrown.code === 'turn-lost' ? run.lose() : thrown
+  }
+}
 
 function ignore(): void {}

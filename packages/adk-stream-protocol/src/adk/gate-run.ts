@@ -1,6 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { ResolvedTerms } from '../approvals/policy.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { DecidedNote } from './event-notes.ts'
 
 /** Why the agent runs: a person wrote something, or what it waited for has come. */
@@ -17,7 +18,7 @@ export class GateRun {
   >()
   /** Calls that will be asked about in the next confirmation event. */
   readonly asking = new Map<string, ResolvedTerms>()
-  /** Calls that were claimed and have not finished: call → approval. */
+  /** Calls that were claimed and left to ADK, one after the other, and have not finished: call → approval. */
   readonly executing = new Map<string, string>()
   /** Endings to be noted beside the response of their call. */
   readonly decided = new Map<string, DecidedNote>()
@@ -29,10 +30,22 @@ export class GateRun {
   onStored: (() => void) | undefined
   readonly #telling = new Set<string>()
   #appended: Event[] = []
+  #loss: ProtocolError | undefined
 
   constructor(messageId: string, cause: RunCause) {
     this.messageId = messageId
     this.cause = cause
+  }
+
+  /** Why the run must end: another process has settled a call of it. ADK tells in words of its own what a plugin throws. */
+  get loss(): ProtocolError | undefined {
+    return this.#loss
+  }
+
+  /** Another process has settled a call of this run, so its result is not for ADK, and not for the client. */
+  lose(): ProtocolError {
+    this.#loss ??= new ProtocolError('turn-lost')
+    return this.#loss
   }
 
   /** An event that the gate wrote into the session itself, and that ADK will not yield. */

@@ -4,7 +4,7 @@ import type { Decider, Transition } from './next-approval.ts'
 
 /** Where approvals live. Every method is atomic, durable when it answers, and seen by every process at once. */
 export interface ApprovalStore {
-  /** The one clock that counts for deadlines and leases, in ms since 1970. */
+  /** The one clock that counts for deadlines, in ms since 1970. Leases go by a clock of their own, which nobody can set. */
   now(): Promise<number>
 
   /** Adds an approval with its first audit entry, unless the call or the id is known, or too many wait already. */
@@ -16,8 +16,8 @@ export interface ApprovalStore {
   get(id: string): Promise<Approval | undefined>
   findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined>
   /**
-   * Stores a transition with its audit entry if the stored version is still the one before it, and if the store's clock is
-   * still before the transition's limit; answers whether it did.
+   * Stores a transition with its audit entry if the stored version is still the one before it, if the store's clock is still
+   * before the transition's limit, and if the worker that it takes a call from is still silent; answers whether it did.
    */
   replace(transition: Transition): Promise<boolean>
   /** Lists approvals, the oldest first. */
@@ -26,8 +26,9 @@ export interface ApprovalStore {
   due(limit: number): Promise<Approval[]>
 
   /**
-   * Those of an application of which nobody has noted that their conversation shows what came of them, the oldest first: given
-   * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell.
+   * Those of an application of which nobody has noted that their conversation shows what came of them: given
+   * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell. The
+   * first of each principal come before the second of any, so that many of one principal do not keep back those of another.
    */
   untold(filter: UntoldFilter): Promise<Approval[]>
   /** Notes that the conversation shows how these calls ended; one that is given and not begun has not ended. May be lost with the power. */
@@ -40,33 +41,58 @@ export interface ApprovalStore {
 
   /** Signs that a worker lives. */
   beat(worker: string): Promise<void>
-  /** Those that run although their worker gave no sign, by `beat` or by the claim itself, for `leaseMs`. */
+  /**
+   * Signs for a worker from outside of its event loop, as long as the worker is busy and its event loop is not blocked for longer
+   * than `maxBlockedMs`. The store ends it when it is closed. For stores that other processes can open.
+   */
+  keepLease?(lease: LeaseOptions): LeaseKeeper
+  /** Those that run although their worker gave no sign, by `beat`, `keepLease` or the claim itself, for `leaseMs`. */
   stale(leaseMs: number): Promise<Approval[]>
 
   /**
    * Gives a chat to one worker until it is unlocked, or until the worker gave no sign, by `beat` or by this call, for `leaseMs`.
-   * The worker that holds it gets it again. A lock matters to processes that live: it need not outlive a loss of power.
+   * The worker that holds it gets it again, under the new token. From then until `unlockChat`, the sessions of this store refuse
+   * what this process writes into the chat if the stored token is another. A lock need not outlive a loss of power.
    */
   lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
   /** Who holds a chat, dead or alive; nothing when nobody does. */
   holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
   /** The chats of a principal that other workers hold which gave a sign within `leaseMs`. */
   heldByOthers(filter: HeldFilter): Promise<string[]>
-  /** Gives a chat back; a worker that does not hold it changes nothing. */
-  unlockChat(chat: ApprovalChat, worker: string): Promise<void>
+  /** Gives a chat back; a token that does not hold it changes nothing. */
+  unlockChat(chat: ApprovalChat, token: string): Promise<void>
 
   /** Cancels all of a chat that has not begun to run, at once, and answers those; nobody is told any more. The audit record stays. */
   deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
 }
 
+/** What a worker wants to keep while its event loop is blocked. */
+export interface LeaseOptions {
+  readonly worker: string
+  readonly leaseMs: number
+  /** How long the event loop may be blocked before the lease is given up, in ms. */
+  readonly maxBlockedMs: number
+  readonly onError: (error: unknown) => void
+}
+
+/** Signs for a worker from outside of its event loop. */
+export interface LeaseKeeper {
+  /** Whether the worker has anything to lose. */
+  setBusy(busy: boolean): void
+}
+
 export interface UntoldFilter {
   readonly appName: string
   readonly leaseMs: number
+  /** Ids that are not wanted. */
+  readonly except?: readonly string[]
   readonly limit: number
 }
 
 export interface ChatLock {
   readonly worker: string
+  /** Names this lock and no other, of this worker or another one: a fencing token. */
+  readonly token: string
   readonly leaseMs: number
   /** Whether nobody waits for what is done with the chat: others wait for its end and are not turned away. */
   readonly background: boolean
@@ -81,8 +107,9 @@ export interface HeldFilter {
 }
 
 export interface ChatHolder {
+  readonly token: string
   readonly background: boolean
-  /** When it was last known to live. */
+  /** When it was last known to live, by the store's lease clock. */
   readonly signAt: number
 }
 

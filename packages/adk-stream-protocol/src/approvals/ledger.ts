@@ -6,7 +6,9 @@ import type {
   ApprovalStore,
   AuditFilter,
   ChatHolder,
+  LeaseKeeper,
   PendingQuota,
+  UntoldFilter,
 } from './approval-store.ts'
 import type { AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
@@ -31,7 +33,9 @@ export interface LedgerOptions {
   readonly quota?: Partial<PendingQuota>
   /** How long a worker that gives no sign keeps what it runs, in ms. Default 15,000. */
   readonly leaseMs?: number
-  /** Hears of listeners that throw. Default: nobody. */
+  /** How long the event loop of this process may be blocked before it loses what it runs, in ms. Default 8 leases. */
+  readonly maxBlockedMs?: number
+  /** Hears of listeners that throw, and of what goes wrong where nobody waits for an answer. Default: nobody. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -55,14 +59,19 @@ export class Ledger {
   readonly #onError: (error: unknown) => void
   readonly #recent = new RecentApprovals()
   readonly #listeners = new Set<(approval: Approval) => void>()
-  /** Calls that this worker has claimed and whose outcome is not recorded. */
-  readonly #running = new Set<string>()
+  /** Calls that this worker has claimed and whose end is not stored; with what is still to be stored of one that has ended. */
+  readonly #running = new Map<string, ApprovalCommand | undefined>()
+  /** The tokens of the chats that this worker has locked. */
+  readonly #locks = new Map<string, string>()
+  readonly #maxBlockedMs: number
+  #keeper: LeaseKeeper | undefined
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     this.#store = store
     this.appName = appName
     this.worker = worker
     this.leaseMs = options.leaseMs ?? 15_000
+    this.#maxBlockedMs = options.maxBlockedMs ?? this.leaseMs * 8
     this.#quota = { perChat: 16, perPrincipal: 100, ...options.quota }
     this.#onError = options.onError ?? (() => {})
   }
@@ -116,31 +125,40 @@ export class Ledger {
     return result
   }
 
+  /** Whether this worker holds anything that another one would take from it when it gives no sign: a call that runs, or a chat. */
+  get busy(): boolean {
+    return this.#running.size > 0 || this.#locks.size > 0
+  }
+
   /** Takes an approval for this worker to run, once; the caller runs `argsToRun` of what it gets, and nothing when refused. */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
     const { toolCallId, toolName } = call
     const digest = digestCall(call)
-    const command = { type: 'claim', toolCallId, toolName, digest, worker: this.worker } as const
-    this.#running.add(id)
-    const claimed = await this.#step(id, command).catch((error: unknown) => {
-      this.#running.delete(id)
-      throw error
-    })
-    if (isRefusal(claimed)) this.#running.delete(id)
-    return claimed
+    // It may be approved again, because this worker gave no sign for a while; it is not run beside itself for that.
+    if (this.#running.has(id)) return { refused: 'not-approved' }
+    this.#hold(() => this.#running.set(id, undefined))
+    let claimed: Approval | Refusal | undefined
+    try {
+      const { worker } = this
+      claimed = await this.#step(id, { type: 'claim', toolCallId, toolName, digest, worker })
+      return claimed
+    } finally {
+      if (claimed === undefined || isRefusal(claimed)) this.#hold(() => this.#running.delete(id))
+    }
   }
 
-  /** Whether a call runs that this worker has claimed. */
-  get busy(): boolean {
-    return this.#running.size > 0
-  }
-
+  /** Records that a call took effect. Refused when this worker has lost it: then another one tells what came of it. */
   async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
-    return this.#record(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
+    return this.#end(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
   }
 
   async fail(id: string, error: string): Promise<Approval | Refusal> {
-    return this.#record(id, { type: 'fail', worker: this.worker, error })
+    return this.#end(id, { type: 'fail', worker: this.worker, error })
+  }
+
+  /** Gives up a call of which this worker cannot say what came of it; `recover` settles it. */
+  abandon(id: string): void {
+    if (this.#running.has(id)) this.#running.set(id, { type: 'lose', worker: this.worker })
   }
 
   /** Withdraws an approval that has not begun to run. */
@@ -161,10 +179,10 @@ export class Ledger {
     return this.#stepEach(due, () => ({ type: 'expire' }))
   }
 
-  /** Those whose conversation may not show what came of them, because whoever was to tell it died; at most `limit`. */
-  async untold(limit = 100): Promise<Approval[]> {
+  /** Those whose conversation may not show what came of them, because whoever was to tell it died. At most 100 by default. */
+  async untold(filter: Partial<Pick<UntoldFilter, 'limit' | 'except'>> = {}): Promise<Approval[]> {
     const { appName, leaseMs } = this
-    return this.#store.untold({ appName, leaseMs, limit })
+    return this.#store.untold({ limit: 100, ...filter, appName, leaseMs })
   }
 
   /** Notes that the conversation shows how these calls ended. */
@@ -177,12 +195,24 @@ export class Ledger {
     await this.#store.beat(this.worker)
   }
 
-  /** Settles what workers left that gave no sign for `leaseMs`: `unknown`, or `approved` again where the tool is idempotent. */
+  /**
+   * Settles what workers left that gave no sign for `leaseMs`: `unknown`, or `approved` again where the tool is idempotent. Never a
+   * call that this worker runs. Stores the end of those that have ended here and could not be recorded.
+   */
   async recover(): Promise<Approval[]> {
-    const stale = await this.#store.stale(this.leaseMs)
-    return this.#stepEach(stale, ({ state }) =>
-      state.name === 'executing' ? { type: 'lose', worker: state.worker } : undefined,
-    )
+    const settled = await this.recordEnded()
+    for (const approval of await this.#store.stale(this.leaseMs)) {
+      const { id, state } = approval
+      if (state.name !== 'executing' || this.#running.has(id)) continue
+      const { leaseMs } = this
+      const command = { type: 'lose', worker: state.worker, leaseMs } as const
+      const result = nextApproval(approval, command, await this.#store.now())
+      // Whoever came first, the worker itself or another one that settles, has settled it; the next look shows.
+      if (isRefusal(result) || !(await this.#store.replace(result))) continue
+      this.#tell(result.next)
+      settled.push(result.next)
+    }
+    return settled
   }
 
   /** Reads an approval; with a principal, only if they may know of it. */
@@ -220,10 +250,20 @@ export class Ledger {
     for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`
   }
 
-  /** Takes a chat for this worker; `background` says that others may wait for its end. */
-  async lockChat(chat: ApprovalChat, background = false): Promise<boolean> {
+  /** Takes a chat for this worker and gives the token of the lock, if it is free; `background` says that others may wait for its end. */
+  async lockChat(chat: ApprovalChat, background = false): Promise<string | undefined> {
     const { worker, leaseMs } = this
-    return this.#store.lockChat(chat, { worker, leaseMs, background })
+    const token = randomUUID()
+    const lock = { worker, token, leaseMs, background }
+    if (!(await this.#store.lockChat(chat, lock))) return undefined
+    this.#hold(() => this.#locks.set(keyOf(chat), token))
+    return token
+  }
+
+  /** Whether a chat that this worker has locked is still its own; true for one that it has not locked. */
+  async stillHolds(chat: ApprovalChat): Promise<boolean> {
+    const token = this.#locks.get(keyOf(chat))
+    return token === undefined || (await this.#store.holderOf(chat))?.token === token
   }
 
   /** The chats of a principal in which another process is at work. */
@@ -236,8 +276,9 @@ export class Ledger {
     return this.#store.holderOf(chat)
   }
 
-  async unlockChat(chat: ApprovalChat): Promise<void> {
-    await this.#store.unlockChat(chat, this.worker)
+  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+    if (this.#locks.get(keyOf(chat)) === token) this.#hold(() => this.#locks.delete(keyOf(chat)))
+    await this.#store.unlockChat(chat, token)
   }
 
   /** Tells every change made through this ledger; those of other processes are seen by reading. Returns the way to stop. */
@@ -246,16 +287,44 @@ export class Ledger {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Records what a tool has done. It cannot be done again, so a locked database is waited for longer than by a request. */
-  async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+  /** Changes what this worker holds, and has its lease kept as long as it holds anything. */
+  #hold(change: () => void): void {
+    const wasBusy = this.busy
+    change()
+    if (this.busy === wasBusy) return
+    const { worker, leaseMs } = this
+    const lease = { worker, leaseMs, maxBlockedMs: this.#maxBlockedMs, onError: this.#onError }
+    this.#keeper ??= this.#store.keepLease?.(lease)
+    this.#keeper?.setBusy(this.busy)
+  }
+
+  /** Stores the end of a call. What cannot be stored now is stored by `recover`, and is this worker's until then. */
+  async #end(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     try {
-      return await this.#stepPatiently(id, command)
-    } finally {
-      this.#running.delete(id)
+      const ended = await this.#record(id, command)
+      this.#hold(() => this.#running.delete(id))
+      return ended
+    } catch (error) {
+      if (this.#running.has(id)) this.#running.set(id, command)
+      throw error
     }
   }
 
-  async #stepPatiently(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+  /** Stores the ends of calls that could not be stored when they came. */
+  async recordEnded(): Promise<Approval[]> {
+    const recorded: Approval[] = []
+    for (const [id, command] of [...this.#running]) {
+      if (!command) continue
+      // While it is tried, nobody else tries it.
+      this.#running.set(id, undefined)
+      const result = await this.#end(id, command)
+      if (!isRefusal(result)) recorded.push(result)
+    }
+    return recorded
+  }
+
+  /** Records what a tool has done. It cannot be done again, so a locked database is waited for longer than by a request. */
+  async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#step(id, command)
@@ -319,6 +388,10 @@ export class Ledger {
       }
     }
   }
+}
+
+function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
+  return JSON.stringify([appName, principalId, chatId])
 }
 
 // Every lost race is a step forward of another: a life has fewer steps than this, its votes included.

@@ -10,7 +10,7 @@ import type {
   UntoldFilter,
 } from './approval-store.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import { type Decider, nextApproval, type Transition, untoldSince } from './next-approval.ts'
+import { type Decider, isUntold, nextApproval, type Transition } from './next-approval.ts'
 import { isRefusal } from './refusal.ts'
 
 /** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
@@ -25,10 +25,14 @@ export class MemoryApprovalStore implements ApprovalStore {
     string,
     ChatLock & { readonly at: number; readonly chat: ApprovalChat }
   >()
+  /** When each call that runs was claimed. */
+  readonly #startedAt = new Map<string, number>()
   readonly #clock: () => number
+  readonly #leaseClock: () => number
 
-  constructor(clock: () => number = Date.now) {
+  constructor(clock: () => number = Date.now, leaseClock: () => number = () => performance.now()) {
     this.#clock = clock
+    this.#leaseClock = leaseClock
   }
 
   async now(): Promise<number> {
@@ -60,9 +64,11 @@ export class MemoryApprovalStore implements ApprovalStore {
     return this.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
   }
 
-  async replace({ next, entry, before }: Transition): Promise<boolean> {
+  async replace({ next, entry, before, silent }: Transition): Promise<boolean> {
     if (this.#approvals.get(next.id)?.version !== next.version - 1) return false
     if (before !== undefined && this.#clock() >= before) return false
+    if (silent && this.#lives(silent.worker, this.#startedAt.get(next.id) ?? 0, silent.leaseMs))
+      return false
     this.#write(next, entry)
     return true
   }
@@ -82,14 +88,14 @@ export class MemoryApprovalStore implements ApprovalStore {
       .slice(0, limit)
   }
 
-  async untold({ appName, leaseMs, limit }: UntoldFilter): Promise<Approval[]> {
-    const before = this.#clock() - leaseMs
+  async untold({ appName, leaseMs, except = [], limit }: UntoldFilter): Promise<Approval[]> {
+    const before = this.#leaseClock() - leaseMs
     const found = this.#select({ appName }).filter(({ id, chat, state }) => {
       const since = this.#untoldSince.get(id)
-      if (since === undefined || this.#isHeld(chat, leaseMs)) return false
+      if (since === undefined || except.includes(id) || this.#isHeld(chat, leaseMs)) return false
       return state.name === 'approved' || since <= before
     })
-    return structuredClone(found.slice(0, limit))
+    return structuredClone(inTurns(found).slice(0, limit))
   }
 
   async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
@@ -115,25 +121,29 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   async beat(worker: string): Promise<void> {
-    this.#beats.set(worker, this.#clock())
+    this.#beats.set(worker, this.#leaseClock())
   }
 
   async stale(leaseMs: number): Promise<Approval[]> {
     return this.#select({ states: ['executing'] }).filter(
-      ({ state }) => state.name === 'executing' && !this.#lives(state.worker, state.at, leaseMs),
+      ({ id, state }) =>
+        state.name === 'executing' &&
+        !this.#lives(state.worker, this.#startedAt.get(id) ?? 0, leaseMs),
     )
   }
 
   async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
     const held = this.#locks.get(callKey(chat))
     if (held?.worker !== lock.worker && this.#isHeld(chat, lock.leaseMs)) return false
-    this.#locks.set(callKey(chat), { ...lock, chat, at: this.#clock() })
+    this.#locks.set(callKey(chat), { ...lock, chat, at: this.#leaseClock() })
     return true
   }
 
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
     const held = this.#locks.get(callKey(chat))
-    return held && { background: held.background, signAt: this.#lastSign(held.worker, held.at) }
+    if (!held) return undefined
+    const { token, background, worker, at } = held
+    return { token, background, signAt: this.#lastSign(worker, at) }
   }
 
   async heldByOthers(filter: HeldFilter): Promise<string[]> {
@@ -148,8 +158,8 @@ export class MemoryApprovalStore implements ApprovalStore {
     return held.map(({ chat }) => chat.chatId)
   }
 
-  async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
-    if (this.#locks.get(callKey(chat))?.worker === worker) this.#locks.delete(callKey(chat))
+  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+    if (this.#locks.get(callKey(chat))?.token === token) this.#locks.delete(callKey(chat))
   }
 
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
@@ -166,9 +176,10 @@ export class MemoryApprovalStore implements ApprovalStore {
 
   #write(approval: Approval, entry: AuditEntry): void {
     this.#approvals.set(approval.id, structuredClone(approval))
-    const since = untoldSince(approval)
-    if (since === undefined) this.#untoldSince.delete(approval.id)
-    else this.#untoldSince.set(approval.id, since)
+    if (isUntold(approval)) this.#untoldSince.set(approval.id, this.#leaseClock())
+    else this.#untoldSince.delete(approval.id)
+    if (approval.state.name === 'executing') this.#startedAt.set(approval.id, this.#leaseClock())
+    else this.#startedAt.delete(approval.id)
     this.#audit.push({ ...structuredClone(entry), seq: this.#audit.length + 1 })
   }
 
@@ -190,12 +201,24 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #lives(worker: string, seenAt: number, leaseMs: number): boolean {
-    return this.#lastSign(worker, seenAt) > this.#clock() - leaseMs
+    return this.#lastSign(worker, seenAt) > this.#leaseClock() - leaseMs
   }
 
   #lastSign(worker: string, seenAt: number): number {
     return Math.max(this.#beats.get(worker) ?? 0, seenAt)
   }
+}
+
+/** The first of each principal before the second of any. */
+function inTurns(approvals: readonly Approval[]): Approval[] {
+  const seen = new Map<string, number>()
+  const ranked = approvals.map((approval) => {
+    const { principalId } = approval.chat
+    const rank = seen.get(principalId) ?? 0
+    seen.set(principalId, rank + 1)
+    return { approval, rank }
+  })
+  return ranked.toSorted((one, other) => one.rank - other.rank).map(({ approval }) => approval)
 }
 
 function callKey({ appName, principalId, chatId }: ApprovalChat, toolCallId?: string): string {

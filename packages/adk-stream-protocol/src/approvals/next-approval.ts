@@ -30,13 +30,16 @@ export type ApprovalCommand =
     }
   | { readonly type: 'succeed'; readonly worker: string; readonly output: unknown }
   | { readonly type: 'fail'; readonly worker: string; readonly error: string }
-  | { readonly type: 'lose'; readonly worker: string }
+  /** With `leaseMs`, only if the worker gave no sign for so long. */
+  | { readonly type: 'lose'; readonly worker: string; readonly leaseMs?: number }
 
 export interface Transition {
   readonly next: Approval
   readonly entry: AuditEntry
   /** The transition holds only if it is stored before this time, by the store's clock. */
   readonly before?: number
+  /** The transition holds only if this worker has given no sign for its lease when it is stored. */
+  readonly silent?: { readonly worker: string; readonly leaseMs: number }
 }
 
 /** Says what a command makes of an approval at a time of the store's clock, or why it changes nothing. */
@@ -90,9 +93,9 @@ export function argsToRun({ state, args }: Approval): Readonly<Record<string, un
   return editedArgsOf(state) ?? args
 }
 
-/** Since when there is something to tell of an approval: it was given, or it ended. What waits or runs will be told by whoever ends it. */
-export function untoldSince({ state }: Approval): number | undefined {
-  return state.name === 'requested' || state.name === 'executing' ? undefined : state.at
+/** Whether there is something to tell of an approval: it was given, or it ended. What waits or runs is told when it ends. */
+export function isUntold({ state }: Approval): boolean {
+  return state.name !== 'requested' && state.name !== 'executing'
 }
 
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
@@ -200,7 +203,9 @@ function finish(
       const becomes = terms.idempotent ? 'approved' : 'unknown'
       const event = { type: 'lost', worker: state.worker, becomes } as const
       const lost = { name: becomes, at: now, ...edit } as const
-      return transition(approval, { state: lost }, { at: now, event })
+      const { worker, leaseMs } = command
+      const silent = leaseMs === undefined ? {} : { silent: { worker, leaseMs } }
+      return { ...transition(approval, { state: lost }, { at: now, event }), ...silent }
     }
   }
 }

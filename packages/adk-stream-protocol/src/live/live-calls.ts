@@ -57,6 +57,8 @@ export interface LiveCallsOptions {
   readonly isUnwanted: (toolCallId: string) => boolean
   /** What a call waited for, a decision or an output, has come. */
   readonly onAnswered: (toolCallId: string) => void
+  /** Another process has settled a call of this run: the conversation goes on there, and not here. */
+  readonly onLost: () => void
   /** A call has begun to wait for somebody, or has ended. */
   readonly onChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
@@ -258,13 +260,18 @@ export class LiveCalls {
     const { run, terms } = this.#options
     const edited = editOf(approval)
     const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
+    let isLost = false
     const outcome = await run(toRun, async (made) => {
       if (!approval) return
-      await recordOutcome(this.#options.ledger, approval.id, {
-        ...made,
-        result: resultOf(made, edited),
-      })
+      const recorded = { ...made, result: resultOf(made, edited) }
+      isLost = !(await recordOutcome(this.#options.ledger, approval.id, recorded))
     })
+    if (isLost) {
+      // Neither the model nor a client is told: what came of the call stands in the ledger, and is told from there.
+      this.#forget(call)
+      this.#options.onLost()
+      return
+    }
     const result = resultOf(outcome, edited)
     if (outcome.by === 'failure' && !(outcome.error instanceof UnaskableError))
       this.#options.onError(outcome.error)
@@ -370,7 +377,13 @@ export class LiveCalls {
     call.state = 'running'
     try {
       const { chat, ledger } = this.#options
+      if (!(await ledger.stillHolds(chat))) {
+        this.#forget(call)
+        this.#options.onLost()
+        return
+      }
       const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
+      if (id !== undefined) ledger.abandon(id)
       if (id !== undefined) await ledger.cancel(id, CANNOT_GO_ON)
       const approval = id === undefined ? undefined : await ledger.get(id)
       const ending = approval && describeEnding(lostIfExecuting(approval))

@@ -81,6 +81,7 @@ export class LiveRun {
   #cutOffs = 0
   /** What could not be told to the model; what it had said before is still on its way through ADK. */
   readonly #givenUp: unknown[] = []
+  #lost: ProtocolError | undefined
   #state: 'open' | 'closing' | 'closed' = 'open'
 
   constructor(options: LiveRunOptions) {
@@ -116,6 +117,7 @@ export class LiveRun {
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
       onAnswered: (toolCallId) => this.#messages.goOn(toolCallId),
+      onLost: () => this.#lose(),
       onChange: (toolCallId, state) => this.#messages.noteCall(toolCallId, state),
     })
     this.#loop = this.#follow()
@@ -213,6 +215,13 @@ export class LiveRun {
     await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
   }
 
+  /** Ends the conversation here, because another process goes on with it. */
+  #lose(): void {
+    this.#lost ??= new ProtocolError('turn-lost')
+    this.#calls.close()
+    this.#queue.close()
+  }
+
   async #follow(): Promise<void> {
     const { agent, services, chat, runConfig } = this.#options
     const model = this.#options.openModel({
@@ -249,10 +258,11 @@ export class LiveRun {
       })
       for await (const event of events) this.#tell(event)
     } catch (error) {
-      failure = toModelError(error)
+      const isOurs = await this.#options.ledger.stillHolds(chat).catch(() => true)
+      failure = isOurs ? toModelError(error) : new ProtocolError('turn-lost', { cause: error })
       this.#options.onError(error)
     }
-    this.#end(failure)
+    this.#end(this.#lost ?? failure)
   }
 
   #connect(request: LlmRequest): void {

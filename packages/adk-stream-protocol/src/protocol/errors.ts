@@ -11,6 +11,10 @@ const ERRORS = {
   'not-found': [404, 'There is nothing at this address.'],
   'method-not-allowed': [405, 'This address does not answer to this method.'],
   'turn-running': [409, 'An answer is still being written in this chat. Wait for it, or stop it.'],
+  'turn-lost': [
+    409,
+    'Another server has taken over this conversation. Reload to see what happened.',
+  ],
   'nothing-new': [409, 'The request holds nothing new to answer. Send a message of the user last.'],
   'not-rewindable': [409, 'This chat cannot be taken back to an earlier message.'],
   'unknown-chat': [404, 'There is no such chat.'],

@@ -288,19 +288,30 @@ export class AgentHost {
         abortSignal: signal,
       })
       for await (const event of events) {
+        if (run.loss) throw run.loss
         run.noteStored()
         if (run.hasAppended) yield* run.takeAppended()
         yield event
       }
+      if (run.loss) throw run.loss
       yield* run.takeAppended()
     } catch (thrown) {
-      throw readError(thrown)
+      // ADK came by with them, and a callback of the host threw before they could run.
+      if (!signal.aborted)
+        for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
+      throw run.loss ?? (await this.#explain(chat, thrown))
     } finally {
       this.#gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
       await this.#ledger.noteTold(chat, [...run.told])
       this.#runs.delete(run)
     }
+  }
+
+  /** What ended a run: in the first place that the chat has been taken by another process, whatever words ADK has for it. */
+  async #explain(chat: ApprovalChat, thrown: unknown): Promise<ProtocolError> {
+    const isHeld = await this.#ledger.stillHolds(chat).catch(() => true)
+    return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 
   /** AP23: what was approved and has run is kept, although ADK drops the results of a run that was stopped. */

@@ -98,6 +98,7 @@ const Limits = z.strictObject({
   maxPendingPerChat: Count.optional(),
   maxPendingPerPrincipal: Count.optional(),
   leaseMs: Interval.optional(),
+  maxBlockedMs: Interval.optional(),
   sweepMs: Interval.optional(),
   maxSocketsPerPrincipal: Count.optional(),
   maxLiveChatsPerPrincipal: Count.optional(),

@@ -28,6 +28,7 @@ import { refreshHints } from './current-hint.ts'
 import { Drain } from './drain.ts'
 import { reply, withHeaders } from './exchange.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
+import { fenceSessions } from './fenced-sessions.ts'
 import { Feeds } from './feeds.ts'
 import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
@@ -290,7 +291,6 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
-    busy: () => turns.busy || runs?.busy === true || backend.opened?.ledger.busy === true,
     follow,
     giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
     onError,
@@ -401,6 +401,7 @@ async function openBackend(
     store: opened.approvals,
     appName,
     leaseMs: limits.leaseMs,
+    maxBlockedMs: limits.maxBlockedMs,
     quota: { perChat: limits.maxPendingPerChat, perPrincipal: limits.maxPendingPerPrincipal },
     onError,
   })
@@ -416,11 +417,10 @@ async function openBackend(
   const host = new AgentHost({
     agent,
     appName,
-    sessions: watchSessions(sessionService ?? opened.sessions, {
-      appName,
-      policy: approvals,
-      onError,
-    }),
+    sessions: watchSessions(
+      sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
+      { appName, policy: approvals, onError },
+    ),
     gate,
     ledger,
     chats: opened.chats,

@@ -139,6 +139,7 @@ function isNewWork({ method, path }: Route): boolean {
 /** A database that cannot be used is a passing state; anything else unforeseen is a fault of ours. */
 export function readError(thrown: unknown): ProtocolError {
   if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
+  if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
   const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
   return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }

@@ -18,17 +18,19 @@ export function holdChats(
   return async (chat, hold) => {
     const opened = await backend.get()
     const key = toApprovalChat(opened, chat)
-    await takeChat(opened.ledger, key, hold)
+    const token = await takeChat(opened.ledger, key, hold)
     // What cannot be released is lost by the lease; the turn has ended either way.
-    return () => opened.ledger.unlockChat(key).catch(onError)
+    return () => opened.ledger.unlockChat(key, token).catch(onError)
   }
 }
 
-async function takeChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<void> {
+async function takeChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<string> {
   // A process that died gives its chats back when its lease ends; one that lives longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
   const other = new OtherProcess(ledger, chat)
-  while (!(await ledger.lockChat(chat, hold.background))) {
+  for (;;) {
+    const token = await ledger.lockChat(chat, hold.background)
+    if (token !== undefined) return token
     if (hold.signal.aborted) throw new ProtocolError('unavailable')
     if (hold.whileHeld === 'refuse' && (await other.answers()))
       throw new ProtocolError('turn-running')

@@ -1,12 +1,11 @@
 import type { Approval } from '../approvals/approval.ts'
 import type { Wait } from '../store/wait-store.ts'
 import type { BackendOnDemand } from './backend.ts'
+import { Followed } from './followed.ts'
 
 export interface HousekeeperOptions {
   readonly backend: BackendOnDemand
   readonly intervalMs: number
-  /** Whether anything runs here that another process would take for dead. */
-  readonly busy: () => boolean
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
   readonly follow: (approval: Approval) => Promise<void>
   /** Tells that no client gave the output of a call in time. Never rejects. */
@@ -18,13 +17,13 @@ export interface HousekeeperOptions {
 export class Housekeeper {
   readonly #options: HousekeeperOptions
   readonly #timer: NodeJS.Timeout
-  /** Approvals that this process goes on with already: the next sweep finds them again while they wait for their chat. */
-  readonly #followed = new Set<string>()
+  readonly #followed: Followed
   #sweep: Promise<void> | undefined
   #draining = false
 
   constructor(options: HousekeeperOptions) {
     this.#options = options
+    this.#followed = new Followed(options.follow, options.intervalMs)
     this.#timer = setInterval(() => this.#begin(), options.intervalMs)
     this.#timer.unref()
   }
@@ -47,31 +46,26 @@ export class Housekeeper {
   }
 
   async #tidy(): Promise<void> {
-    const { backend, busy, giveUp, onError } = this.#options
+    const { backend, giveUp, onError } = this.#options
     try {
       const { ledger, waits } = await backend.get()
-      // A sign is written to the disk, so only a process that has something to lose gives one.
-      if (busy()) await ledger.beat()
-      // What waits is for other processes.
-      if (this.#draining) return
+      // First, because all that follows may take its time. A sign is written to the disk, so only a process that has something
+      // to lose gives one.
+      if (ledger.busy) await ledger.beat()
+      if (this.#draining) {
+        // What waits is for other processes.
+        await ledger.recordEnded()
+        return
+      }
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       // What belongs to another application is told by its own servers.
       const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
-      for (const approval of [...own, ...(await ledger.untold())]) void this.#followOnce(approval)
+      const untold = await ledger.untold({ except: this.#followed.notNow() })
+      for (const approval of [...own, ...untold]) this.#followed.take(approval)
       const { appName, leaseMs } = ledger
       for (const wait of await waits.takeDue({ appName, leaseMs, limit: 100 })) void giveUp(wait)
     } catch (error) {
       onError(error)
-    }
-  }
-
-  async #followOnce(approval: Approval): Promise<void> {
-    if (this.#followed.has(approval.id)) return
-    this.#followed.add(approval.id)
-    try {
-      await this.#options.follow(approval)
-    } finally {
-      this.#followed.delete(approval.id)
     }
   }
 }

@@ -145,8 +145,8 @@ export class LiveRuns {
 
   /** The conversation of a chat for something that comes many times a second, and in order. */
   async openForSound(chat: ChatKey): Promise<LiveRun> {
-    const { run, opening, checkedAt = 0 } = this.#enter(chat)
-    return run && !opening && Date.now() - checkedAt < TRUSTED_MS ? run : this.open(chat)
+    const { run, opening, checkedAt = -Infinity } = this.#enter(chat)
+    return run && !opening && performance.now() - checkedAt < TRUSTED_MS ? run : this.open(chat)
   }
 
   /** Follows a chat's conversation. Gives back the way to stop, after which it is kept for a while. */
@@ -254,7 +254,7 @@ export class LiveRuns {
   async #open(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
     if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
     entry.run ??= await this.#begin(chat, entry)
-    entry.checkedAt = Date.now()
+    entry.checkedAt = performance.now()
     return entry.run
   }
 

@@ -123,6 +123,11 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxPendingPerPrincipal: number
   /** How long a process that died keeps what it ran, in ms. Default 15,000. */
   readonly leaseMs: number
+  /**
+   * How long the event loop of this process may be blocked before another process takes over what it runs, in ms. Default 120,000.
+   * A shared database is told by a thread of its own that the process lives.
+   */
+  readonly maxBlockedMs: number
   /** How often deadlines, leases and what other servers decided are looked at, in ms. Default 1,000. */
   readonly sweepMs: number
   /** Sockets that one principal may have open. Default 16. */
@@ -166,6 +171,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   maxPendingPerChat: 16,
   maxPendingPerPrincipal: 100,
   leaseMs: 15_000,
+  maxBlockedMs: 120_000,
   sweepMs: 1_000,
   maxSocketsPerPrincipal: 16,
   maxLiveChatsPerPrincipal: 64,

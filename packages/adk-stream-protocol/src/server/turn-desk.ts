@@ -22,7 +22,7 @@ import { runTurn } from '../turns/run-turn.ts'
 import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
-import { settleUnasked } from './after-crash.ts'
+import { UnaskedApprovals } from './after-crash.ts'
 import {
   collectAnswers,
   findCompletionFault,
@@ -85,6 +85,7 @@ export class TurnDesk {
   readonly #backend: BackendOnDemand
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
+  readonly #unasked = new UnaskedApprovals()
   /** Calls that run without a turn, and whose result is to be told when they end. */
   #collecting = 0
 
@@ -336,7 +337,7 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     // What was given just now was asked, and its call is not kept waiting for a look.
     if (!given && (await this.callState(approval)) !== 'asked')
-      return settleUnasked(backend, approval)
+      return this.#unasked.settle(backend, approval)
     const answers = { outputs: [], background: true, ...(given && { given }) }
     const turn = await this.resume(chat, messageId, answers)
     await turn.settled

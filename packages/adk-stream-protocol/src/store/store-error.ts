@@ -8,6 +8,8 @@ export type StoreErrorCode =
   | 'closed'
   | 'session-gone'
   | 'conflict'
+  /** Another process has taken over the chat that this process was writing in. */
+  | 'lock-lost'
   | 'invalid'
 
 /** What a store refuses or cannot do; `code` is closed, `cause` holds the database's own error. */

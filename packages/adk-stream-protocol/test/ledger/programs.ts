@@ -103,7 +103,10 @@ export function emptyTally(): Tally {
 /** One store in memory for all instances, with a clock of its own. */
 export function openMemory(): Backing {
   let now = NOON
-  const store = new MemoryApprovalStore(() => now)
+  const store = new MemoryApprovalStore(
+    () => now,
+    () => now,
+  )
   return {
     stores: [store, store, store],
     appName: 'demo',

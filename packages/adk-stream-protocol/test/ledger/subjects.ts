@@ -19,7 +19,10 @@ export interface Subject extends AsyncDisposable {
 export const subjects: Record<string, () => Promise<Subject>> = {
   'in memory': async () => {
     let now = NOON
-    const store = new MemoryApprovalStore(() => now)
+    const store = new MemoryApprovalStore(
+      () => now,
+      () => now,
+    )
     return {
       store,
       setClock: (at) => {
@@ -31,7 +34,7 @@ export const subjects: Record<string, () => Promise<Subject>> = {
   },
   'sqlite in memory': async () => {
     const connection = await openWithClock(':memory:')
-    const store = new SqliteApprovalStore(connection, CLOCK)
+    const store = new SqliteApprovalStore(connection, clocksOf(connection))
     return {
       store,
       setClock: (at) => moveClock(connection, at),
@@ -44,12 +47,16 @@ export const subjects: Record<string, () => Promise<Subject>> = {
     const path = join(folder, 'ledger.db')
     let open = await openPair(path)
     return {
-      store: inTurns(open.map((connection) => new SqliteApprovalStore(connection, CLOCK))),
+      store: inTurns(
+        open.map((connection) => new SqliteApprovalStore(connection, clocksOf(connection))),
+      ),
       setClock: (at) => open.slice(0, 1).forEach((connection) => moveClock(connection, at)),
       restart: async () => {
         for (const connection of open) connection.close()
         open = await openPair(path)
-        return inTurns(open.map((connection) => new SqliteApprovalStore(connection, CLOCK)))
+        return inTurns(
+          open.map((connection) => new SqliteApprovalStore(connection, clocksOf(connection))),
+        )
       },
       [Symbol.asyncDispose]: async () => {
         for (const connection of open) connection.close()
@@ -61,6 +68,12 @@ export const subjects: Record<string, () => Promise<Subject>> = {
 
 /** A clock in the database, so that every connection reads the same one. */
 export const CLOCK = '(SELECT at FROM test_clock)'
+
+/** The clock of the database for deadlines, and for leases too. */
+export function clocksOf(connection: Connection): { clock: string; leaseClock: () => number } {
+  const read = connection.prepare<{ at: number }>(`SELECT ${CLOCK} AS at`)
+  return { clock: CLOCK, leaseClock: () => read.rows()[0]?.at ?? 0 }
+}
 
 export async function openWithClock(path: string): Promise<Connection> {
   const connection = await openDatabase(path)

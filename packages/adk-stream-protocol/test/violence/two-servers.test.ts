@@ -96,7 +96,7 @@ test('[TU13] a turn keeps its chat for longer than a lease', async () => {
 
 test('[TU13] a server that died loses its chat with its lease; who waits for that is answered', async () => {
   await using pair = await openPair({ limits: { leaseMs: 300, sweepMs: 20 } })
-  const dead = { worker: 'dead', leaseMs: 300, background: false }
+  const dead = { worker: 'dead', token: 'dead', leaseMs: 300, background: false }
   expect(await pair.store.approvals.lockChat(CHAT, dead)).toBe(true)
   const taken = pair.untilTaken(3)
   const answered = pair.atTwo.say('[[say Alive.]]')

@@ -15,12 +15,12 @@ export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER
 
 export type ApprovalStatements = ReturnType<typeof prepareApprovalStatements>
 
-/** Prepares every statement of the approval store, once per connection; `clock` is an SQL expression. */
+/** Prepares every statement of the approval store, once per connection; `clock` is an SQL expression, the time of leases is given. */
 export function prepareApprovalStatements(connection: Connection, clock: string) {
   return {
     ...prepareTransitions(connection, clock),
     ...prepareReads(connection, clock),
-    ...prepareLeases(connection, clock),
+    ...prepareLeases(connection),
   }
 }
 
@@ -38,6 +38,9 @@ function prepareTransitions(connection: Connection, clock: string) {
     replace: connection.prepare(`
       UPDATE approvals SET version = ?2, state = ?3, worker = ?4, started_at = ?5, untold_since = ?6, moved = ?7
       WHERE id = ?1 AND version = ?2 - 1 AND (?8 IS NULL OR ${clock} < ?8)`),
+    isSilent: connection.prepare<{ silent: number }>(`
+      SELECT 1 AS silent FROM approvals WHERE id = ?1 AND worker = ?2 AND started_at <= ?3 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = ?2 AND beat_at > ?3)`),
     noteTold: connection.prepare(`
       UPDATE approvals SET untold_since = NULL
       WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ? AND state <> 'approved'`),
@@ -74,44 +77,46 @@ function prepareReads(connection: Connection, clock: string) {
     ),
     untold: selectApprovals(
       connection,
-      `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ${clock} - ?2)
+      `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ?2)
       AND NOT EXISTS (
         SELECT 1 FROM chat_locks LEFT JOIN workers USING (worker)
         WHERE chat_locks.app_name = approvals.app_name AND chat_locks.principal_id = approvals.principal_id
-        AND chat_locks.chat_id = approvals.chat_id AND max(locked_at, coalesce(beat_at, 0)) > ${clock} - ?2)
-      ORDER BY seq LIMIT ?3`,
+        AND chat_locks.chat_id = approvals.chat_id AND max(locked_at, coalesce(beat_at, 0)) > ?2)
+      AND id NOT IN (SELECT value FROM json_each(?3))
+      ORDER BY row_number() OVER (PARTITION BY principal_id ORDER BY seq), seq LIMIT ?4`,
     ),
     stale: selectApprovals(
       connection,
-      `state = 'executing' AND started_at <= ${clock} - ?1 AND NOT EXISTS (
-        SELECT 1 FROM workers WHERE workers.worker = approvals.worker AND beat_at > ${clock} - ?1)
+      `state = 'executing' AND started_at <= ?1 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = approvals.worker AND beat_at > ?1)
       ORDER BY seq`,
     ),
   }
 }
 
-function prepareLeases(connection: Connection, clock: string) {
+function prepareLeases(connection: Connection) {
   return {
     beat: connection.prepare(`
-      INSERT INTO workers (worker, beat_at) VALUES (?, ${clock})
+      INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
     // A lease is far shorter: whoever was silent for so long has lost it anyway.
-    forgetWorkers: connection.prepare(`DELETE FROM workers WHERE beat_at < ${clock} - 86400000`),
+    forgetWorkers: connection.prepare('DELETE FROM workers WHERE beat_at < ? - 86400000'),
     lockChat: connection.prepare(`
-      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, background, locked_at)
-      VALUES (?1, ?2, ?3, ?4, ?5, ${clock})
-      ON CONFLICT DO UPDATE SET worker = excluded.worker, background = excluded.background, locked_at = excluded.locked_at
-      WHERE worker = excluded.worker OR locked_at <= ${clock} - ?6 AND NOT EXISTS (
-        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ${clock} - ?6)`),
-    holderOf: connection.prepare<{ background: number; sign_at: number }>(`
-      SELECT background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
+      INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, token, background, locked_at)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      ON CONFLICT DO UPDATE SET worker = excluded.worker, token = excluded.token, background = excluded.background,
+        locked_at = excluded.locked_at
+      WHERE worker = excluded.worker OR locked_at <= ?7 - ?8 AND NOT EXISTS (
+        SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ?7 - ?8)`),
+    holderOf: connection.prepare<{ token: string; background: number; sign_at: number }>(`
+      SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
       FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
     heldByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
-      WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ${clock} - ?4`),
+      WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),
     unlockChat: connection.prepare(`
-      DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND worker = ?`),
+      DELETE FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
   }
 }
 

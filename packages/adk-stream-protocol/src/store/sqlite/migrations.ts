@@ -140,4 +140,24 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX sessions_updated ON sessions (app_name, user_id, updated_at);
   `,
+  `
+  -- Leases go by the lease clock. What was written by the clock of the day says nothing, and those who wrote it are gone.
+  DELETE FROM workers;
+  DROP TABLE chat_locks;
+  CREATE TABLE chat_locks (
+    app_name TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    chat_id TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    token TEXT NOT NULL,
+    background INTEGER NOT NULL,
+    locked_at REAL NOT NULL,
+    PRIMARY KEY (app_name, principal_id, chat_id)
+  ) STRICT;
+  UPDATE approvals SET started_at = 0 WHERE started_at IS NOT NULL;
+  UPDATE approvals SET untold_since = 0 WHERE untold_since IS NOT NULL;
+
+  -- When a process took it to tell that nobody answered.
+  ALTER TABLE waits ADD COLUMN taken_at REAL;
+  `,
 ]

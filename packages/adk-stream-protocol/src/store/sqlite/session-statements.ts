@@ -51,7 +51,9 @@ export function prepareSessionStatements(connection: Connection) {
     // An append reads nothing back: fetching a row costs libsql more than writing one.
     insertEvent: connection.prepare(`
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)
-      SELECT session, seq + 1, ?4, ?5, ?6, ?7 FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3
+      SELECT session, seq + 1, ?4, ?5, ?6, ?7 FROM sessions
+      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND (?8 IS NULL OR EXISTS (
+        SELECT 1 FROM chat_locks WHERE app_name = ?1 AND principal_id = ?2 AND chat_id = ?3 AND token = ?8))
       ON CONFLICT (session, event_id) DO NOTHING`),
     extendSession: connection.prepare(`
       UPDATE sessions SET seq = seq + 1, updated_at = ?4, state = coalesce(?5, state)
@@ -63,6 +65,9 @@ export function prepareSessionStatements(connection: Connection) {
     changeSession: connection.prepare(`
       UPDATE sessions SET epoch = epoch + 1, updated_at = ?4, state = coalesce(?5, state)
       WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3`),
+
+    isLocked: connection.prepare<{ locked: number }>(`
+      SELECT 1 AS locked FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
 
     findOpening: connection.prepare<{ data: string }>(`
       SELECT data FROM events

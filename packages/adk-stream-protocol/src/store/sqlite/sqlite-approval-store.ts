@@ -6,11 +6,13 @@ import type {
   ChatHolder,
   ChatLock,
   HeldFilter,
+  LeaseKeeper,
+  LeaseOptions,
   PendingQuota,
   UntoldFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { nextApproval, type Transition, untoldSince } from '../../approvals/next-approval.ts'
+import { nextApproval, type Transition, isUntold } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -32,6 +34,19 @@ import {
   selectApprovals,
 } from './approval-statements.ts'
 import type { Connection, Statement } from './connection.ts'
+import { HeldChats } from './held-chats.ts'
+import { type LeaseClock, monotonicClock } from './lease-clock.ts'
+import { LeaseThread } from './lease-thread-host.ts'
+
+export interface SqliteApprovalStoreOptions {
+  /** The SQL expression of the clock that counts for deadlines, in ms. Default: SQLite's own. */
+  readonly clock?: string
+  readonly leaseClock?: LeaseClock
+  /** Shared with the sessions of the same chats. */
+  readonly held?: HeldChats
+  /** The database file, if other processes can open it: leases are kept from another thread then. */
+  readonly path?: string
+}
 
 /** Approvals in SQLite: every transition is one durable transaction with its audit entry. */
 export class SqliteApprovalStore implements ApprovalStore {
@@ -39,11 +54,19 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #statements: ApprovalStatements
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
+  readonly #leaseNow: LeaseClock
+  readonly #held: HeldChats
+  readonly #path: string | undefined
+  /** By worker. */
+  readonly #threads = new Map<string, LeaseThread>()
 
-  /** `clock` is the SQL expression of the clock that counts, in ms. */
-  constructor(connection: Connection, clock: string = DATABASE_CLOCK) {
+  constructor(connection: Connection, options: SqliteApprovalStoreOptions = {}) {
+    const { clock = DATABASE_CLOCK, leaseClock = monotonicClock, held = new HeldChats() } = options
     this.#connection = connection
     this.#statements = prepareApprovalStatements(connection, clock)
+    this.#leaseNow = leaseClock
+    this.#held = held
+    this.#path = options.path
   }
 
   async now(): Promise<number> {
@@ -111,8 +134,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.due.select(limit)).map(decodeApproval)
   }
 
-  async untold({ appName, leaseMs, limit }: UntoldFilter): Promise<Approval[]> {
-    return (await this.#statements.untold.select(appName, leaseMs, limit)).map(decodeApproval)
+  async untold({ appName, leaseMs, except = [], limit }: UntoldFilter): Promise<Approval[]> {
+    const before = this.#leaseNow() - leaseMs
+    const values = [appName, before, encodeJson(except), limit]
+    return (await this.#statements.untold.select(...values)).map(decodeApproval)
   }
 
   async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
@@ -145,38 +170,62 @@ export class SqliteApprovalStore implements ApprovalStore {
   async beat(worker: string): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
-      this.#statements.beat.run(worker)
-      this.#statements.forgetWorkers.run()
+      const now = this.#leaseNow()
+      this.#statements.beat.run(worker, now)
+      this.#statements.forgetWorkers.run(now)
     }, 'process-death')
+    this.#threads.get(worker)?.noteBeat()
+  }
+
+  keepLease(lease: LeaseOptions): LeaseKeeper {
+    if (this.#path === undefined) return NO_KEEPER
+    const thread = this.#threads.get(lease.worker) ?? new LeaseThread(this.#path, lease)
+    this.#threads.set(lease.worker, thread)
+    return thread
+  }
+
+  /** Ends the threads that keep leases. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#threads.values()].map((thread) => thread.close()))
+    this.#threads.clear()
   }
 
   async stale(leaseMs: number): Promise<Approval[]> {
-    return (await this.#statements.stale.select(leaseMs)).map(decodeApproval)
+    return (await this.#statements.stale.select(this.#leaseNow() - leaseMs)).map(decodeApproval)
   }
 
-  async lockChat(chat: ApprovalChat, { worker, leaseMs, background }: ChatLock): Promise<boolean> {
-    const key = [...chatColumns(chat), checkName('worker', worker)]
+  async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
+    const { token, leaseMs } = lock
+    const key = chatColumns(chat)
+    const names = [checkName('worker', lock.worker), checkName('token', token)]
+    const row = [...key, ...names, Number(lock.background)]
     // A lock and a sign of life matter to processes that live; after a power loss there are none.
     const locked = await this.#connection.write(
-      () => this.#statements.lockChat.run(...key, Number(background), leaseMs),
+      () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs),
       'process-death',
     )
-    return locked === 1
+    if (locked === 0) return false
+    this.#held.hold(key, token)
+    return true
   }
 
   async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
     const [held] = await this.#statements.holderOf.select(...chatColumns(chat))
-    return held && { background: held.background === 1, signAt: held.sign_at }
+    if (!held) return undefined
+    return { token: held.token, background: held.background === 1, signAt: held.sign_at }
   }
 
   async heldByOthers({ appName, principalId, worker, leaseMs }: HeldFilter): Promise<string[]> {
-    const rows = await this.#statements.heldByOthers.select(appName, principalId, worker, leaseMs)
+    const since = this.#leaseNow() - leaseMs
+    const rows = await this.#statements.heldByOthers.select(appName, principalId, worker, since)
     return rows.map((row) => row.chat_id)
   }
 
-  async unlockChat(chat: ApprovalChat, worker: string): Promise<void> {
-    const key = [...chatColumns(chat), checkName('worker', worker)]
-    await this.#connection.write(() => this.#statements.unlockChat.run(...key), 'process-death')
+  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+    const key = chatColumns(chat)
+    this.#held.release(key, token)
+    const row = [...key, checkName('token', token)]
+    await this.#connection.write(() => this.#statements.unlockChat.run(...row), 'process-death')
   }
 
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
@@ -196,11 +245,17 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#statements.now.rows()[0]?.now ?? Number.NaN
   }
 
-  #replace({ next, entry, before }: Transition): boolean {
+  #replace({ next, entry, before, silent }: Transition): boolean {
     const { id, version, state } = next
+    // Read while no other process writes, so that it is later than all that is stored.
+    const now = this.#leaseNow()
+    if (silent) {
+      const { worker, leaseMs } = silent
+      if (this.#statements.isSilent.rows(id, worker, now - leaseMs).length === 0) return false
+    }
     const [worker, startedAt] =
-      state.name === 'executing' ? [checkName('worker', state.worker), state.at] : [null, null]
-    const row = [id, version, state.name, worker, startedAt, untoldSince(next) ?? null]
+      state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
+    const row = [id, version, state.name, worker, startedAt, isUntold(next) ? now : null]
     if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
     if (state.name !== 'requested') this.#forgetDeciders(next)
     this.#appendAudit(entry)
@@ -217,6 +272,9 @@ export class SqliteApprovalStore implements ApprovalStore {
 }
 
 const AUDIT_PAGE = 500
+
+/** Where no other process comes, nobody takes anything over. */
+const NO_KEEPER: LeaseKeeper = { setBusy: () => undefined }
 
 function readAudit({ approvalId, chat }: AuditFilter, conditions: string): string {
   // CROSS fixes the order: a whole record is read along `seq`, and not gathered and sorted anew for each page.

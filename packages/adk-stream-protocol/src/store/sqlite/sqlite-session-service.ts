@@ -35,6 +35,7 @@ import type { OpeningReader, RewindableSessionService, RewindRequest } from '../
 import { StoreError } from '../store-error.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
+import { HeldChats } from './held-chats.ts'
 import { continueHistory, extendHistory, shareEvents } from './session-history.ts'
 import {
   type ListedSession,
@@ -53,10 +54,12 @@ export class SqliteSessionService
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
+  readonly #held: HeldChats
   readonly #written = new WeakMap<Session, SessionState>()
 
-  constructor(connection: Connection, cache: SessionCache) {
+  constructor(connection: Connection, cache: SessionCache, held = new HeldChats()) {
     super()
+    this.#held = held
     this.#connection = connection
     this.#statements = prepareSessionStatements(connection)
     this.#cache = cache
@@ -138,6 +141,7 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
+      this.#checkLock(key, this.#held.tokenOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) {
         throw new StoreError(
@@ -201,14 +205,27 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
+    const token = this.#held.tokenOf(key) ?? null
     await this.#connection.write(() => {
       const state = nextState(delta.session, () => statements.readState.rows(...key))
-      const isNew = statements.insertEvent.run(...row) === 1
-      if (!isNew) statements.replaceEvent.run(...row)
+      const isNew = statements.insertEvent.run(...row, token) === 1
+      if (!isNew) {
+        this.#checkLock(key, token)
+        statements.replaceEvent.run(...row)
+      }
       const update = isNew ? statements.extendSession : statements.changeSession
       if (update.run(...key, timestamp, state) === 0) throw sessionGone(sessionId)
       this.#appendShared(session, delta)
     }, 'process-death')
+  }
+
+  /** Refuses to write for a turn whose chat another process has taken since. */
+  #checkLock(key: SessionKey, token: string | null): void {
+    if (token === null || this.#statements.isLocked.rows(...key, token).length > 0) return
+    throw new StoreError(
+      'lock-lost',
+      'Another process has taken over this chat; read the session again to see what it wrote.',
+    )
   }
 
   #appendShared({ appName, userId }: Session, { app, user }: ScopedDelta): void {

@@ -4,6 +4,8 @@ import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
+import { HeldChats } from './held-chats.ts'
+import { endEarlierLeases, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
@@ -29,7 +31,14 @@ export async function openSqliteStore({
   cache,
   busyTimeoutMs,
 }: SqliteStoreOptions): Promise<Store> {
-  return new SqliteStore(await openDatabase(path, busyTimeoutMs), new SessionCache(cache))
+  const connection = await openDatabase(path, busyTimeoutMs)
+  try {
+    await endEarlierLeases(connection, monotonicClock)
+    return new SqliteStore(connection, path, new SessionCache(cache))
+  } catch (error) {
+    connection.close()
+    throw error
+  }
 }
 
 class SqliteStore implements Store {
@@ -42,11 +51,13 @@ class SqliteStore implements Store {
   readonly #createSecret: Statement<never>
   readonly #readSecret: Statement<{ value: ArrayBuffer }>
 
-  constructor(connection: Connection, cache: SessionCache) {
+  constructor(connection: Connection, path: string, cache: SessionCache) {
+    const held = new HeldChats()
     this.#connection = connection
     this.#cache = cache
-    this.sessions = new SqliteSessionService(connection, cache)
-    this.approvals = new SqliteApprovalStore(connection)
+    this.sessions = new SqliteSessionService(connection, cache, held)
+    const file = path === ':memory:' ? {} : { path }
+    this.approvals = new SqliteApprovalStore(connection, { held, ...file })
     this.waits = new SqliteWaitStore(connection)
     this.chats = new SqliteChatStore(connection)
     this.#createSecret = connection.prepare(
@@ -68,6 +79,7 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    await this.approvals.close()
     this.#connection.close()
     this.#cache.clear()
   }

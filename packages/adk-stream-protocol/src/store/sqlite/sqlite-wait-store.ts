@@ -4,16 +4,24 @@ import type { DueWaits, Wait, WaitStore } from '../wait-store.ts'
 import { chatColumns } from './approval-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
+import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 
 /** Calls that wait for clients, in SQLite. They belong to the conversation, and outlive what it outlives. */
 export class SqliteWaitStore implements WaitStore {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepareStatements>
 
-  /** `clock` is the SQL expression of the clock that counts, in ms. */
-  constructor(connection: Connection, clock: string = DATABASE_CLOCK) {
+  readonly #leaseNow: LeaseClock
+
+  /** `clock` is the SQL expression of the clock that counts for the time that a client has, in ms. */
+  constructor(
+    connection: Connection,
+    clock: string = DATABASE_CLOCK,
+    leaseClock: LeaseClock = monotonicClock,
+  ) {
     this.#connection = connection
     this.#statements = prepareStatements(connection, clock)
+    this.#leaseNow = leaseClock
   }
 
   async add({ chat, messageId, toolCallId }: Wait, timeoutMs: number): Promise<void> {
@@ -36,9 +44,10 @@ export class SqliteWaitStore implements WaitStore {
 
   async takeDue({ appName, leaseMs, limit }: DueWaits): Promise<Wait[]> {
     // Mostly nothing is due, and to find that out needs no lock.
-    if ((await this.#statements.isDue.select(appName)).length === 0) return []
+    const since = this.#leaseNow() - leaseMs
+    if ((await this.#statements.isDue.select(appName, since)).length === 0) return []
     const rows = await this.#connection.write(
-      () => this.#statements.takeDue.rows(appName, leaseMs, limit),
+      () => this.#statements.takeDue.rows(appName, this.#leaseNow(), leaseMs, limit),
       'process-death',
     )
     return rows.map((row) => ({
@@ -65,12 +74,15 @@ function prepareStatements(connection: Connection, clock: string) {
     drop: connection.prepare(`DELETE FROM waits WHERE ${chat} AND tool_call_id = ?`),
     dropChat: connection.prepare(`DELETE FROM waits WHERE ${chat}`),
     isDue: connection.prepare<{ due: number }>(
-      `SELECT 1 AS due FROM waits WHERE app_name = ? AND deadline <= ${clock} LIMIT 1`,
+      `SELECT 1 AS due FROM waits
+      WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at, ?2) <= ?2 LIMIT 1`,
     ),
     takeDue: connection.prepare<WaitRow>(`
-      UPDATE waits SET deadline = ${clock} + ?2
+      UPDATE waits SET taken_at = ?2
       WHERE wait IN (
-        SELECT wait FROM waits WHERE app_name = ?1 AND deadline <= ${clock} ORDER BY deadline LIMIT ?3)
+        SELECT wait FROM waits
+        WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at, ?2 - ?3) <= ?2 - ?3
+        ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
       RETURNING principal_id, chat_id, tool_call_id, message_id`),
   }
 }

@@ -70,6 +70,12 @@ export class Office implements AsyncDisposable {
     return this.#server.bridge
   }
 
+  /** The database of the bridge that runs now. */
+  get store(): Store {
+    if (!this.#running) throw new Error('The office is closed.')
+    return this.#running.store
+  }
+
   /** What the bridge reported to `onError`. */
   get errors(): readonly unknown[] {
     return this.#server.errors

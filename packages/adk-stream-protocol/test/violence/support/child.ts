@@ -2,12 +2,16 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { openSqliteStore } from '../../../src/store/index.ts'
+import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
+import { openJumpingStore } from './jumping-store.ts'
 import { openWorld } from './world.ts'
 
 // A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
-// line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so.
+// line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
+// longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so. In one whose moment is `hold`,
+// tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
+// model go on.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -17,6 +21,7 @@ function report(line: string): void {
 }
 
 const stopped = new Set<string>()
+const go = defer()
 
 const terminated = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
 
@@ -30,6 +35,11 @@ async function reached(moment: string, chatId: string): Promise<void> {
     await terminated
     await delay(SLOW_MS)
   }
+  if (victim === name && moment === 'before effect') {
+    if (at === 'hold' || at === 'block') report(`at ${chatId}`)
+    if (at === 'hold') await go.promise
+    if (at === 'block') block(Number(process.env['BLOCK_MS']))
+  }
   const isHere = victim === name && at === moment.replace(' ', '-')
   // Nothing else of this process may go on with the chat, such as a sweep: here it has died.
   if (!isHere && !stopped.has(chatId)) return
@@ -38,10 +48,16 @@ async function reached(moment: string, chatId: string): Promise<void> {
   await new Promise(() => undefined)
 }
 
+function block(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 report('ready')
 await input.next()
-const store = hookStore(await openSqliteStore({ path: database }), reached)
+const store = hookStore(await openJumpingStore(database), reached)
+const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const world = await openWorld({
   store,
   effects,
@@ -50,7 +66,7 @@ const world = await openWorld({
     // Telling cannot be stopped; the model, which would speak next, waits in such a chat.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
-  limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000 },
+  limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
 })
 report(world.url)
 void terminated.then(async () => {
@@ -58,6 +74,11 @@ void terminated.then(async () => {
   await store.close()
   process.exit(0)
 })
-// The parent has gone: nobody is left to serve.
-await input.next()
-process.exit(0)
+for (;;) {
+  const { value, done } = await input.next()
+  // The parent has gone: nobody is left to serve.
+  if (done) process.exit(0)
+  const [word, gate = ''] = value.split(' ')
+  if (word === 'go') go.resolve()
+  if (word === 'release') world.emulator.release(gate)
+}

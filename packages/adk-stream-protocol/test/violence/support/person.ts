@@ -48,11 +48,16 @@ export class Person {
 
   /** Says something, and does not wait for the end of the answer. */
   begin(text: string): Promise<Response> {
-    return fetch(`${this.url}/stream`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...this.#headers },
-      body: JSON.stringify(this.#message(text)),
-    })
+    return this.#begin(this.#message(text))
+  }
+
+  /** Decides as `answer` does, and does not wait for the end of what follows. */
+  beginAnswer(
+    asked: Asked,
+    approval: Record<string, unknown>,
+    part: Record<string, unknown> = {},
+  ): Promise<Response> {
+    return this.#begin(this.#decision(asked, approval, part))
   }
 
   /** Has a payment asked about, and gives its approval. */
@@ -71,10 +76,26 @@ export class Person {
 
   /** Decides as `useChat` does: the assistant message once more, with the decision in the part of the call. */
   answer(
-    { approvalId, toolCallId, messageId }: Asked,
+    asked: Asked,
     approval: Record<string, unknown>,
     part: Record<string, unknown> = {},
   ): Promise<Answered> {
+    return this.post('/stream', this.#decision(asked, approval, part))
+  }
+
+  #begin(body: unknown): Promise<Response> {
+    return fetch(`${this.url}/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...this.#headers },
+      body: JSON.stringify(body),
+    })
+  }
+
+  #decision(
+    { approvalId, toolCallId, messageId }: Asked,
+    approval: Record<string, unknown>,
+    part: Record<string, unknown>,
+  ): Record<string, unknown> {
     const parts = [
       { type: 'step-start' },
       {
@@ -87,8 +108,7 @@ export class Person {
       },
     ]
     const messages = [{ id: messageId, role: 'assistant', parts }]
-    const body = { id: this.chatId, messages, trigger: 'submit-message', messageId }
-    return this.post('/stream', body)
+    return { id: this.chatId, messages, trigger: 'submit-message', messageId }
   }
 
   /** Decides as an inbox does. */

@@ -1,0 +1,68 @@
+import { Worker } from 'node:worker_threads'
+
+import type { LeaseKeeper, LeaseOptions } from '../../approvals/approval-store.ts'
+import { StoreError } from '../store-error.ts'
+import type { LeaseThreadData } from './lease-thread.js'
+
+/** What both threads see, in ns of the monotonic clock: when the event loop last moved, when somebody last signed, whether it is busy. */
+const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
+
+/** Signs for a worker by a thread of its own, as long as the event loop of this one is blocked. */
+export class LeaseThread implements LeaseKeeper {
+  readonly #shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
+  readonly #thread: Worker
+  readonly #timer: NodeJS.Timeout
+  readonly #ended: Promise<void>
+
+  constructor(path: string, { worker, leaseMs, maxBlockedMs, onError }: LeaseOptions) {
+    this.#move()
+    const shared = this.#shared
+    const workerData: LeaseThreadData = { path, worker, leaseMs, maxBlockedMs, shared }
+    this.#thread = new Worker(new URL('./lease-thread.js', import.meta.url), {
+      workerData,
+      name: 'adk-stream-protocol lease',
+      // Without loaders and the like of the host's: it has nothing to do with the host.
+      execArgv: [],
+    })
+    this.#ended = new Promise((resolve) => {
+      this.#thread.once('exit', () => resolve())
+    })
+    this.#thread.once('error', (cause: unknown) => {
+      onError(
+        new StoreError(
+          'unavailable',
+          'The thread that keeps the leases of this process has ended; while the event loop is blocked, another process may take over what runs here.',
+          { cause },
+        ),
+      )
+    })
+    // Neither keeps the process alive.
+    this.#thread.unref()
+    this.#timer = setInterval(() => this.#move(), leaseMs / 8)
+    this.#timer.unref()
+  }
+
+  setBusy(busy: boolean): void {
+    this.#move()
+    // What was taken just now was taken with a sign.
+    if (busy) Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+    Atomics.store(this.#shared, BUSY, busy ? 1n : 0n)
+  }
+
+  /** The event loop has signed by itself. */
+  noteBeat(): void {
+    Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    // Who closes waits for its end, and the process with them.
+    this.#thread.ref()
+    this.#thread.postMessage('close')
+    await this.#ended
+  }
+
+  #move(): void {
+    Atomics.store(this.#shared, MOVED_AT, process.hrtime.bigint())
+  }
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+
+import type { Approval } from '../src/approvals/approval.ts'
+import { Ledger } from '../src/approvals/ledger.ts'
+import { Followed } from '../src/server/followed.ts'
+import { chat, requestOf, taken } from './ledger/fixture.ts'
+import { subjects } from './ledger/subjects.ts'
+
+const QUOTA = { perChat: 1_000, perPrincipal: 1_000 }
+
+/** Approvals that were given, of one principal after the other, each in a chat of its own. */
+async function give(ledger: Ledger, principalId: string, count: number): Promise<void> {
+  for (let number = 0; number < count; number += 1) {
+    const id = `${principalId}-${number}`
+    const terms = { chain: [{ count: 1, principals: [principalId], roles: [] }], idempotent: false }
+    const own = { ...chat, principalId, chatId: id }
+    taken(await ledger.request(requestOf({ id, chat: own, toolCallId: id, terms })))
+    taken(await ledger.decide(id, { by: { id: principalId, roles: [] }, approved: true }))
+  }
+}
+
+describe.each(Object.entries(subjects))('%s', (_, open) => {
+  test('[LG38] of several principals, the first of each is listed before the second of any', async () => {
+    await using subject = await open()
+    const ledger = new Ledger({ store: subject.store, appName: chat.appName, quota: QUOTA })
+    await give(ledger, 'mallory', 4)
+    await give(ledger, 'hanako', 2)
+    await give(ledger, 'taro', 1)
+    const listed = async (except: readonly string[] = [], limit = 5) =>
+      (await ledger.untold({ except, limit })).map(({ id }) => id)
+    const first = ['mallory-0', 'hanako-0', 'taro-0']
+    expect(await listed()).toEqual([...first, 'mallory-1', 'hanako-1'])
+    expect(await listed(first)).toEqual(['mallory-1', 'hanako-1', 'mallory-2', 'mallory-3'])
+    expect(await listed([], 1)).toEqual(['mallory-0'])
+  })
+
+  test('[AP82] what cannot go on of one principal does not keep another one waiting for a single sweep', async () => {
+    await using subject = await open()
+    const ledger = new Ledger({ store: subject.store, appName: chat.appName, quota: QUOTA })
+    await give(ledger, 'mallory', 150)
+    const taken: string[] = []
+    // Those of mallory never come to an end.
+    const followed = new Followed((approval) => {
+      taken.push(approval.id)
+      return approval.chat.principalId === 'mallory' ? new Promise(() => {}) : Promise.resolve()
+    }, 1_000)
+    const sweep = async () => {
+      for (const approval of await ledger.untold({ except: followed.notNow() }))
+        followed.take(approval)
+    }
+    for (let sweeps = 0; sweeps < 3; sweeps += 1) await sweep()
+    expect(taken).toEqual(['mallory-0', 'mallory-1', 'mallory-2', 'mallory-3'])
+    await give(ledger, 'hanako', 1)
+    await sweep()
+    expect(taken.slice(4)).toEqual(['hanako-0'])
+  })
+})
+
+test('[AP82] what is tried in vain is tried less and less often, and anew when it has changed', async () => {
+  const { store } = await openMemory()
+  const ledger = new Ledger({ store, appName: chat.appName, quota: QUOTA })
+  await give(ledger, 'hanako', 1)
+  const [approval] = await ledger.untold()
+  if (!approval) throw new Error('nothing was given')
+  let tries = 0
+  const sweepMs = 20
+  const followed = new Followed(async () => {
+    tries += 1
+  }, sweepMs)
+  /** As many sweeps as it takes until it is tried so often. */
+  const countSweeps = async (of: Approval, until: number): Promise<number> => {
+    let sweeps = 0
+    while (tries < until) {
+      sweeps += 1
+      if (!followed.notNow().includes(of.id)) followed.take(of)
+      const from = performance.now()
+      await expect.poll(() => performance.now() - from, { interval: 1 }).toBeGreaterThan(sweepMs)
+    }
+    return sweeps
+  }
+  expect(await countSweeps(approval, 1)).toBe(1)
+  expect(await countSweeps(approval, 5)).toBeGreaterThan(5)
+  const denied = { ...approval, state: { name: 'denied', at: 0, by: 'hanako' } } as const
+  followed.take(denied)
+  expect(tries).toBe(6)
+})
+
+async function openMemory() {
+  const open = subjects['in memory']
+  if (!open) throw new Error('there is a store in memory')
+  return open()
+}

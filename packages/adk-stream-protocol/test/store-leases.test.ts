@@ -1,0 +1,130 @@
+import Database from 'libsql'
+import { expect, test } from 'vitest'
+
+import { Ledger } from '../src/approvals/ledger.ts'
+import { openSqliteStore } from '../src/store/index.ts'
+import { migrations } from '../src/store/sqlite/migrations.ts'
+import { chat, hanako, requestOf, taken } from './ledger/fixture.ts'
+import { key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
+
+const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
+
+function lock(token: string, leaseMs: number) {
+  return { worker: `worker of ${token}`, token, leaseMs, background: false }
+}
+
+test('[ST80] a process that lost its chat to another one cannot append to it or rewind it', async () => {
+  await using folder = await temporaryFolder()
+  await using one = await openSqliteStore({ path: folder.path('s.db') })
+  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  const session = await one.sessions.createSession(key)
+  expect(await one.approvals.lockChat(CHAT, lock('first', 60_000))).toBe(true)
+  await one.sessions.appendEvent({ session, event: textEvent('e-1') })
+  // With no patience for silence, any lock has ended.
+  expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
+  const refused = expect.objectContaining({ name: 'StoreError', code: 'lock-lost' }) as unknown
+  const late = one.sessions.appendEvent({ session, event: textEvent('late') })
+  await expect(late).rejects.toEqual(refused)
+  await expect(one.sessions.rewind({ ...key, eventId: 'e-1' })).rejects.toEqual(refused)
+  // The same event once more is a change of it.
+  const changed = one.sessions.appendEvent({ session, event: textEvent('e-1') })
+  await expect(changed).rejects.toEqual(refused)
+  const taker = await readSession(two.sessions)
+  await two.sessions.appendEvent({ session: taker, event: textEvent('e-2') })
+  await two.approvals.unlockChat(CHAT, 'second')
+  // Nobody holds it now, and the process that lost it does not either.
+  const later = one.sessions.appendEvent({ session, event: textEvent('later') })
+  await expect(later).rejects.toEqual(refused)
+  await one.approvals.unlockChat(CHAT, 'first')
+  const again = await readSession(one.sessions)
+  await one.sessions.appendEvent({ session: again, event: textEvent('e-3') })
+  const ids = (await readSession(two.sessions)).events.map(({ id }) => id)
+  expect(ids).toEqual(['e-1', 'e-2', 'e-3'])
+})
+
+/** A store with a chat that is locked, a call that runs, an ending that is untold and a client that was given up. */
+async function leaveLeases(path: string): Promise<void> {
+  await using store = await openSqliteStore({ path })
+  const ledger = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 60_000 })
+  await ledger.lockChat(chat)
+  await ledger.beat()
+  for (const id of ['runs', 'denied']) {
+    taken(await ledger.request(requestOf({ id, toolCallId: id })))
+    taken(await ledger.decide(id, { by: hanako, approved: id === 'runs' }))
+  }
+  taken(await ledger.claim('runs', requestOf({ toolCallId: 'runs' })))
+  await store.waits.add({ chat, messageId: 'm-1', toolCallId: 'c-1' }, -1)
+  const due = { appName: chat.appName, leaseMs: 60_000, limit: 10 }
+  expect(await store.waits.takeDue(due)).toHaveLength(1)
+}
+
+/** What a store finds that is not held by anybody. */
+async function readLeft(path: string): Promise<unknown> {
+  await using store = await openSqliteStore({ path })
+  const { approvals, waits } = store
+  const leaseMs = 60_000
+  const filter = { appName: chat.appName, leaseMs, limit: 10 }
+  return {
+    holder: await approvals.holderOf(chat),
+    stale: (await approvals.stale(leaseMs)).map(({ id }) => id),
+    untold: (await approvals.untold(filter)).map(({ id }) => id),
+    waits: (await waits.takeDue(filter)).length,
+  }
+}
+
+const EVERYTHING = { holder: undefined, stale: ['runs'], untold: ['denied'], waits: 1 }
+const NOTHING = {
+  holder: expect.anything() as unknown,
+  stale: [] as string[],
+  untold: [] as string[],
+  waits: 0,
+}
+
+test('[ST81] leases of before the machine was last started have ended', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  await leaveLeases(path)
+  expect(await readLeft(path)).toEqual(NOTHING)
+  const database = new Database(path)
+  // The machine had run for a thousand days longer than it has now.
+  for (const [table, column] of LEASE_COLUMNS)
+    database.exec(`UPDATE ${table} SET ${column} = ${column} + 86400000000`)
+  database.close()
+  expect(await readLeft(path)).toEqual(EVERYTHING)
+})
+
+const LEASE_COLUMNS = [
+  ['workers', 'beat_at'],
+  ['chat_locks', 'locked_at'],
+  ['approvals', 'started_at'],
+  ['approvals', 'untold_since'],
+  ['waits', 'taken_at'],
+] as const
+
+test('[ST81] leases that were written by the clock of the day have ended', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const before = migrations.findIndex((step) => step.includes('ADD COLUMN taken_at'))
+  const database = new Database(path)
+  database.exec('CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT')
+  database.exec(`INSERT INTO schema_version VALUES (${before})`)
+  for (const step of migrations.slice(0, before)) database.exec(step)
+  const now = Date.now()
+  const asked = requestOf()
+  database.exec(`INSERT INTO workers VALUES ('w', ${now})`)
+  database
+    .prepare('INSERT INTO chat_locks VALUES (?, ?, ?, ?, ?, 0)')
+    .run(chat.appName, chat.principalId, chat.chatId, 'w', now)
+  const approval = database.prepare(`
+    INSERT INTO approvals (app_name, principal_id, chat_id, tool_call_id, id, deadline, version, state, worker, started_at,
+      untold_since, asked, moved)
+    VALUES (?1, ?2, ?3, ?4, ?4, ${now}, 1, ?5, ?6, ?7, ?8, ?9, ?10)`)
+  const place = [chat.appName, chat.principalId, chat.chatId]
+  const shown = (id: string) => JSON.stringify({ ...asked, id, chat, requestedAt: now })
+  const moved = (name: string) =>
+    JSON.stringify({ votes: [], state: { name, at: now }, version: 1 })
+  approval.run(...place, 'runs', 'executing', 'w', now, null, shown('runs'), moved('executing'))
+  approval.run(...place, 'denied', 'denied', null, null, now, shown('denied'), moved('denied'))
+  database.close()
+  expect(await readLeft(path)).toEqual({ ...EVERYTHING, waits: 0 })
+})

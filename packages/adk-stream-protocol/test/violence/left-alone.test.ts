@@ -1,0 +1,107 @@
+import { InMemorySessionService } from '@google/adk'
+import { expect, test } from 'vitest'
+
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { nextApproval } from '../../src/approvals/next-approval.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
+import { fenceSessions } from '../../src/server/fenced-sessions.ts'
+import { openSqliteStore, type Store } from '../../src/store/index.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { joinLive, openLiveOffice, untilAsked } from '../live/support/live-office.ts'
+import { textEvent } from '../store-fixture.ts'
+import { defer } from '../support/agents.ts'
+import { openPair, type Pair } from './support/pair.ts'
+
+const LEASE_MS = 300
+const PATIENCE = { timeout: 20_000, interval: 20 }
+/** A turn that was stopped ends without its tool after a second. */
+const ABANDONED_MS = 1_000
+
+test.each(['pay', 'top_up'])(
+  '[AP81] a call of %s runs on when its client has left, for longer than a lease, and once',
+  async (tool) => {
+    const started = defer()
+    const gate = defer()
+    const reached = async (moment: string) => {
+      if (moment !== 'before effect') return
+      started.resolve()
+      await gate.promise
+    }
+    const limits = { leaseMs: LEASE_MS, sweepMs: 20 }
+    await using pair = await openPair({ limits, ofOne: { reached } })
+    const asked = await pair.atOne.ask(`[[call ${tool} {"to": "花子", "amount": 50}]]`)
+    const part = { type: `tool-${tool}` }
+    const answer = await pair.atOne.beginAnswer(asked, { approved: true }, part)
+    await started.promise
+    await answer.body?.cancel()
+    await untilLater(ABANDONED_MS + 4 * LEASE_MS)
+    expect(await historyOf(pair, asked.approvalId)).toEqual(['requested', 'approved', 'started'])
+    gate.resolve()
+    const whole = ['requested', 'approved', 'started', 'succeeded']
+    await expect.poll(() => historyOf(pair, asked.approvalId), PATIENCE).toEqual(whole)
+    expect(pair.effects()).toHaveLength(1)
+    const states = async () => (await pair.atTwo.calls()).map(({ state }) => state)
+    await expect.poll(states, PATIENCE).toEqual(['output-available'])
+  },
+)
+
+async function historyOf({ atTwo }: Pair, approvalId: string): Promise<unknown> {
+  return (await atTwo.approval(approvalId))?.history.map(({ type }) => type)
+}
+
+async function untilLater(ms: number): Promise<void> {
+  const until = performance.now() + ms
+  await expect.poll(() => performance.now(), PATIENCE).toBeGreaterThan(until)
+}
+
+/** Settles a call as another process does that took its worker for dead. */
+async function loseCall({ approvals }: Store, approvalId: string): Promise<void> {
+  const approval = await approvals.get(approvalId)
+  if (approval?.state.name !== 'executing') throw new Error('it does not run')
+  const { worker } = approval.state
+  const lost = nextApproval(approval, { type: 'lose', worker }, await approvals.now())
+  if (isRefusal(lost) || !(await approvals.replace(lost))) throw new Error('it is not lost')
+}
+
+test('[AP80] a live conversation that lost its call ends, and tells no success', async () => {
+  const [started, gate] = [defer(), defer()]
+  const before = async () => {
+    started.resolve()
+    await gate.promise
+  }
+  await using office = await openLiveOffice({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
+  await using client = await joinLive(office)
+  client.say(`${callPayment(50)} [[then]] [[say All is paid.]]`)
+  const [approvalId = ''] = await untilAsked(client)
+  client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
+  await started.promise
+  await loseCall(office.store, approvalId)
+  gate.resolve()
+  await client.next((frame) => JSON.stringify(frame).includes('"turn-lost"'))
+  const told = JSON.stringify(client.frames)
+  expect(told).not.toContain('"type":"tool-output-available"')
+  expect(told).not.toContain('All is paid.')
+  expect((await office.store.approvals.get(approvalId))?.state.name).toBe('unknown')
+})
+
+test('[TU80] a session service of the host is asked to write nothing into a chat that was lost', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const [one, two] = [1, 2].map(
+    () => new Ledger({ store: store.approvals, appName: 'demo', leaseMs: 0 }),
+  ) as [Ledger, Ledger]
+  const own = new InMemorySessionService()
+  const sessions = fenceSessions(own, one)
+  const key = { appName: 'demo', userId: 'hanako', sessionId: 'chat-1' }
+  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+  const session = await sessions.createSession(key)
+  const token = (await one.lockChat(chat)) ?? ''
+  await sessions.appendEvent({ session, event: textEvent('e-1') })
+  await two.lockChat(chat)
+  const late = sessions.appendEvent({ session, event: textEvent('late') })
+  await expect(late).rejects.toMatchObject({ code: 'turn-lost' })
+  await one.unlockChat(chat, token)
+  const { events = [] } = (await own.getSession(key)) ?? {}
+  expect(events.map(({ id }) => id)).toEqual(['e-1'])
+})
