@@ -22,6 +22,16 @@ const LIFE = ['requested', 'approved', 'started', 'succeeded']
 const [stock] = approvingClients
 const stockOnly = stock ? [stock] : []
 
+const payAndLook: OfficeOptions['tools'] = (wallet) => [
+  paymentTool(wallet),
+  tool('look', () => ({ seen: true })),
+]
+
+const withTeller: OfficeOptions['agent'] = (model, tools) => {
+  const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
+  return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
+}
+
 // The scenarios of the approval suites that depend most on the order of stored events.
 describe.each([
   ['SQLite', startLibSql, [...stockOnly, liveClient]],
@@ -70,11 +80,7 @@ describe.each([
     })
 
     test('[AP113] calls of one step are decided one by one, beside one that needs no approval', async () => {
-      const tools: OfficeOptions['tools'] = (wallet) => [
-        paymentTool(wallet),
-        tool('look', () => ({ seen: true })),
-      ]
-      await scenario({ tools }, async (office) => {
+      await scenario({ tools: payAndLook }, async (office) => {
         const page = office.page()
         const chat = await page.open(client)
         const look = '[[call look {}]]'
@@ -116,11 +122,7 @@ describe.each([
     })
 
     test('[AP113] a sub-agent asks, the server restarts, and the call is approved', async () => {
-      const agent: OfficeOptions['agent'] = (model, tools) => {
-        const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
-        return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
-      }
-      await scenario({ agent }, async (office) => {
+      await scenario({ agent: withTeller }, async (office) => {
         const page = office.page()
         const before = await page.open(client)
         await before.send(`[[call transfer_to_agent {"agentName":"teller"}]][[then]]${PAY}`)
