@@ -12,6 +12,7 @@ import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stor
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import type { Call } from '../adk/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import { isRefusal } from '../approvals/refusal.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
@@ -35,6 +36,7 @@ import { toApprovalChat } from './backend.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
 import { traceTurn } from './trace-turn.ts'
+import { VainAttempts } from './vain-attempts.ts'
 
 export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -86,6 +88,9 @@ export class TurnDesk {
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
   readonly #unasked = new UnaskedApprovals()
+  readonly #vain = new VainAttempts()
+  /** Turns whose run ended with an error. */
+  readonly #failed = new WeakSet<Turn>()
   /** Calls that run without a turn, and whose result is to be told when they end. */
   #collecting = 0
 
@@ -338,13 +343,33 @@ export class TurnDesk {
     // What was given just now was asked, and its call is not kept waiting for a look.
     if (!given && (await this.callState(approval)) !== 'asked')
       return this.#unasked.settle(backend, approval)
+    if (!this.#vain.isDue(approval.id)) return
     const answers = { outputs: [], background: true, ...(given && { given }) }
     const turn = await this.resume(chat, messageId, answers)
     await turn.settled
-    if (turn.signal.aborted || (await this.callState(approval)) !== 'asked') return
+    if (turn.signal.aborted) return
+    if ((await this.callState(approval)) !== 'asked') {
+      this.#vain.forget(approval.id)
+      return
+    }
     // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
     const known = await backend.ledger.get(approval.id)
-    if (known) await writeEnding(backend, known)
+    if (known?.state.name === 'approved') await this.#noteVain(backend, known, turn)
+    else if (known) await writeEnding(backend, known)
+  }
+
+  /** AP114: an approved call that did not start is tried again later, and cancelled when that leads to nothing. */
+  async #noteVain(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
+    const end = this.#failed.has(turn) ? 'failed' : 'ended'
+    if (this.#vain.note(approval.id, end)) return
+    const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
+    if (isRefusal(cancelled)) return
+    await writeEnding(backend, cancelled)
+    this.#options.onError(
+      new Error(
+        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it, however often it was resumed.`,
+      ),
+    )
   }
 
   /** Goes on with a turn whose client gave no output in time, unless it did after all. */
@@ -413,6 +438,7 @@ export class TurnDesk {
           onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
           ...told,
         })
+        if (outcome.end === 'failed') this.#failed.add(turn)
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
         // A live run gives clients their time itself.
         if (!told.passSound) await this.#watch(backend, info, outcome)
@@ -456,6 +482,8 @@ export class TurnDesk {
 
 function ignore(): void {}
 async function* noEvents(): AsyncGenerator<Event> {}
+
+const CANNOT_START = 'the agent could not go on with it'
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []

@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { BaseSessionService, Context } from '@google/adk'
+import { LlmAgent } from '@google/adk'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+
+import {
+  type ApprovingChat,
+  approvingClients,
+  liveClient,
+} from '../approvals/support/approving-chat.ts'
+import { expectRecord } from '../approvals/support/expect-record.ts'
+import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import type { Page } from '../approvals/support/page.ts'
+import { callPayment, paymentTool } from '../approvals/support/payments.ts'
+import { tool } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { startLibSql, startPostgres, type Databases } from './support/databases.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+const LIFE = ['requested', 'approved', 'started', 'succeeded']
+const [stock] = approvingClients
+const stockOnly = stock ? [stock] : []
+
+const payAndLook: OfficeOptions['tools'] = (wallet) => [
+  paymentTool(wallet),
+  tool('look', () => ({ seen: true })),
+]
+
+const withTeller: OfficeOptions['agent'] = (model, tools) => {
+  const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
+  return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
+}
+
+// The scenarios of the approval suites that depend most on the order of stored events.
+describe.each([
+  ['SQLite', startLibSql, [...stockOnly, liveClient]],
+  ['PostgreSQL', startPostgres, stockOnly],
+] as const)('ADK sessions in %s', (_name, start, clients) => {
+  let databases: Databases
+  beforeAll(async () => {
+    databases = await start()
+  }, 60_000)
+  afterAll(() => databases.stop(), 60_000)
+
+  /** Runs a scenario on an empty database; afterwards nothing may be written by itself. */
+  async function scenario(
+    options: OfficeOptions,
+    act: (office: Office) => Promise<void>,
+  ): Promise<void> {
+    const { service, close } = await databases.open()
+    try {
+      await using office = await Office.open({ ...options, sessionService: service })
+      await act(office)
+      const before = await countEvents(service)
+      // Several sweeps: each would write again what it cannot bring to an end.
+      await delay(100)
+      expect(await countEvents(service)).toBe(before)
+    } finally {
+      await close()
+    }
+  }
+
+  describe.each(clients)('$name', (client) => {
+    test.each([true, false])('[AP113] a call is decided: %s', async (approved) => {
+      await scenario({}, async (office) => {
+        const page = office.page()
+        const chat = await page.open(client)
+        await chat.send(PAY)
+        const [id = ''] = chat.asked
+        await chat.decide(approved)
+        expect(chat.text).toBe('Paid.')
+        expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+        expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
+        expect(page.sent).toHaveLength(2)
+        await untilRecord(page, chat)
+        await chat.send('[[say Next.]]')
+        expect(chat.text).toBe('Next.')
+      })
+    })
+
+    test('[AP113] calls of one step are decided one by one, beside one that needs no approval', async () => {
+      await scenario({ tools: payAndLook }, async (office) => {
+        const page = office.page()
+        const chat = await page.open(client)
+        const look = '[[call look {}]]'
+        await chat.send(`${callPayment(1, 'A')}${look}${callPayment(2, 'B')}[[then]][[say Half.]]`)
+        const [first = '', second = ''] = chat.asked
+        await page.decide(first, { approved: true })
+        await page.untilState(first, 'succeeded')
+        await page.decide(second, { approved: false, reason: 'no' })
+        await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('Half.'))
+        expect(office.wallet.payments).toEqual([{ amount: 1, recipient: 'A' }])
+        expect(office.results).toMatchObject([
+          { success: true },
+          { seen: true },
+          { status: 'denied' },
+        ])
+        await untilRecord(page, await page.open(client))
+      })
+    })
+
+    test('[AP113] a tool that asks by itself runs once when it is approved', async () => {
+      let runs = 0
+      const ask = tool('process_payment', (_args: unknown, context?: Context) => {
+        if (!context?.toolConfirmation) {
+          context?.requestConfirmation({ hint: 'Sure?' })
+          return { status: 'asking' }
+        }
+        runs += 1
+        return { paid: true }
+      })
+      await scenario({ tools: () => [ask] }, async (office) => {
+        const page = office.page()
+        const chat = await page.open(client)
+        await chat.send(PAY)
+        await chat.decide(true)
+        expect(chat.text).toBe('Paid.')
+        expect(runs).toBe(1)
+        await untilRecord(page, chat)
+      })
+    })
+
+    test('[AP113] a sub-agent asks, the server restarts, and the call is approved', async () => {
+      await scenario({ agent: withTeller }, async (office) => {
+        const page = office.page()
+        const before = await page.open(client)
+        await before.send(`[[call transfer_to_agent {"agentName":"teller"}]][[then]]${PAY}`)
+        await office.restart()
+        const chat = await page.open(client)
+        await chat.decide(true)
+        expect(chat.text).toBe('Paid.')
+        expect(office.wallet.payments).toHaveLength(1)
+        expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
+        await untilRecord(page, chat)
+      })
+    })
+  })
+})
+
+/** The record is whole when the turn has been stored, which takes a database some time. */
+async function untilRecord(page: Page, chat: ApprovingChat): Promise<void> {
+  await vi.waitFor(() => expectRecord(page, chat), { timeout: 10_000, interval: 20 })
+}
+
+async function countEvents(service: BaseSessionService): Promise<number> {
+  const session = await service.getSession({
+    appName: 'adk-stream-protocol',
+    userId: 'hanako',
+    sessionId: 'chat-1',
+  })
+  return session?.events.length ?? 0
+}
