@@ -20,11 +20,14 @@ export interface Running extends AsyncDisposable {
 
 /** A folder outside of the repository, in which a page of the docs is followed with the packed packages. */
 export class Project implements AsyncDisposable {
-  readonly folder: string
+  /** Where commands run and files are written. */
+  folder: string
+  readonly #base: string
   readonly #tarballs: Readonly<Record<string, string>>
   readonly #running: Running[] = []
 
   private constructor(folder: string, tarballs: Readonly<Record<string, string>>) {
+    this.#base = folder
     this.folder = folder
     this.#tarballs = tarballs
   }
@@ -36,6 +39,11 @@ export class Project implements AsyncDisposable {
     const folder = path.join(base, name)
     mkdirSync(folder)
     return new Project(folder, Object.fromEntries(tarballs) as Record<string, string>)
+  }
+
+  /** Goes on in a folder below, as `cd` does. */
+  enter(folder: string): void {
+    this.folder = path.join(this.folder, folder)
   }
 
   /** Writes the files that blocks of a page are; ports are replaced. */
@@ -100,14 +108,14 @@ export class Project implements AsyncDisposable {
     return spawn('bash', ['-c', command], {
       cwd: this.folder,
       detached: true,
-      env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '', ...env },
+      env: { ...process.env, NO_COLOR: '1', NODE_OPTIONS: '', npm_config_yes: 'true', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const running of this.#running) await running[Symbol.asyncDispose]()
-    rmSync(path.dirname(this.folder), { recursive: true, force: true, maxRetries: 5 })
+    rmSync(path.dirname(this.#base), { recursive: true, force: true, maxRetries: 5 })
   }
 }
 

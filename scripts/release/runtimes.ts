@@ -22,7 +22,7 @@ await using emulator = await startEmulator()
 await project.run('npm init -y\nnpm pkg set type=module')
 // The oldest versions that our ranges allow; the quick starts install the newest.
 await project.run(
-  'npm install adk-stream-protocol @google/adk @google/genai zod@4.2.1 ws@8.21.0 libsql@0.5.29 tsx',
+  'npm install adk-stream-protocol @google/adk @google/genai zod@4.3.0 ws@8.21.0 libsql@0.5.29 tsx',
 )
 await project.run('npm install --ignore-scripts bun@1.4.4 deno@2.9.5')
 
@@ -33,7 +33,7 @@ for (const [name, command] of Object.entries(RUNTIMES)) {
   await project.run('rm -f chats.db*')
   const browser = new Browser(url)
   {
-    await using _server = await serve(command)
+    await using server = await serve(command)
     const [asked, answered] = await payOnce(url)
     assert.deepEqual(callsOf(asked), [['tool-process_payment', 'approval-requested']])
     assert.deepEqual(callsOf(answered)[0], [
@@ -44,14 +44,16 @@ for (const [name, command] of Object.entries(RUNTIMES)) {
     assert.deepEqual(await sayOverSocket(url), ['start', 'chunk', 'end'])
     const answer = await browser.say('Hello')
     assert.match(await answer.text(), /\[DONE\]/)
+    assert.doesNotMatch(server.printed(), /error/i)
   }
   // The process was killed; its chats are in the database.
-  await using _server = await serve(command)
+  await using server = await serve(command)
   const { messages } = await browser.messages()
   assert.deepEqual(
     messages.map(({ role }) => role),
     ['user', 'assistant'],
   )
+  assert.doesNotMatch(server.printed(), /error/i)
   tell(`${name}: SSE, approval, WebSocket and SQLite work`)
 }
 

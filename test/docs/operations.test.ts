@@ -18,8 +18,15 @@ import { readPages } from './support/pages.ts'
 
 /** What `docs/recipes/operations.md` shows. */
 interface Operations {
-  listApprovals(store: Store, state: string): AsyncIterable<{ readonly toolName: string }>
-  exportAudit(store: Store, after: number, write: (line: string) => void): Promise<number>
+  readonly listApprovals: (
+    store: Store,
+    state: string,
+  ) => AsyncIterable<{ readonly toolName: string }>
+  readonly exportAudit: (
+    store: Store,
+    after: number,
+    write: (line: string) => void,
+  ) => Promise<number>
 }
 
 test('[DO151] what the recipe lists and exports is what waits, and every step since the last export', async () => {

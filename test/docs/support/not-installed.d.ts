@@ -21,3 +21,12 @@ declare module '@assistant-ui/react-ai-sdk' {
 }
 
 declare module '*.css' {}
+
+declare module 'next' {
+  import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+
+  export default function next(options: { readonly dev?: boolean; readonly httpServer?: Server }): {
+    prepare(): Promise<void>
+    getRequestHandler(): (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  }
+}

@@ -1,0 +1,152 @@
+/** Follows the pages about Next.js with the real Next.js and packed packages: `npm run test:next`. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { startEmulator } from 'gemini-emulator'
+import type { Page } from 'playwright-core'
+
+import { launchChromium } from '../../e2e/support/launch-chromium.ts'
+import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
+import type { Block } from '../../test/docs/support/pages.ts'
+import { blocksOf, commandsOf, findFreePort, Project, tell } from './project.ts'
+
+const start = blocksOf('start/next')
+const recipe = blocksOf('recipes/next-server')
+
+await using project = await Project.open('next')
+await using emulator = await startEmulator()
+const env = { GOOGLE_GEMINI_BASE_URL: emulator.baseUrl, GOOGLE_API_KEY: 'any' }
+const browser = await launchChromium()
+try {
+  await project.run(commandsOf(start, 0))
+  project.enter('chat')
+  project.write(start)
+  project.writeFile('next.config.ts', applyDiff(read('next.config.ts'), start))
+  // The fonts of the generated page come from Google's servers, which a machine for tests may not reach.
+  project.writeFile('app/layout.tsx', withoutFonts(read('app/layout.tsx')))
+  const { version } = JSON.parse(read('node_modules/ai/package.json')) as { version: string }
+  tell(`Next.js ${nextVersion()}, AI SDK ${version}`)
+
+  await project.run('npx next build', env)
+  assert(!existsSync(path.join(project.folder, 'chats.db')), 'next build opened the database')
+  tell('next build: no database')
+  await inProduction()
+  await inDevelopment()
+  await onAServerOfItsOwn()
+} finally {
+  await browser.close()
+}
+
+async function inProduction(): Promise<void> {
+  const port = await findFreePort()
+  await using server = project.start(`npx next start -p ${port}`, env)
+  await server.prints(/Ready/)
+  await payInBrowser(`http://localhost:${port}`)
+  tell('next start: a payment was asked about and paid at a click')
+}
+
+async function inDevelopment(): Promise<void> {
+  const port = await findFreePort()
+  await using server = project.start(`npx next dev -p ${port}`, env)
+  await server.prints(/Ready/)
+  await payInBrowser(`http://localhost:${port}`)
+  tell('next dev: a payment was asked about and paid at a click')
+  project.writeFile(
+    'agent.ts',
+    read('agent.ts').replace('success: true', 'success: true, edited: true'),
+  )
+  // Next.js notices the change by watching files: there is nothing to wait for but its effect.
+  for (;;) {
+    const [, answered] = await payOnce(`http://localhost:${port}/api/agent`)
+    if (JSON.stringify(callsOf(answered)).includes('"edited":true')) break
+    await delay(500)
+  }
+  tell('next dev: a changed agent answers')
+}
+
+async function onAServerOfItsOwn(): Promise<void> {
+  rmSync(path.join(project.folder, 'app/api'), { recursive: true })
+  rmSync(path.join(project.folder, 'bridge.ts'))
+  await project.run(commandsOf(recipe, 0))
+  const port = await findFreePort()
+  project.write(recipe, { 3000: port })
+  const url = `http://localhost:${port}`
+  {
+    await using server = project.start(commandsOf(recipe, 1).trim(), env)
+    await server.prints(/Listening on/)
+    const page = await open(url)
+    const sockets = new Set<string>()
+    page.on('websocket', (socket) => {
+      sockets.add(socket.url())
+      socket.on('close', () => sockets.delete(socket.url()))
+    })
+    await page.reload()
+    await pay(page)
+    const paths = [...sockets].map((address) => new URL(address).pathname)
+    assert(paths.includes('/api/agent/live'), 'the socket of the bridge is open')
+    assert(
+      paths.some((each) => each.startsWith('/_next/')),
+      'the socket of hot reload is open',
+    )
+    // The page changes and keeps its messages: it was not loaded again.
+    project.writeFile('app/chat.tsx', read('app/chat.tsx').replace('"Message"', '"Reply"'))
+    await page.getByLabel('Reply').waitFor()
+    await page.getByText('I sent $30 to Alice.').waitFor()
+    await page.close()
+    tell('custom server, development: payment over the socket, hot reload')
+  }
+  await project.run('npx next build', env)
+  await using server = project.start('NODE_ENV=production npx tsx server.ts', env)
+  await server.prints(/Listening on/)
+  const page = await open(url)
+  await pay(page, 'Reply')
+  await page.close()
+  tell('custom server, production: payment over the socket')
+}
+
+async function payInBrowser(url: string): Promise<void> {
+  const page = await open(url)
+  await pay(page)
+  await page.close()
+}
+
+async function open(url: string): Promise<Page> {
+  const page = await browser.newPage()
+  page.setDefaultTimeout(120_000)
+  await page.goto(url)
+  return page
+}
+
+async function pay(page: Page, label = 'Message'): Promise<void> {
+  const field = page.getByLabel(label)
+  await field.fill('Send $30 to Alice')
+  await field.press('Enter')
+  await page.getByRole('button', { name: 'Approve' }).click()
+  await page.getByText('I sent $30 to Alice.').waitFor()
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(project.folder, file), 'utf8')
+}
+
+function nextVersion(): string {
+  return (JSON.parse(read('node_modules/next/package.json')) as { version: string }).version
+}
+
+/** Adds the lines of the page's diff behind the line before them. */
+function applyDiff(text: string, blocks: readonly Block[]): string {
+  const lines = blocks.find(({ language }) => language === 'diff')?.text.split('\n') ?? []
+  const [before = ''] = lines.filter((line) => line.startsWith(' ')).map((line) => line.slice(1))
+  const added = lines.filter((line) => line.startsWith('+')).map((line) => line.slice(1))
+  assert(before !== '' && text.includes(`${before}\n`), `next.config.ts has no line ${before}`)
+  return text.replace(`${before}\n`, `${[before, ...added].join('\n')}\n`)
+}
+
+function withoutFonts(layout: string): string {
+  return layout
+    .replace(/import \{[^}]*\} from "next\/font\/google";\n/, '')
+    .replaceAll(/const \w+ = Geist\w*\(\{[^}]*\}\);\n/g, '')
+    .replace(/className=\{`[^`]*`\}/, '')
+}
