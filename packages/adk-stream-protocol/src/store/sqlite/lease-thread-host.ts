@@ -2,10 +2,18 @@ import { Worker } from 'node:worker_threads'
 
 import type { LeaseKeeper, LeaseOptions } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
-import type { LeaseThreadData } from './lease-thread.js'
 
 /** What both threads see, in ns of the monotonic clock: when the event loop last moved, when somebody last signed, whether it is busy. */
 const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
+
+/** What the thread is started with. */
+export interface LeaseThreadData {
+  readonly path: string
+  readonly worker: string
+  readonly leaseMs: number
+  readonly maxBlockedMs: number
+  readonly shared: BigInt64Array
+}
 
 /** Signs for a worker by a thread of its own, as long as the event loop of this one is blocked. */
 export class LeaseThread implements LeaseKeeper {

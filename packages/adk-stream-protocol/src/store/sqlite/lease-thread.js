@@ -3,14 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'libsql'
 
-/**
- * @typedef {object} LeaseThreadData
- * @property {string} path
- * @property {string} worker
- * @property {number} leaseMs
- * @property {number} maxBlockedMs
- * @property {BigInt64Array} shared See `SHARED` in `lease-thread-host.ts`.
- */
+/** @typedef {import('./lease-thread-host.ts').LeaseThreadData} LeaseThreadData */
 
 const { path, worker, leaseMs, maxBlockedMs, shared } = /** @type {LeaseThreadData} */ (workerData)
 
