@@ -45,10 +45,14 @@ function keepClicks(chat: Shown, message: Message): void {
   }
 }
 
-/** Adds what a person said, where the chat does not have it: before its answer, or at the end. */
+/** Adds what a person said: before its answer, or at the end. What the chat has of it is replaced: it may have been heard in part. */
 export function addMessage(chat: Shown, message: MessageView, answerId?: string): void {
   const { messages } = chat
-  if (messages.some(({ id }) => id === message.id)) return
+  const known = messages.find(({ id }) => id === message.id)
+  if (known) {
+    if (JSON.stringify(known.parts) !== JSON.stringify(message.parts)) putMessage(chat, message)
+    return
+  }
   const place = messages.findIndex(({ id }) => id === answerId)
   chat.messages = messages.toSpliced(place < 0 ? messages.length : place, 0, message)
 }

@@ -1,6 +1,7 @@
 import type { Event } from '@google/adk'
 
 import { UNHEARD } from '../adk/chat-title.ts'
+import type { Message } from '../protocol/message.ts'
 import type { Floor } from './floor.ts'
 import { LiveMessage } from './live-message.ts'
 
@@ -21,6 +22,13 @@ export class Hearing {
     if (finished) return
     if (!this.#current || this.#current.written) this.#current = this.#begin()
     this.#current.heard += text
+  }
+
+  /** What was heard so far for a message that is being heard. Undefined before the first word, and when it has been told in full. */
+  heardOf({ heard, written, userMessageId }: LiveMessage): Message | undefined {
+    const text = heard.trim()
+    if (written || text === '') return undefined
+    return { id: userMessageId, role: 'user', parts: [{ type: 'text', text }] }
   }
 
   /** What was heard for a message, in full as far as it is known. */

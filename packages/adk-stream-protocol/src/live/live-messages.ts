@@ -20,7 +20,7 @@ export interface LiveMessagesOptions {
   readonly floor: Floor<LiveMessage>
   readonly openTurn: OpenTurn
   /** A turn began that nobody asked for. */
-  readonly onTurn: (turn: Turn) => void
+  readonly onTurn: (turn: Turn, message: LiveMessage) => void
   /** The person wants to hear no more of a message. */
   readonly onStop: (message: LiveMessage) => void
   readonly onError: (error: unknown) => void
@@ -112,7 +112,7 @@ export class LiveMessages {
     this.makeRoom()
     const resumes = message.turn !== undefined
     const { onTurn, onError } = this.#options
-    this.open(message, { background: true, resumes }).then(onTurn, onError)
+    this.open(message, { background: true, resumes }).then((turn) => onTurn(turn, message), onError)
   }
 
   /** Something else is said: what only waits, or runs, makes room for it. What comes of it is told in its message later. */

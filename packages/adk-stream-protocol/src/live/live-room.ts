@@ -7,8 +7,8 @@ import type { LiveListener } from './live-listener.ts'
 export interface LiveWatcher {
   /** False for a client that only keeps the conversation open. */
   readonly listens: boolean
-  /** A turn began that nobody asked for. */
-  readonly onTurn: (turn: Turn) => void
+  /** A turn began that nobody asked for in writing. `heard` is what the person was heard to say so far. */
+  readonly onTurn: (turn: Turn, heard?: Message) => void
   readonly onHeard: (message: Message) => void
   readonly onTranscript: (transcript: { readonly text: string; readonly final: boolean }) => void
   readonly onInterrupted: () => void
@@ -39,8 +39,8 @@ export class LiveRoom implements LiveListener {
     this.#watchers.delete(watcher)
   }
 
-  onTurn(turn: Turn): void {
-    for (const watcher of this.#watchers) watcher.onTurn(turn)
+  onTurn(turn: Turn, heard?: Message): void {
+    for (const watcher of this.#watchers) watcher.onTurn(turn, heard)
   }
 
   onHeard({ userMessageId }: { readonly userMessageId: string }, text: string): void {

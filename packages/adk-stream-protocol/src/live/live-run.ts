@@ -96,7 +96,7 @@ export class LiveRun {
     this.#messages = new LiveMessages({
       floor: this.#floor,
       openTurn: options.openTurn,
-      onTurn: (turn) => options.listener.onTurn(turn),
+      onTurn: (turn, message) => options.listener.onTurn(turn, this.#hearing.heardOf(message)),
       onStop: (message) => {
         if (this.#floor.holder === message) this.interrupt()
       },

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 
 import type { LiveWatcher } from '../live/live-room.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { Message } from '../protocol/message.ts'
 import type { AudioMode } from '../transport/turn-readers.ts'
+import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { readDialect } from './chat-desk.ts'
 import type { Connection } from './frame-handlers.ts'
@@ -74,11 +76,12 @@ export class Presence {
     if (known?.speaks && this.#isTalking(chatId)) this.#enter(chatId)
   }
 
-  /** Sends a turn that no request of this client asked for. */
-  show(chatId: string, turn: Parameters<LiveWatcher['onTurn']>[0]): void {
+  /** Sends a turn that no request of this client asked for. `userMessage` is what the person was heard to say so far. */
+  show(chatId: string, turn: Turn, userMessage?: Message): void {
     const { tell, read, exchange } = this.#connection
     const requestId = `turn-${randomUUID()}`
-    tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId })
+    const said = userMessage && { userMessage }
+    tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...said })
     read(requestId, turn, {
       from: 'start',
       dialect: readDialect(exchange),
@@ -136,7 +139,7 @@ export class Presence {
     const { tell } = this.#connection
     return {
       listens: true,
-      onTurn: (turn) => this.show(id, turn),
+      onTurn: (turn, heard) => this.show(id, turn, heard),
       onHeard: (message) => tell({ type: 'user-message', id, message }),
       onTranscript: ({ text, final }) =>
         tell({ type: 'transcript', id, author: 'user', text, final }),

@@ -1,7 +1,11 @@
 import { Modality } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
+import type { MessageView } from '../../src/client/answers.ts'
 import type { LiveEvent } from '../../src/client/index.ts'
+import { addMessage, showTurn } from '../../src/client/show-turn.ts'
+import type { Chunk } from '../../src/protocol/chunk.ts'
+import type { Message } from '../../src/protocol/message.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { Office, type OfficeOptions } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -90,3 +94,24 @@ describe.each(versions)('$name', (version) => {
     expect(JSON.stringify(chat.messages)).not.toContain('data-pcm')
   })
 })
+
+test('[CL13] what was heard in part is shown before its answer, and replaced when it is known in full', async () => {
+  const chat = { messages: [] as MessageView[] }
+  const toMessage = (text: string): Message => ({
+    id: 'u1',
+    role: 'user',
+    parts: [{ type: 'text', text }],
+  })
+  const turn = { messageId: 'a1', userMessage: toMessage('Good'), continues: false }
+  await showTurn(chat, { ...turn, chunks: answer() })
+  expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
+  addMessage(chat, toMessage('Good morning.'))
+  expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
+  expect(chat.messages[0]).toEqual(toMessage('Good morning.'))
+})
+
+async function* answer(): AsyncGenerator<Chunk, void> {
+  yield { type: 'start', messageId: 'a1' }
+  yield { type: 'text-start', id: 't1' }
+  yield { type: 'text-delta', id: 't1', delta: 'Hello.' }
+}

@@ -49,6 +49,12 @@ test.each([
       id: 'chat-1',
       message: { role: 'user', parts: [{ type: 'text', text: '[[say Good morning, Hanako.]]' }] },
     })
+    // The turn names what was heard: a page shows it before the answer, and not after it.
+    const [begun] = framesOf(client, 'turn')
+    expect(begun?.['userMessage']).toEqual(heard?.['message'])
+    expect(client.frames.findIndex(({ type }) => type === 'turn')).toBeLessThan(
+      client.frames.findIndex(({ type, requestId }) => type === 'chunk' && requestId === turn),
+    )
     const pieces = framesOf(client, 'transcript').filter(({ final }) => final !== true)
     expect(pieces.map(({ text }) => text).join('')).toBe('[[say Good morning, Hanako.]]')
     expect(await client.faults(turn)).toEqual([])
