@@ -130,6 +130,34 @@ test('[LV100] a decision that this process has not heard of counts when it is re
   expect(pair.effects()).toHaveLength(1)
 })
 
+test('[LV100] a call whose process does not react runs once where it is decided, and the followers of that process hear', async () => {
+  await using pair = await openPair(LIVE)
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.send({ type: 'watch', id: 'chat-1' })
+  client.say(PAY)
+  await whole(client)
+  const [asked] = await pair.atTwo.approvals()
+  const hearAgain = pair.deafen()
+  // Its sweeps do not see it either.
+  const untold = pair.ofFirst.untold.bind(pair.ofFirst)
+  pair.ofFirst.untold = async () => []
+  await pair.atTwo.decide(asked?.id ?? '', { approved: true })
+  await expect
+    .poll(async () => JSON.stringify(await pair.atTwo.messages()), { timeout: 15_000 })
+    .toContain('All settled.')
+  hearAgain()
+  pair.ofFirst.untold = untold
+  const { requestId, messageId } = await client.nextOf('turn')
+  expect(messageId).toBe(client.chunks('r1')[0]?.['messageId'])
+  expect(await whole(client, requestId)).toBe('All settled.')
+  expect(pair.effects()).toHaveLength(1)
+  // The live conversation goes on, and knows what happened.
+  client.say('[[say And on.]]', 'r2')
+  expect(await whole(client, 'r2')).toBe('And on.')
+  expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([{ state: 'output-available' }])
+  expect(pair.effects()).toHaveLength(1)
+})
+
 test('[LV100] a call whose live conversation is gone runs where it is decided', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)

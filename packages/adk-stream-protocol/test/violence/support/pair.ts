@@ -14,8 +14,10 @@ export interface Pair extends AsyncDisposable {
   readonly atTwo: Person
   /** Resolves when the second server has found the chat taken this many more times. */
   untilTaken(times?: number): Promise<void>
-  /** From now on, nothing new is in the audit record for the first server. */
-  deafen(): void
+  /** The approvals as the first server reads and writes them. */
+  readonly ofFirst: Store['approvals']
+  /** From now on, nothing new is in the audit record for the first server. Gives the way to end this. */
+  deafen(): () => void
   effects(): ReturnType<typeof readEffects>
 }
 
@@ -39,9 +41,15 @@ export async function openPair(
     atOne: new Person(one.url),
     atTwo: new Person(two.url),
     untilTaken: (times = 1) => refusals.untilMore(times),
+    ofFirst: first.approvals,
     deafen: () => {
-      const last = first.approvals.lastSeq()
-      first.approvals.lastSeq = () => last
+      const { approvals } = first
+      const original = approvals.lastSeq.bind(approvals)
+      const last = original()
+      approvals.lastSeq = () => last
+      return () => {
+        approvals.lastSeq = original
+      }
     },
     effects: () => readEffects(folder.effects),
     async [Symbol.asyncDispose]() {
