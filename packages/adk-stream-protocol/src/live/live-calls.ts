@@ -53,6 +53,8 @@ export interface LiveCallsOptions {
     add(wait: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
     drop(toolCallId: string): Promise<void>
   }
+  /** Whether the run knows all that its chat holds. */
+  readonly isCurrent: () => Promise<boolean>
   /** Whether a call was made for an answer that a person had stopped. */
   readonly isUnwanted: (toolCallId: string) => boolean
   /** What a call waited for, a decision or an output, has come. */
@@ -304,7 +306,7 @@ export class LiveCalls {
     call.browser = browser
     call.state = 'waiting'
     call.timer = setTimeout(() => {
-      this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
+      this.#giveUp(call).catch((error: unknown) => this.#options.onError(error))
     }, browser.timeoutMs)
     const { output } = call
     if (output && !call.cancelled) {
@@ -315,6 +317,13 @@ export class LiveCalls {
     if (!note) this.#options.tell(call.id, toOffer(contextOf(call), call.id))
     this.#options.onChange(call.id, 'waiting')
     if (call.cancelled) this.cancel([call.id])
+  }
+
+  /** The client gave no output in time. Another process may have taken it: then the conversation went on there, and holds a result. */
+  async #giveUp(call: OpenCall): Promise<void> {
+    const isCurrent = await this.#options.isCurrent()
+    if (isCurrent) this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
+    else if (this.#open.has(call.id)) this.#forget(call)
   }
 
   /** An approval ended without a run. */

@@ -115,6 +115,7 @@ export class LiveRun {
       },
       answer: (toolCallId, name, response) => this.#answer(toolCallId, name, response),
       messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
+      isCurrent: () => this.isCurrent(),
       isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
       onAnswered: (toolCallId) => this.#messages.goOn(toolCallId),
       onLost: () => this.#lose(),

@@ -4,6 +4,7 @@ import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { whole } from '../live/support/live-office.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { toolParts } from '../support/chat-probe.ts'
+import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { readUntil } from '../support/read-feed.ts'
 import { openPair, type Pair } from './support/pair.ts'
 import type { Person } from './support/person.ts'
@@ -184,6 +185,37 @@ test('[LV100] what another server expires ends in the live conversation that ask
   expect(client.text).toBe('All settled.')
   expect(await typesOf(pair.atTwo, asked.approvalId)).toEqual(['requested', 'expired'])
   expect(pair.two.emulator.requests).toEqual([])
+})
+
+test('[LV102] the result of a browser tool that another server takes is the only one', async () => {
+  const tools = [locationTool({ timeoutMs: 3_000 })]
+  await using pair = await openPair({ ...LIVE, tools })
+  await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })
+  client.say(ASK)
+  await whole(client)
+  const [, message] = await pair.atTwo.messages()
+  const parts = message?.parts.map((part) =>
+    part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: TOKYO },
+  )
+  const body = { id: 'chat-1', messages: [{ ...message, parts }], messageId: message?.id }
+  const { body: answer } = await pair.atTwo.post('/stream', body)
+  expect(answer).toContain('are.')
+  // The first server gives the client up when its time is over, and finds that there is a result.
+  const from = await pair.store.approvals.now()
+  const passed = async (): Promise<number> => (await pair.store.approvals.now()) - from
+  await expect.poll(passed, { timeout: 15_000 }).toBeGreaterThan(3_500)
+  expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([
+    { state: 'output-available', output: TOKYO },
+  ])
+  const session = await pair.store.sessions.getSession({
+    appName: 'adk-stream-protocol',
+    userId: 'hanako',
+    sessionId: 'chat-1',
+  })
+  const results = (session?.events ?? []).flatMap(({ content }) =>
+    (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.response ?? []),
+  )
+  expect(results).toEqual([TOKYO])
 })
 
 test('[EV100] followers at every server hear of a decision, of the result and of the end of the answer', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { Modality } from '@google/genai'
 import { type Emulator, startEmulator } from 'gemini-emulator'
@@ -19,6 +20,8 @@ export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'age
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
+  /** Tools beside the payments. */
+  readonly tools?: readonly BaseTool[]
   /** The live model of sockets. Default: there are no live conversations. */
   readonly liveModel?: string
   /** Hears of what a tool does, and may keep it from going on. */
@@ -35,10 +38,10 @@ export interface World extends AsyncDisposable {
 
 /** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { effects, reached = async () => undefined, liveModel, ...bridgeOptions } = options
+  const { effects, reached = async () => undefined, liveModel, tools: more = [], ...bridgeOptions } = options
   const emulator = await startEmulator({ keepRequests: 50 })
   const errors: unknown[] = []
-  const tools = payments(effects, reached)
+  const tools = [...payments(effects, reached), ...more]
   const bridge = createBridge({
     agent: assistant(new EmulatedGemini(emulator.baseUrl), { tools }),
     authenticate: ({ headers }) => {
