@@ -97,11 +97,6 @@ describe.each(versions)('$name', (version) => {
 
 test('[CL13] what was heard in part is shown before its answer, and replaced when it is known in full', async () => {
   const chat = { messages: [] as MessageView[] }
-  const toMessage = (text: string): Message => ({
-    id: 'u1',
-    role: 'user',
-    parts: [{ type: 'text', text }],
-  })
   const turn = { messageId: 'a1', userMessage: toMessage('Good'), continues: false }
   await showTurn(chat, { ...turn, chunks: answer() })
   expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
@@ -109,6 +104,10 @@ test('[CL13] what was heard in part is shown before its answer, and replaced whe
   expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
   expect(chat.messages[0]).toEqual(toMessage('Good morning.'))
 })
+
+function toMessage(text: string): Message {
+  return { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+}
 
 async function* answer(): AsyncGenerator<Chunk, void> {
   yield { type: 'start', messageId: 'a1' }
