@@ -7,7 +7,7 @@ import { Ledger } from '../src/approvals/ledger.ts'
 import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './ledger/fixture.ts'
 import { emptyTally, openMemory, property } from './ledger/programs.ts'
-import { clocksOf, moveClock, openWithClock } from './ledger/subjects.ts'
+import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
 import { DEADLINE_MS } from './ledger/plan.ts'
 import type { Backing, MakeLedger } from './ledger/world.ts'
 
@@ -54,9 +54,9 @@ async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing
   ]
   // The other tests prove durability; here only the order of things counts.
   for (const connection of connections) connection.exec('PRAGMA synchronous = OFF')
-  const stores = connections.map(
-    (connection) => new SqliteApprovalStore(connection, clocksOf(connection)),
-  )
+  let leaseNow = NOON
+  const clocks = { clock: CLOCK, leaseClock: () => leaseNow }
+  const stores = connections.map((connection) => new SqliteApprovalStore(connection, clocks))
   let programs = 0
   let start = NOON
   return {
@@ -64,8 +64,11 @@ async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing
       programs += 1
       start += 100 * DEADLINE_MS
       const [first] = connections
-      const setClock = (at: number) => first && moveClock(first, at)
-      return { stores, appName: `program ${programs}`, start, setClock }
+      const setClocks = (at: number, leaseAt: number): void => {
+        if (first) moveClock(first, at)
+        leaseNow = leaseAt
+      }
+      return { stores, appName: `program ${programs}`, start, setClocks }
     },
     [Symbol.asyncDispose]: async () => {
       for (const connection of connections) connection.close()

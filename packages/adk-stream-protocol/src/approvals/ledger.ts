@@ -313,7 +313,7 @@ export class Ledger {
   /** Stores the ends of calls that could not be stored when they came. */
   async recordEnded(): Promise<Approval[]> {
     const recorded: Approval[] = []
-    for (const [id, command] of [...this.#running]) {
+    for (const [id, command] of this.#running) {
       if (!command) continue
       // While it is tried, nobody else tries it.
       this.#running.set(id, undefined)

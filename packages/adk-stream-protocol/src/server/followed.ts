@@ -20,17 +20,23 @@ interface Attempt {
 export class Followed {
   readonly #follow: (approval: Approval) => Promise<void>
   readonly #sweepMs: number
+  readonly #clock: () => number
   readonly #attempts = new Map<string, Attempt>()
 
   /** `follow` goes on with an approval to its end, and never rejects. */
-  constructor(follow: (approval: Approval) => Promise<void>, sweepMs: number) {
+  constructor(
+    follow: (approval: Approval) => Promise<void>,
+    sweepMs: number,
+    clock: () => number = () => performance.now(),
+  ) {
     this.#follow = follow
     this.#sweepMs = sweepMs
+    this.#clock = clock
   }
 
   /** The approvals that are under way, or that it is too early to try again. */
   notNow(): string[] {
-    const now = performance.now()
+    const now = this.#clock()
     const waiting: string[] = []
     for (const [id, { phase, notBefore }] of this.#attempts) {
       if (phase !== 'over' || notBefore > now) waiting.push(id)
@@ -62,7 +68,7 @@ export class Followed {
     void this.#follow(next.approval).finally(() => {
       next.phase = 'over'
       const sweeps = Math.min(2 ** (next.tries - 1), MAX_SWEEPS)
-      next.notBefore = performance.now() + sweeps * this.#sweepMs
+      next.notBefore = this.#clock() + sweeps * this.#sweepMs
       this.#startNext(principalId)
     })
   }

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
-import { editedArgs, type History, type Person, QUOTA, rules, shownArgs } from './plan.ts'
+import { editedArgs, type History, LEASE_MS, type Person, QUOTA, rules, shownArgs } from './plan.ts'
 import type { World } from './world.ts'
 
 /** What a history shows that must not be. */
@@ -32,6 +32,7 @@ export async function checkHistory(world: World, tally: Tally): Promise<string[]
       () => checkEnd(world, call, end),
       () => checkKept(world, end),
       () => checkLife(life),
+      () => checkLosses(history, id),
       () => checkAudit(life, own),
     )
     if (end) tally.ends.set(end.state.name, (tally.ends.get(end.state.name) ?? 0) + 1)
@@ -69,7 +70,7 @@ const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
 
 /** I4, I9: a life goes from version to version by the state machine, ends once, and does not expire early. */
 function checkLife(life: readonly Commit[]): void {
-  for (const [index, { at, approval }] of life.entries()) {
+  for (const [index, { at, latest, approval }] of life.entries()) {
     const { state, deadline, terms } = approval
     const before = life[index - 1]?.approval
     must(approval.version === index, 'I4: a version is skipped or taken twice')
@@ -81,12 +82,29 @@ function checkLife(life: readonly Commit[]): void {
         `I4: ${before.state.name} became ${state.name}`,
       )
     }
-    if (state.name === 'expired') must(at >= deadline, 'I9: expired before the deadline')
+    if (state.name === 'expired') must(latest >= deadline, 'I9: expired before the deadline')
     if (
       (state.name === 'approved' && before?.state.name === 'requested') ||
       state.name === 'denied'
     )
       must(at < deadline, 'I2: decided after the deadline')
+  }
+}
+
+/** I10, I11: a call is taken from a worker only when it gave no sign for its lease, whatever the clock of the day, and never by itself. */
+function checkLosses({ commits, signs }: History, id: string): void {
+  let claim: Commit | undefined
+  for (const [index, commit] of commits.entries()) {
+    if (commit.approval.id !== id) continue
+    const { name } = commit.approval.state
+    if (claim?.approval.state.name === 'executing' && (name === 'unknown' || name === 'approved')) {
+      const { worker } = claim.approval.state
+      const given = signs.filter((sign) => sign.worker === worker && sign.commits <= index)
+      const lastSign = Math.max(claim.leaseAt, ...given.map(({ leaseAt }) => leaseAt))
+      must(commit.leaseAt - lastSign >= LEASE_MS, 'I10: a call was taken from a worker that lives')
+      must(commit.by !== worker, 'I11: a worker judged what it runs itself')
+    }
+    claim = name === 'executing' ? commit : undefined
   }
 }
 

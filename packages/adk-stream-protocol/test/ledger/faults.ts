@@ -43,6 +43,15 @@ export const faults: Record<string, { readonly make: MakeLedger; readonly breaks
     make: (options) => new DecisionsInMemory(options),
     breaks: /I3/,
   },
+  'leases by the clock of the day': {
+    make: (options, world) =>
+      new Ledger({ ...options, store: withLeasesByDay(options.store, world) }),
+    breaks: /I10/,
+  },
+  'a worker that judges its own calls': {
+    make: (options) => new JudgesItself(options),
+    breaks: /I11/,
+  },
   'no quota': {
     make: (options) => new Ledger({ ...options, quota: { perChat: 1e9, perPrincipal: 1e9 } }),
     breaks: /I7/,
@@ -190,6 +199,34 @@ class DecisionsInMemory extends FaultyLedger {
     const decided = this.#decided.get(id)
     if (decided) await this.store.replace(decided)
     return super.claim(id, call)
+  }
+}
+
+function withLeasesByDay(store: ApprovalStore, world: World): ApprovalStore {
+  return overriding(withoutSecondLook(store), {
+    stale: async (leaseMs) => {
+      const running = await store.list({ states: ['executing'], limit: 100 })
+      return running.filter(({ state }) => 'at' in state && state.at <= world.now - leaseMs)
+    },
+  })
+}
+
+function withoutSecondLook(store: ApprovalStore): ApprovalStore {
+  return overriding(store, {
+    replace: ({ silent: _silent, ...transition }) => store.replace(transition),
+  })
+}
+
+class JudgesItself extends FaultyLedger {
+  override async recover(): Promise<Approval[]> {
+    const lost: Approval[] = []
+    for (const approval of await this.store.stale(this.leaseMs)) {
+      if (approval.state.name !== 'executing') continue
+      const command = { type: 'lose', worker: approval.state.worker } as const
+      const result = nextApproval(approval, command, await this.store.now())
+      if (!isRefusal(result) && (await this.store.replace(result))) lost.push(result.next)
+    }
+    return lost
   }
 }
 

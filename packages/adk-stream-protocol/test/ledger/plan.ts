@@ -27,6 +27,8 @@ export type Action =
   | { readonly act: 'expire' | 'recover' | 'beat' }
   | { readonly act: 'rewrite'; readonly call: number }
   | { readonly act: 'wait'; readonly ms: number }
+  /** The clock of the day is set, and no time passes. */
+  | { readonly act: 'jump'; readonly ms: number }
   /** Others come first, so many times. */
   | { readonly act: 'pause'; readonly turns: number }
   | { readonly act: 'crash'; readonly instance: number }
@@ -72,8 +74,16 @@ export const LEASE_MS = 40
 
 /** What happened, as an observer without an interest in the ledger saw it. */
 export interface History {
-  /** What the store took, in order, with the store's clock at that moment. */
-  readonly commits: { readonly at: number; readonly approval: Approval }[]
+  /** What the store took, in order: with the clock of the day at that moment, its latest time so far, the lease clock, and from which worker. */
+  readonly commits: {
+    readonly at: number
+    readonly latest: number
+    readonly leaseAt: number
+    readonly by: string
+    readonly approval: Approval
+  }[]
+  /** What workers signed, by the lease clock, and how many commits there were before. */
+  readonly signs: { readonly worker: string; readonly leaseAt: number; readonly commits: number }[]
   readonly pendings: { readonly ofChat: number; readonly ofPrincipal: number }[]
   readonly requests: { readonly call: number; readonly result: Approval | Refusal }[]
   readonly decisions: {

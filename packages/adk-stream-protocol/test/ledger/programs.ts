@@ -50,6 +50,7 @@ const run: fc.Arbitrary<Action> = fc
 
 const chaos: fc.Arbitrary<Action> = fc.oneof(
   fc.record({ act: fc.constant('wait'), ms: fc.constantFrom(1, 30, 41, 99, 101) }),
+  fc.record({ act: fc.constant('jump'), ms: fc.constantFrom(-200, -41, 41, 200) }),
   fc.record({ act: fc.constant('crash'), instance: fc.nat({ max: 2 }) }),
   fc.record({ act: fc.constant('rewrite'), call }),
 )
@@ -64,7 +65,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 )
 
 /** Calls are asked first; then two or three instances do as they like, and the world with them. */
-const programs: fc.Arbitrary<Program> = fc.record({
+const lives: fc.Arbitrary<Program> = fc.record({
   plans: fc.array(plan, { minLength: CALLS, maxLength: CALLS }),
   opening: fc
     .integer({ min: 1, max: CALLS })
@@ -78,6 +79,32 @@ const programs: fc.Arbitrary<Program> = fc.record({
       list.flatMap(([turns, happening]): Action[] => [{ act: 'pause', turns }, happening]),
     ),
 })
+
+const lease: fc.Arbitrary<Action> = fc.oneof(
+  fc.record({ act: fc.constant('wait'), ms: fc.constantFrom(1, 41) }),
+  fc.record({ act: fc.constant('jump'), ms: fc.constantFrom(-200, 200) }),
+  fc.record({ act: fc.constantFrom('recover', 'recover', 'beat') }),
+  fc.record({ act: fc.constant('pause'), turns: fc.nat({ max: 4 }) }),
+)
+
+/** A call that was approved runs, while its own instance and another one look after leases and clocks move. */
+const leases: fc.Arbitrary<Program> = fc
+  .record({
+    idempotent: fc.boolean(),
+    others: fc.array(lease, { minLength: 1, maxLength: 4 }),
+    own: fc.array(lease, { minLength: 1, maxLength: 4 }),
+  })
+  .map(({ idempotent, others, own }) => ({
+    plans: [{ rule: 'owner', chat: 0, idempotent }],
+    opening: [
+      { act: 'request', call: 0 },
+      { act: 'decide', call: 0, who: 0, approved: true, edited: false },
+    ],
+    lanes: [[{ act: 'run', call: 0, as: 0, fails: false }], others],
+    chaos: own,
+  }))
+
+const programs = fc.oneof({ weight: 9, arbitrary: lives }, { weight: 1, arbitrary: leases })
 
 /** Runs programs in an order that the scheduler chooses, and fails when they break a rule that counts. */
 export function property(
@@ -102,17 +129,18 @@ export function emptyTally(): Tally {
 
 /** One store in memory for all instances, with a clock of its own. */
 export function openMemory(): Backing {
-  let now = NOON
+  let [now, leaseNow] = [NOON, NOON]
   const store = new MemoryApprovalStore(
     () => now,
-    () => now,
+    () => leaseNow,
   )
   return {
     stores: [store, store, store],
     appName: 'demo',
     start: NOON,
-    setClock: (at) => {
+    setClocks: (at, leaseAt) => {
       now = at
+      leaseNow = leaseAt
     },
   }
 }

@@ -23,13 +23,23 @@ export class Life {
 /** What the watcher needs of the world. */
 export interface Surroundings {
   readonly now: number
+  readonly latest: number
+  readonly leaseNow: number
   readonly history: History
   pass(what: string): Promise<void>
 }
 
 /** Makes every call to the store a point where others may come first, and where the caller may die; writes down what is stored. */
-export function watchStore(store: ApprovalStore, life: Life, world: Surroundings): ApprovalStore {
+export function watchStore(
+  store: ApprovalStore,
+  { life, worker: by }: { readonly life: Life; readonly worker: string },
+  world: Surroundings,
+): ApprovalStore {
   const { history } = world
+  const note = (approval: Approval): void => {
+    const { now: at, latest, leaseNow: leaseAt } = world
+    history.commits.push({ at, latest, leaseAt, by, approval })
+  }
   const through = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     await world.pass('store')
     await life.check()
@@ -50,7 +60,7 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
       written(async () => {
         const result = await store.insert(approval, entry, quota)
         if (result === 'inserted') {
-          history.commits.push({ at: world.now, approval })
+          note(approval)
           history.pendings.push(countPending(history, approval))
         }
         return result
@@ -60,7 +70,7 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
     replace: (transition) =>
       written(async () => {
         const isStored = await store.replace(transition)
-        if (isStored) history.commits.push({ at: world.now, approval: transition.next })
+        if (isStored) note(transition.next)
         return isStored
       }),
     list: (filter) => through(() => store.list(filter)),
@@ -69,7 +79,11 @@ export function watchStore(store: ApprovalStore, life: Life, world: Surroundings
     noteTold: (...given) => through(() => store.noteTold(...given)),
     audit: (filter) => store.audit(filter),
     lastSeq: () => store.lastSeq(),
-    beat: (worker) => through(() => store.beat(worker)),
+    beat: (worker) =>
+      through(async () => {
+        await store.beat(worker)
+        history.signs.push({ worker, leaseAt: world.leaseNow, commits: history.commits.length })
+      }),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
     holderOf: (given) => through(() => store.holderOf(given)),

@@ -26,7 +26,8 @@ export interface Backing {
   readonly stores: readonly ApprovalStore[]
   readonly appName: string
   readonly start: number
-  setClock(at: number): void
+  /** Sets the clock of the day, and the one that leases go by. */
+  setClocks(at: number, leaseAt: number): void
 }
 
 /** How a ledger, right or wrong, is made for an instance. */
@@ -35,6 +36,7 @@ export type MakeLedger = (options: LedgerOptions, world: World, instance: number
 export class World {
   readonly history: History = {
     commits: [],
+    signs: [],
     pendings: [],
     requests: [],
     decisions: [],
@@ -42,6 +44,9 @@ export class World {
   }
   readonly plans: readonly CallPlan[]
   now: number
+  /** The latest time that the clock of the day has shown. */
+  latest: number
+  leaseNow: number
   readonly #backing: Backing
   readonly #scheduler: Scheduler
   readonly #makeLedger: MakeLedger
@@ -60,7 +65,9 @@ export class World {
     this.#scheduler = scheduler
     this.#makeLedger = makeLedger
     this.now = backing.start
-    backing.setClock(this.now)
+    this.latest = backing.start
+    this.leaseNow = backing.start
+    this.#setClocks(backing.start, 0)
     this.#instances = backing.stores.map((_, index) => this.#boot(index))
   }
 
@@ -108,9 +115,9 @@ export class World {
     if (store === undefined) throw new Error(`no store ${index}`)
     this.#workers += 1
     const life = new Life()
-    const watched = watchStore(store, life, this)
     const { appName } = this.#backing
     const worker = `${appName} worker ${this.#workers}`
+    const watched = watchStore(store, { life, worker }, this)
     const options = { store: watched, appName, worker, quota: QUOTA, leaseMs: LEASE_MS }
     return { life, ledger: this.#makeLedger(options, this, index) }
   }
@@ -155,8 +162,11 @@ export class World {
         return
       case 'wait':
         await this.pass('wait')
-        this.now += action.ms
-        this.#backing.setClock(this.now)
+        this.#setClocks(this.now + action.ms, action.ms)
+        return
+      case 'jump':
+        await this.pass('jump')
+        this.#setClocks(this.now + action.ms, 0)
         return
       case 'pause':
         for (let turn = 0; turn < action.turns; turn += 1) await this.pass('pause')
@@ -165,6 +175,14 @@ export class World {
         await this.pass('crash')
         this.#crash(action.instance)
     }
+  }
+
+  /** Sets the clock of the day, after so much time. */
+  #setClocks(now: number, passedMs: number): void {
+    this.now = now
+    this.latest = Math.max(this.latest, now)
+    this.leaseNow += passedMs
+    this.#backing.setClocks(this.now, this.leaseNow)
   }
 
   #crash(instance: number): void {
@@ -194,7 +212,7 @@ export class World {
     const by: Decider = people[who]
     const edit = edited ? { editedArgs: editedArgs(call) } : {}
     const result = await ledger.decide(this.approvalId(call), { by, approved, ...edit })
-    this.history.decisions.push({ call, who, approved, edited, answeredAt: this.now, result })
+    this.history.decisions.push({ call, who, approved, edited, answeredAt: this.latest, result })
   }
 
   /** What the bridge does before a tool: it claims, runs what it is given, and tells how it went. */
@@ -217,8 +235,7 @@ export class World {
     this.#resting = true
     this.#rewritten.clear()
     for (let round = 0; round < 2; round += 1) {
-      this.now += DEADLINE_MS + LEASE_MS
-      this.#backing.setClock(this.now)
+      this.#setClocks(this.latest + DEADLINE_MS + LEASE_MS, DEADLINE_MS + LEASE_MS)
       await ledger.expireDue()
       await ledger.recover()
       for (const [call, approval] of (await this.finalStates()).entries()) {

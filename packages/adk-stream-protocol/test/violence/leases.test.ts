@@ -55,12 +55,12 @@ async function startServers(
 
 /** Has the tool of a chat begin at A, by a decision that is read from a stream or given in an inbox. */
 async function beginAtA(
-  { a, atA }: Servers,
+  servers: Servers,
   chatId: string,
   by: 'stream' | 'inbox',
 ): Promise<{ asked: Asked; answer: Promise<Response> }> {
   const tool = chatId.endsWith('top_up') ? 'top_up' : 'pay'
-  const person = atA(chatId)
+  const person = servers.atA(chatId)
   const asked = await person.ask(`[[call ${tool} {"to": "花子", "amount": 50}]]`)
   const approval = { approved: true }
   const part = { type: `tool-${tool}` }
@@ -68,7 +68,7 @@ async function beginAtA(
     by === 'stream'
       ? person.beginAnswer(asked, approval, part)
       : person.decide(asked.approvalId, approval).then(({ body }) => new Response(body))
-  await a.said((line) => line === `at ${chatId}`)
+  await servers.a.said((line) => line === `at ${chatId}`)
   return { asked, answer }
 }
 

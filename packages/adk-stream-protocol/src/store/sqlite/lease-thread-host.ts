@@ -66,6 +66,7 @@ export class LeaseThread implements LeaseKeeper {
     clearInterval(this.#timer)
     // Who closes waits for its end, and the process with them.
     this.#thread.ref()
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
     this.#thread.postMessage('close')
     await this.#ended
   }

@@ -157,7 +157,8 @@ export const migrations: readonly string[] = [
   UPDATE approvals SET started_at = 0 WHERE started_at IS NOT NULL;
   UPDATE approvals SET untold_since = 0 WHERE untold_since IS NOT NULL;
 
-  -- When a process took it to tell that nobody answered.
+  -- When a process took it to tell that nobody answered, and for how long.
   ALTER TABLE waits ADD COLUMN taken_at REAL;
+  ALTER TABLE waits ADD COLUMN lease_ms REAL NOT NULL DEFAULT 0;
   `,
 ]

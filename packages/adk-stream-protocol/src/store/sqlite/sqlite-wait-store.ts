@@ -44,8 +44,7 @@ export class SqliteWaitStore implements WaitStore {
 
   async takeDue({ appName, leaseMs, limit }: DueWaits): Promise<Wait[]> {
     // Mostly nothing is due, and to find that out needs no lock.
-    const since = this.#leaseNow() - leaseMs
-    if ((await this.#statements.isDue.select(appName, since)).length === 0) return []
+    if ((await this.#statements.isDue.select(appName, this.#leaseNow())).length === 0) return []
     const rows = await this.#connection.write(
       () => this.#statements.takeDue.rows(appName, this.#leaseNow(), leaseMs, limit),
       'process-death',
@@ -75,13 +74,13 @@ function prepareStatements(connection: Connection, clock: string) {
     dropChat: connection.prepare(`DELETE FROM waits WHERE ${chat}`),
     isDue: connection.prepare<{ due: number }>(
       `SELECT 1 AS due FROM waits
-      WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at, ?2) <= ?2 LIMIT 1`,
+      WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2 LIMIT 1`,
     ),
     takeDue: connection.prepare<WaitRow>(`
-      UPDATE waits SET taken_at = ?2
+      UPDATE waits SET taken_at = ?2, lease_ms = ?3
       WHERE wait IN (
         SELECT wait FROM waits
-        WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at, ?2 - ?3) <= ?2 - ?3
+        WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2
         ORDER BY coalesce(taken_at, 0), deadline LIMIT ?4)
       RETURNING principal_id, chat_id, tool_call_id, message_id`),
   }

@@ -74,11 +74,10 @@ void terminated.then(async () => {
   await store.close()
   process.exit(0)
 })
-for (;;) {
-  const { value, done } = await input.next()
-  // The parent has gone: nobody is left to serve.
-  if (done) process.exit(0)
-  const [word, gate = ''] = value.split(' ')
+for await (const line of { [Symbol.asyncIterator]: () => input }) {
+  const [word, gate = ''] = line.split(' ')
   if (word === 'go') go.resolve()
   if (word === 'release') world.emulator.release(gate)
 }
+// The parent has gone: nobody is left to serve.
+process.exit(0)
