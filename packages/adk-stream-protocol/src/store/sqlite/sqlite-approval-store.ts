@@ -2,7 +2,9 @@ import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
+  AuditCheck,
   AuditFilter,
+  AuditVerification,
   ChatHolder,
   ChatLock,
   HeldFilter,
@@ -31,6 +33,7 @@ import {
   prepareApprovalStatements,
   selectApprovals,
 } from './approval-statements.ts'
+import { verifyChain } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
 
 /** Approvals in SQLite: every transition is one durable transaction with its audit entry. */
@@ -142,6 +145,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.lastSeq.select())[0]?.seq ?? 0
   }
 
+  verifyAudit(check?: AuditCheck): Promise<AuditVerification> {
+    return verifyChain(this.#connection, check)
+  }
+
   async beat(worker: string): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
@@ -212,7 +219,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   #appendAudit(entry: AuditEntry): void {
-    this.#statements.appendAudit.run(entry.approvalId, entry.version, encodeJson(entry))
+    this.#statements.appendAudit(entry.approvalId, entry.version, encodeJson(entry))
   }
 }
 
