@@ -21,7 +21,7 @@ test('[ST95] the words of a deleted chat are in no file of the database, while o
   await using other = await openSqliteStore({ path })
   await using server = await serve({ store, authenticate: () => ({ id: 'hanako' }) })
   const browser = server.browser()
-  const said = `[[say kumquat-answered ${'and more '.repeat(2_000)}]] kumquat-said ${'so '.repeat(2_000)}`
+  const said = `[[say kumquat-answered]] kumquat-said ${'so '.repeat(4_000)}`
   await (await browser.say(said)).text()
   await (await browser.say('[[say Next.]]', 'chat-2')).text()
   await browser.fetch(`${server.url}/chats/chat-1`, {
