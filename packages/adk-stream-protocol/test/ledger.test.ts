@@ -254,8 +254,14 @@ test('[LG31] the audit record in SQLite cannot be changed or shortened', async (
   const other = new Database(path)
   expect(() => other.exec('DELETE FROM approval_audit')).toThrow('append-only')
   expect(() => other.exec('UPDATE approval_audit SET version = 7')).toThrow('append-only')
+  for (const seq of ['1', '2', 'NULL'])
+    expect(() =>
+      other.exec(`INSERT OR REPLACE INTO approval_audit (seq, approval_id, version, entry, hash)
+        SELECT ${seq}, approval_id, version, '{}', hash FROM approval_audit`),
+    ).toThrow('append-only')
   other.close()
   expect(await collect(ledger.audit())).toHaveLength(1)
+  expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 1, head: { seq: 1 } })
 })
 
 test('[LG34] listeners hear every change until they leave, and cannot disturb it', async () => {

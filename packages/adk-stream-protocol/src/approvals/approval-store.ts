@@ -39,6 +39,9 @@ export interface ApprovalStore {
   /** The `seq` of the newest entry of the audit record; 0 while there is none. */
   lastSeq(): Promise<number>
 
+  /** Checks that no entry of the audit record was changed or removed. For stores that other programs can write to. */
+  verifyAudit?(check?: AuditCheck): Promise<AuditVerification>
+
   /** Signs that a worker lives. */
   beat(worker: string): Promise<void>
   /**
@@ -141,4 +144,28 @@ export interface AuditFilter {
   /** The `seq` of the last entry known. */
   readonly after?: number
   readonly limit?: number
+}
+
+/** How much of the audit record is checked. */
+export interface AuditCheck {
+  /** Only so many of the newest entries. Default: all. */
+  readonly newest?: number
+  /** A head that was noted before, outside of the database: its entry must still be there. */
+  readonly head?: AuditHead
+}
+
+/** The newest entry of an audit record: its hash stands for all entries before it. */
+export interface AuditHead {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** What a check of the audit record has found. */
+export interface AuditVerification {
+  /** How many entries are as they were written, and follow the entry before them. */
+  readonly entries: number
+  /** The newest of them; nothing for an empty record. */
+  readonly head: AuditHead | undefined
+  /** The first entry that was changed, or that is missing; nothing if the record is whole. */
+  readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' }
 }

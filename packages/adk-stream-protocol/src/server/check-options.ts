@@ -154,6 +154,7 @@ const Options = z.strictObject({
     .optional(),
   disconnectGraceMs: Duration.optional(),
   drainMs: Duration.optional(),
+  whenTampered: z.enum(['report', 'refuse'], { error: "'report' or 'refuse'" }).optional(),
   whileRunning: z.enum(['refuse', 'queue'], { error: "'refuse' or 'queue'" }).optional(),
   approvals: Approvals.optional(),
   approvalDeadlineMs: Deadline.optional(),

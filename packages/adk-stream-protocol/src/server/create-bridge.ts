@@ -15,6 +15,7 @@ import type { AllowedHosts } from './allowed-hosts.ts'
 import type { ApprovalChange } from './approval-news.ts'
 import { ApprovalNews } from './approval-news.ts'
 import { ApprovalDesk } from './approval-desk.ts'
+import { AuditWatch } from './audit-watch.ts'
 import type { Backend } from './backend.ts'
 import { BackendOnDemand } from './backend.ts'
 import type { FindCall } from './bidi-conversation.ts'
@@ -107,8 +108,10 @@ export function createBridge(options: BridgeOptions): Bridge {
     lists.approvalChanged(approval, state)
     if (change.elsewhere) desks.changedElsewhere(change)
   })
+  const audit = new AuditWatch(options.whenTampered ?? 'report', onError)
   const backend = new BackendOnDemand(async () => {
     await checkToolsets()
+    await audit.check((await store.open()).approvals)
     const opened = await openBackend(options, limits, store)
     opened.ledger.onChange((approval) => {
       news.changed(approval)
@@ -120,7 +123,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const desks = openDesks(options, { limits, backend, events, lists, feeds, news })
   const readiness = new Readiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
   const door = new FrontDoor({
-    routes: [...PUBLIC_ROUTES, readyRoute(readiness), ...desks.routes],
+    routes: [...PUBLIC_ROUTES, readyRoute(readiness, audit), ...desks.routes],
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
@@ -190,14 +193,14 @@ const PUBLIC_ROUTES: readonly Route[] = [
   },
 ]
 
-function readyRoute(readiness: Readiness): Route {
+function readyRoute(readiness: Readiness, audit: AuditWatch): Route {
   return {
     method: 'GET',
     path: '/ready',
     public: true,
     handle: async () => {
       await readiness.check()
-      return reply(200, { status: 'ready' })
+      return reply(200, { status: 'ready', ...(audit.isTampered && { warnings: ['audit'] }) })
     },
   }
 }

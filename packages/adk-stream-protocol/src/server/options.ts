@@ -77,6 +77,11 @@ export interface BridgeOptions extends AgentServices {
    * waits for people is left to other processes, or to this one when it is started again.
    */
   readonly drainMs?: number
+  /**
+   * What happens if the audit record of approvals was changed by another program. Default `report`: `onError` gets a `StoreError` with
+   * the code `tampered`, `GET /ready` answers with a warning, and the bridge goes on. `refuse`: every request is answered with 503.
+   */
+  readonly whenTampered?: 'report' | 'refuse'
   /** Gets every error that clients are told only in general. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /** Sees every chunk of every turn. */

@@ -5,6 +5,8 @@ export type StoreErrorCode =
   | 'busy'
   | 'corrupt'
   | 'newer-schema'
+  /** Entries of the audit record were changed or removed. */
+  | 'tampered'
   | 'closed'
   | 'session-gone'
   | 'conflict'

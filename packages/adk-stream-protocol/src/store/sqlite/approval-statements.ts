@@ -1,3 +1,4 @@
+import { prepareAppend } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
 
 export interface ApprovalRow {
@@ -50,9 +51,7 @@ function prepareTransitions(connection: Connection, clock: string) {
     deleteDecider: connection.prepare(
       'DELETE FROM approval_deciders WHERE name = ? AND approval_id = ?',
     ),
-    appendAudit: connection.prepare(
-      'INSERT INTO approval_audit (approval_id, version, entry) VALUES (?, ?, ?)',
-    ),
+    appendAudit: prepareAppend(connection),
   }
 }
 

@@ -119,6 +119,18 @@ export class Connection {
     }
   }
 
+  /**
+   * Empties the write-ahead log, which holds copies of what was deleted. Gives up after the busy timeout if other processes read or
+   * write all the time: then the log is overwritten by and by.
+   */
+  async emptyLog(): Promise<void> {
+    const deadline = performance.now() + this.busyTimeoutMs
+    for (let tries = 0; performance.now() < deadline; tries += 1) {
+      if (this.#checkpoint()) return
+      await delay(pauseMs(tries))
+    }
+  }
+
   /** Closes the database. Writes that still wait for it are refused. */
   close(): void {
     const database = this.#database
@@ -126,13 +138,24 @@ export class Connection {
     this.#database = undefined
     for (const { reject } of this.#queue.splice(0)) reject(closedError())
     try {
-      database.pragma('wal_checkpoint(TRUNCATE)')
+      database.pragma(CHECKPOINT)
     } catch {
       // Only tidiness is lost: what was committed is safe in the write-ahead log.
     }
     // libsql keeps the file open while a statement of it is reachable.
     for (const release of this.#release) release()
     database.close()
+  }
+
+  /** Moves the log into the database file. Returns false if other connections are in the way. */
+  #checkpoint(): boolean {
+    try {
+      const [result] = translateErrors(() => this.#open().pragma(CHECKPOINT)) as { busy: number }[]
+      return result?.busy === 0
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw error
+    }
   }
 
   async #runQueue(): Promise<void> {
@@ -197,6 +220,8 @@ export class Connection {
     return this.#database ?? refuseClosed()
   }
 }
+
+const CHECKPOINT = 'wal_checkpoint(TRUNCATE)'
 
 /** How long writes that gathered run in one go, in ms. */
 const MAX_RUN_MS = 5

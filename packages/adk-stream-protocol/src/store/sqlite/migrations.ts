@@ -1,5 +1,11 @@
+import { chainExisting } from './audit-chain.ts'
+import type { Connection } from './connection.ts'
+
+/** A step of the schema: SQL, or what SQL alone cannot do. */
+type Migration = string | ((connection: Connection) => void)
+
 /** The schema, step by step; a released step is never changed, only followed by another. */
-export const migrations: readonly string[] = [
+export const migrations: readonly Migration[] = [
   `
   CREATE TABLE sessions (
     -- AUTOINCREMENT: a number is never given twice, so a deleted session cannot be mistaken for its successor.
@@ -161,4 +167,22 @@ export const migrations: readonly string[] = [
   ALTER TABLE waits ADD COLUMN taken_at REAL;
   ALTER TABLE waits ADD COLUMN lease_ms REAL NOT NULL DEFAULT 0;
   `,
+  (connection) => {
+    connection.exec(`
+      DROP TRIGGER approval_audit_is_final;
+      ALTER TABLE approval_audit ADD COLUMN hash TEXT;
+    `)
+    chainExisting(connection)
+    connection.exec(`
+      CREATE TRIGGER approval_audit_is_final BEFORE UPDATE ON approval_audit
+      BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
+
+      -- REPLACE removes the row that is in its way, and fires no trigger for that.
+      CREATE TRIGGER approval_audit_is_appended BEFORE INSERT ON approval_audit
+      WHEN NEW.hash IS NULL
+        OR NEW.seq <= (SELECT max(seq) FROM approval_audit)
+        OR EXISTS (SELECT 1 FROM approval_audit WHERE approval_id = NEW.approval_id AND version = NEW.version)
+      BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
+    `)
+  },
 ]

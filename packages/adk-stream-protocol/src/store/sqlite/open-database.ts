@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StoreError } from '../store-error.ts'
@@ -17,10 +18,30 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
     await connection.retry(() => readVersion(connection, path))
     // Two processes may change a new file to WAL at once.
     await connection.retry(() => connection.exec('PRAGMA journal_mode = WAL'))
-    connection.exec('PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;')
+    // What is deleted is overwritten with zeros.
+    connection.exec(
+      'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;',
+    )
     await migrate(connection, path)
     connection.busyTimeoutMs = busyTimeoutMs
     return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Opens a database file to look into it: nothing is created, and no schema is changed. */
+export async function openExisting(path: string): Promise<Connection> {
+  if (!existsSync(path)) throw new StoreError('unavailable', `There is no file ${path}.`)
+  const connection = new Connection(path, OPEN_TIMEOUT_MS)
+  try {
+    const version = await connection.retry(() => readVersion(connection, path))
+    if (version === migrations.length) return connection
+    throw new StoreError(
+      'invalid',
+      `The database ${path} was written by an older version of this library; open it with the server first.`,
+    )
   } catch (error) {
     connection.close()
     throw error
@@ -57,7 +78,8 @@ function takeStep(connection: Connection, path: string): number {
   const step = migrations[version]
   if (step === undefined) return version
   if (version === 0) connection.exec(CREATE_VERSION)
-  connection.exec(step)
+  if (typeof step === 'string') connection.exec(step)
+  else step(connection)
   connection.exec('UPDATE schema_version SET version = version + 1')
   return version + 1
 }

@@ -2,7 +2,9 @@ import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
+  AuditCheck,
   AuditFilter,
+  AuditVerification,
   ChatHolder,
   ChatLock,
   HeldFilter,
@@ -33,6 +35,7 @@ import {
   prepareApprovalStatements,
   selectApprovals,
 } from './approval-statements.ts'
+import { verifyChain } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
 import { HeldChats } from './held-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
@@ -167,6 +170,10 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.lastSeq.select())[0]?.seq ?? 0
   }
 
+  verifyAudit(check?: AuditCheck): Promise<AuditVerification> {
+    return verifyChain(this.#connection, check)
+  }
+
   async beat(worker: string): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
@@ -267,7 +274,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   #appendAudit(entry: AuditEntry): void {
-    this.#statements.appendAudit.run(entry.approvalId, entry.version, encodeJson(entry))
+    this.#statements.appendAudit(entry.approvalId, entry.version, encodeJson(entry))
   }
 }
 

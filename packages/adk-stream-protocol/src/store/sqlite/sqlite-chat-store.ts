@@ -36,7 +36,9 @@ export class SqliteChatStore implements ChatStore {
   }
 
   async drop(chat: ApprovalChat): Promise<void> {
-    await this.#write(() => this.#statements.drop.run(...chatColumns(chat)))
+    const key = chatColumns(chat)
+    const dropped = await this.#connection.write(() => this.#statements.drop.run(...key))
+    if (dropped > 0) await this.#connection.emptyLog()
   }
 
   async #write(work: () => number): Promise<void> {

@@ -116,7 +116,9 @@ export class SqliteSessionService
     const [deleted] = await this.#connection.write(() =>
       this.#statements.deleteSession.rows(...key),
     )
-    if (deleted !== undefined) this.#cache.drop(deleted.session)
+    if (deleted === undefined) return
+    this.#cache.drop(deleted.session)
+    await this.#connection.emptyLog()
   }
 
   override async appendEvent(request: AppendEventRequest): Promise<Event> {

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+import type { AuditCheck, AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
+import type { Connection } from './connection.ts'
+
+/** An entry of the audit record as it is stored. */
+interface ChainedRow {
+  readonly seq: number
+  readonly approval_id: string
+  readonly version: number
+  readonly entry: string
+  readonly hash: string | null
+}
+
+/** What the first entry of a record is chained to. */
+const GENESIS = ''
+
+/** The hash of an entry: SHA-256 over the hash of the entry before it and over all that is stored of it. */
+function hashEntry(previous: string, row: Omit<ChainedRow, 'hash'>): string {
+  const { seq, approval_id, version, entry } = row
+  const content = JSON.stringify([previous, seq, approval_id, version, entry])
+  return createHash('sha256').update(content).digest('hex')
+}
+
+/** Prepares the append of an entry, for use within a write. */
+export function prepareAppend(connection: Connection) {
+  const last = connection.prepare<AuditHead>(SELECT_LAST)
+  const count = connection.prepare<{ seq: number }>(SELECT_COUNTER)
+  const insert = connection.prepare(
+    'INSERT INTO approval_audit (seq, approval_id, version, entry, hash) VALUES (?, ?, ?, ?, ?)',
+  )
+  return (approvalId: string, version: number, entry: string): void => {
+    const seq = (count.rows()[0]?.seq ?? 0) + 1
+    const row = { seq, approval_id: approvalId, version, entry }
+    const hash = hashEntry(last.rows()[0]?.hash ?? GENESIS, row)
+    insert.run(seq, approvalId, version, entry, hash)
+  }
+}
+
+/** Chains the entries of a record that was written before there was a chain. */
+export function chainExisting(connection: Connection): void {
+  const select = connection.prepare<ChainedRow>(SELECT_PAGE)
+  const update = connection.prepare('UPDATE approval_audit SET hash = ? WHERE seq = ?')
+  let previous = GENESIS
+  let after = 0
+  for (;;) {
+    const rows = select.rows(after, PAGE)
+    for (const row of rows) {
+      previous = hashEntry(previous, row)
+      update.run(previous, row.seq)
+      after = row.seq
+    }
+    if (rows.length < PAGE) return
+  }
+}
+
+/** Checks the hashes of a record, page by page; the event loop goes on between the pages. */
+export async function verifyChain(
+  connection: Connection,
+  { newest = Infinity, head: known }: AuditCheck = {},
+): Promise<AuditVerification> {
+  const select = connection.prepare<ChainedRow>(SELECT_PAGE)
+  const [counter] = await connection.prepare<{ seq: number }>(SELECT_COUNTER).select()
+  const last = counter?.seq ?? 0
+  let after = Math.max(0, last - newest - 1)
+  // The oldest entry that is looked at is taken as it is, unless it is the first of all.
+  let previous = after === 0 ? GENESIS : undefined
+  let head: AuditHead | undefined
+  let entries = 0
+  for (;;) {
+    const rows = await select.select(after, PAGE)
+    for (const row of rows) {
+      const { seq, hash } = row
+      const isRight = hash !== null && (previous === undefined || hash === hashEntry(previous, row))
+      const isKnown = known?.seq !== seq || known.hash === hash
+      if (!isRight || !isKnown) return { entries, head, fault: { seq, reason: 'changed' } }
+      if (previous !== undefined) entries += 1
+      previous = hash
+      head = { seq, hash }
+      after = seq
+    }
+    if (rows.length < PAGE) break
+    await nextTurn()
+  }
+  // SQLite counts what it numbers, and keeps the count when rows are removed.
+  const missing = Math.max(last, known?.seq ?? 0)
+  return (head?.seq ?? 0) < missing
+    ? { entries, head, fault: { seq: (head?.seq ?? 0) + 1, reason: 'missing' } }
+    : { entries, head }
+}
+
+const PAGE = 200
+
+const SELECT_LAST = 'SELECT seq, hash FROM approval_audit ORDER BY seq DESC LIMIT 1'
+const SELECT_COUNTER = "SELECT seq FROM sqlite_sequence WHERE name = 'approval_audit'"
+const SELECT_PAGE = `
+  SELECT seq, approval_id, version, entry, hash FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT ?`

@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util'
+
+import type { AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
+import { decodeAudit } from './approval-rows.ts'
+import type { AuditRow } from './approval-statements.ts'
+import { verifyChain } from './audit-chain.ts'
+import { openExisting } from './open-database.ts'
+
+const USAGE = `Usage:
+  adk-stream-protocol audit verify <database> [--head <seq>:<hash>]
+  adk-stream-protocol audit export <database>
+
+verify  checks that no entry of the audit record of approvals was changed or removed. It prints the head; keep it
+        somewhere else, and pass it to a later check, which then also notices a record that was written anew.
+export  prints the audit record as JSON Lines, one entry in each.
+
+The exit code is 0 if the record is whole, 1 if it is not, and 2 if the command cannot be carried out.`
+
+/** Where a command writes to. */
+export interface CommandOutput {
+  /** Resolves when more may be written. */
+  readonly print: (text: string) => void | Promise<void>
+  readonly printError: (text: string) => void
+}
+
+/** Carries out a command line about an audit record. Returns the exit code. */
+export async function runAuditCommand(args: string[], output: CommandOutput): Promise<number> {
+  try {
+    const { positionals, values } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { head: { type: 'string' } },
+    })
+    const [topic, command, path] = positionals
+    if (topic === 'audit' && path !== undefined) {
+      if (command === 'verify') return await verify(path, values.head, output)
+      if (command === 'export') return await exportAudit(path, output)
+    }
+    output.printError(USAGE)
+  } catch (error) {
+    output.printError(error instanceof Error ? error.message : String(error))
+  }
+  return 2
+}
+
+async function verify(
+  path: string,
+  head: string | undefined,
+  { print, printError }: CommandOutput,
+): Promise<number> {
+  const check = head === undefined ? {} : { head: readHead(head) }
+  const connection = await openExisting(path)
+  try {
+    const { entries, head: newest, fault } = await verifyChain(connection, check)
+    if (fault) {
+      printError(describeFault(fault))
+      return 1
+    }
+    await print(`${entries} entries, all as they were written.`)
+    if (newest) await print(`head ${newest.seq}:${newest.hash}`)
+    return 0
+  } finally {
+    connection.close()
+  }
+}
+
+async function exportAudit(path: string, { print }: CommandOutput): Promise<number> {
+  const connection = await openExisting(path)
+  try {
+    const page = connection.prepare<AuditRow>(
+      'SELECT seq, entry FROM approval_audit WHERE seq > ? ORDER BY seq LIMIT 200',
+    )
+    for (let rows = await page.select(0); rows.length > 0;) {
+      for (const row of rows) await print(JSON.stringify(decodeAudit(row)))
+      rows = await page.select(rows.at(-1)?.seq ?? Infinity)
+    }
+    return 0
+  } finally {
+    connection.close()
+  }
+}
+
+function readHead(text: string): AuditHead {
+  const [, seq, hash] = /^(\d+):([0-9a-f]{64})$/.exec(text) ?? []
+  if (seq === undefined || hash === undefined) {
+    throw new Error(
+      '--head must be what an earlier check printed: a number, a colon and 64 hexadecimal digits.',
+    )
+  }
+  return { seq: Number(seq), hash }
+}
+
+/** Says which entry is not as it was written. */
+export function describeFault({ seq, reason }: NonNullable<AuditVerification['fault']>): string {
+  const what =
+    reason === 'changed' ? `Entry ${seq} or one before it was changed` : `Entry ${seq} is missing`
+  return `${what}: the audit record of approvals is not as it was written. Compare it with a backup.`
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { once } from 'node:events'
+
+import { runAuditCommand } from '../store/sqlite/audit-command.ts'
+
+process.exitCode = await runAuditCommand(process.argv.slice(2), {
+  print: async (line) => {
+    // A reader that is slower than the database is waited for.
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+  },
+  printError: (line) => process.stderr.write(`${line}\n`),
+})

@@ -1,0 +1,156 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import Database from 'libsql'
+import { expect, test } from 'vitest'
+
+import { Ledger } from '../src/approvals/ledger.ts'
+import { runAuditCommand } from '../src/store/sqlite/audit-command.ts'
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
+import { hanako, requestOf, taken } from './ledger/fixture.ts'
+import { type TemporaryFolder, temporaryFolder } from './store-fixture.ts'
+import { refusal } from './store-subjects.ts'
+import { serve } from './support/serve.ts'
+
+/** A database with six entries in its audit record. */
+async function writeRecord(folder: TemporaryFolder): Promise<string> {
+  const path = folder.path('s.db')
+  await using store = await openSqliteStore({ path })
+  const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
+  for (const id of ['a', 'b', 'c']) {
+    taken(await ledger.request(requestOf({ id, toolCallId: `call-${id}` })))
+    taken(await ledger.decide(id, { by: hanako, approved: id !== 'b' }))
+  }
+  return path
+}
+
+/** Changes a record as somebody does who may write the file. */
+function tamper(path: string, sql: string): void {
+  const database = new Database(path)
+  for (const trigger of ['stays', 'is_final', 'is_appended'])
+    database.exec(`DROP TRIGGER IF EXISTS approval_audit_${trigger}`)
+  database.exec(sql)
+  database.close()
+}
+
+const FORGERIES = [
+  [
+    'an entry is changed',
+    `UPDATE approval_audit SET entry = replace(entry, 'hanako', 'mallory') WHERE seq = 4`,
+    4,
+    'changed',
+  ],
+  [
+    'an entry is replaced',
+    `INSERT OR REPLACE INTO approval_audit SELECT seq, approval_id, version, '{}', hash FROM approval_audit WHERE seq = 2`,
+    2,
+    'changed',
+  ],
+  ['the first entry is removed', 'DELETE FROM approval_audit WHERE seq = 1', 2, 'changed'],
+  ['an entry is removed', 'DELETE FROM approval_audit WHERE seq = 3', 4, 'changed'],
+  ['the newest entry is removed', 'DELETE FROM approval_audit WHERE seq = 6', 6, 'missing'],
+  ['all entries are removed', 'DELETE FROM approval_audit', 1, 'missing'],
+  ['an entry is added', `INSERT INTO approval_audit VALUES (7, 'd', 0, '{}', 'abc')`, 7, 'changed'],
+  ['a hash is removed', 'UPDATE approval_audit SET hash = NULL WHERE seq = 5', 5, 'changed'],
+] as const
+
+test.each(FORGERIES)('[LG91] it is found out when %s', async (_what, sql, seq, reason) => {
+  await using folder = await temporaryFolder()
+  const path = await writeRecord(folder)
+  tamper(path, sql)
+  await using store = await openSqliteStore({ path })
+  expect(await store.approvals.verifyAudit?.()).toMatchObject({ fault: { seq, reason } })
+})
+
+test('[LG91] a whole record is verified, wholly or in part, and a head that was noted must still be in it', async () => {
+  await using folder = await temporaryFolder()
+  await using store = await openSqliteStore({ path: await writeRecord(folder) })
+  const whole = await store.approvals.verifyAudit?.()
+  expect(whole).toMatchObject({ entries: 6, head: { seq: 6 } })
+  expect(whole?.head?.hash).toMatch(/^[0-9a-f]{64}$/)
+  expect(await store.approvals.verifyAudit?.({ newest: 2 })).toEqual({ ...whole, entries: 2 })
+  const head = { seq: 4, hash: 'of another record' }
+  expect(await store.approvals.verifyAudit?.({ head })).toMatchObject({ fault: { seq: 4 } })
+  const later = { seq: 9, hash: 'of entries that are gone' }
+  expect(await store.approvals.verifyAudit?.({ head: later })).toMatchObject({
+    fault: { seq: 7, reason: 'missing' },
+  })
+})
+
+test('[LG93] a record from before the hashes is chained when the database is opened', async () => {
+  await using folder = await temporaryFolder()
+  const path = await writeRecord(folder)
+  tamper(
+    path,
+    `ALTER TABLE approval_audit DROP COLUMN hash;
+     CREATE TRIGGER approval_audit_is_final BEFORE UPDATE ON approval_audit BEGIN SELECT RAISE(ABORT, 'no'); END;
+     UPDATE schema_version SET version = version - 1;`,
+  )
+  await using store = await openSqliteStore({ path })
+  expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 6, head: { seq: 6 } })
+})
+
+test('[LG92] a bridge reports a record that was changed and goes on, or refuses everything', async () => {
+  await using folder = await temporaryFolder()
+  const path = await writeRecord(folder)
+  tamper(path, FORGERIES[0][1])
+  await using store = await openSqliteStore({ path })
+  await using server = await serve({ store })
+  expect((await server.browser().say('[[say Hello.]]')).status).toBe(200)
+  await expect.poll(() => server.errors).toEqual([refusal('tampered')])
+  expect(await (await fetch(`${server.url}/ready`)).json()).toEqual({
+    status: 'ready',
+    warnings: ['audit'],
+  })
+
+  await using strict = await serve({ store, whenTampered: 'refuse' })
+  expect((await strict.browser().say('[[say Hello.]]')).status).toBe(503)
+  expect((await fetch(`${strict.url}/ready`)).status).toBe(503)
+})
+
+test('[LG91] the command verifies a record, tells the head, and exports it', async () => {
+  await using folder = await temporaryFolder()
+  const path = await writeRecord(folder)
+  const verified = await run('verify', path)
+  expect(verified).toMatchObject({ code: 0, errors: '' })
+  expect(verified.output).toMatch(/^6 entries, all as they were written\.\nhead 6:[0-9a-f]{64}$/)
+  const head = verified.output.split(' ').at(-1) ?? ''
+  expect(await run('verify', path, '--head', head)).toMatchObject({ code: 0 })
+  const exported = await run('export', path)
+  const entries = exported.output.split('\n').map((line) => JSON.parse(line) as { seq: number })
+  expect(entries.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6])
+  expect(entries[0]).toMatchObject({ approvalId: 'a', event: { type: 'requested' } })
+
+  tamper(path, FORGERIES[0][1])
+  expect(await run('verify', path)).toMatchObject({ code: 1, output: '' })
+  for (const args of [
+    ['verify', folder.path('none.db')],
+    ['verify', path, '--head', 'x'],
+    ['other', path],
+    ['verify'],
+  ])
+    expect(await run(...args)).toMatchObject({ code: 2, output: '' })
+})
+
+async function run(...args: string[]) {
+  const output: string[] = []
+  const errors: string[] = []
+  const code = await runAuditCommand(['audit', ...args], {
+    print: (line) => void output.push(line),
+    printError: (line) => void errors.push(line),
+  })
+  return { code, output: output.join('\n'), errors: errors.join('\n') }
+}
+
+test('[LG91] the command is a program of the package', { timeout: 60_000 }, async () => {
+  const cli = fileURLToPath(new URL('../src/use/cli.ts', import.meta.url))
+  const ran = promisify(execFile)(process.execPath, [
+    '--import',
+    'tsx',
+    cli,
+    'audit',
+    'verify',
+    ':none',
+  ])
+  await expect(ran).rejects.toMatchObject({ code: 2, stderr: 'There is no file :none.\n' })
+})
