@@ -127,7 +127,7 @@ test.each([
   expect(log).toEqual([])
 })
 
-test('[DI3] a name and an id that do not belong together change nothing', async () => {
+test('[DI3] a name and an id that do not belong together are refused with what to send', async () => {
   const log: unknown[] = []
   await using server = await serve(paying(log))
   const browser = server.browser()
@@ -144,7 +144,11 @@ test('[DI3] a name and an id that do not belong together change nothing', async 
     chatId: 'chat-1',
     messages: [{ role: 'user', content }],
   })
-  expect(refused.status).toBe(404)
+  expect(refused.status).toBe(400)
+  const sentence = await refused.text()
+  expect(sentence).toContain('is not of adk_request_confirmation, but of process_payment')
+  expect(sentence).toContain(String(call?.['toolCallId']))
+  expect(sentence).toContain('confirmed')
   expect(log).toEqual([])
 })
 

@@ -148,6 +148,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   maxBodyBytes: 8 * MEBI,
   maxMessages: 1_000,
   maxParts: 64,
+  maxAnswers: 256,
   maxTextLength: 200_000,
   maxFileBytes: 5 * MEBI,
   fileTypes: [
