@@ -152,6 +152,74 @@ test('[DI3] a name and an id that do not belong together are refused with what t
   expect(log).toEqual([])
 })
 
+type Ids = { readonly approvalId: string; readonly toolCallId: string; readonly messageId: string }
+
+const CONFIRMATION = 'adk_request_confirmation'
+
+/** All ways in which clients of the earlier system say yes, beside that of the AI SDK. */
+const FORMS: readonly (readonly [string, (ids: Ids) => object])[] = [
+  [
+    'an assistant’s confirmation with `approval`',
+    ({ approvalId, messageId }) => ({
+      id: messageId,
+      role: 'assistant',
+      parts: [
+        { type: `tool-${CONFIRMATION}`, toolCallId: approvalId, approval: { approved: true } },
+      ],
+    }),
+  ],
+  [
+    'a confirmation with `approval` in a user message',
+    ({ approvalId }) => ({
+      role: 'user',
+      parts: [
+        {
+          type: `tool-${CONFIRMATION}`,
+          approval: { id: approvalId, approved: true, reason: 'ok' },
+        },
+      ],
+    }),
+  ],
+  [
+    'a confirmation with an output in a user message',
+    ({ approvalId: toolCallId }) => ({
+      role: 'user',
+      content: [{ type: `tool-${CONFIRMATION}`, toolCallId, output: { confirmed: true } }],
+    }),
+  ],
+  [
+    'a tool-result { approved } for the call itself',
+    ({ toolCallId }) => ({
+      role: 'user',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId,
+          toolName: 'process_payment',
+          result: { approved: true, user_message: 'ok' },
+        },
+      ],
+    }),
+  ],
+]
+
+test.each(FORMS)('[DI2] %s decides over HTTP', async (_name, form) => {
+  const log: unknown[] = []
+  await using server = await serve(paying(log))
+  const browser = server.browser()
+  const chunks = await ask(browser)
+  const [call, question] = chunks.filter(({ type }) => type === 'tool-input-available')
+  const message = form({
+    approvalId: String(question?.['toolCallId']),
+    toolCallId: String(call?.['toolCallId']),
+    messageId: String(chunks[0]?.['messageId']),
+  })
+  const answered = await browser.post('/stream', { chatId: 'chat-1', messages: [message] })
+  const told = readFrames(await answered.text()).chunks
+  expect(told.map(({ type }) => type)).toContain('tool-output-available')
+  expect(log).toHaveLength(1)
+})
+
 test('[DI4] the dialect is asked for by address, header or body; another one is refused', async () => {
   await using server = await serve(paying([]))
   const browser = server.browser()

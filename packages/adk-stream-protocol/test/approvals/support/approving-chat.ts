@@ -40,8 +40,16 @@ interface Decision {
   readonly reason?: string
 }
 
+/** What the page gives as the result of a call. */
+interface GivenOutput {
+  readonly tool: string
+  readonly toolCallId: string
+  readonly output: unknown
+}
+
 type RealChat = ConstructorParameters<typeof ChatProbe>[0] & {
   addToolApprovalResponse(decision: Decision): void | PromiseLike<void>
+  addToolOutput(output: GivenOutput): void | PromiseLike<void>
   sendMessage(): Promise<void>
 }
 
@@ -75,6 +83,11 @@ export class ApprovingChat extends ChatProbe {
   /** Clicks, without waiting for anything. */
   async click(decision: Decision): Promise<void> {
     await this.#chat.addToolApprovalResponse(decision)
+  }
+
+  /** Gives the result of a call, without waiting for anything. */
+  async give(output: GivenOutput): Promise<void> {
+    await this.#chat.addToolOutput(output)
   }
 
   /** Decides all that is asked, by one answer for all or one for each, and waits until the client rests. */
