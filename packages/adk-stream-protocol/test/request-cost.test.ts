@@ -77,25 +77,25 @@ test('[RQ130] a history of 8 MiB is read', () => {
   expect(readStreamRequest(parseJson(bytes), DEFAULT_LIMITS)).toMatchObject({ type: 'message' })
 })
 
-describe('answers', () => {
-  /** A part that counts how often what it answers is looked at. */
-  function counting(part: object): { part: object; reads: () => number } {
-    let reads = 0
-    const look = <Value>(value: Value): Value => {
-      reads += 1
-      return value
-    }
-    const watched = Object.defineProperties(
-      { ...part },
-      {
-        approval: { get: () => look({ id: 'a', approved: true }), enumerable: true },
-        result: { get: () => look({ confirmed: true }), enumerable: true },
-        output: { get: () => look({ confirmed: true }), enumerable: true },
-      },
-    )
-    return { part: watched, reads: () => reads }
+/** A part that counts how often what it answers is looked at. */
+function counting(part: object): { part: object; reads: () => number } {
+  let reads = 0
+  const look = <Value>(value: Value): Value => {
+    reads += 1
+    return value
   }
+  const watched = Object.defineProperties(
+    { ...part },
+    {
+      approval: { get: () => look({ id: 'a', approved: true }), enumerable: true },
+      result: { get: () => look({ confirmed: true }), enumerable: true },
+      output: { get: () => look({ confirmed: true }), enumerable: true },
+    },
+  )
+  return { part: watched, reads: () => reads }
+}
 
+describe('answers', () => {
   test.each([
     ['decisions', 'assistant', { type: 'tool-pay', state: 'approval-responded' }],
     ['results', 'user', { type: 'tool-result', toolCallId: 'a' }],

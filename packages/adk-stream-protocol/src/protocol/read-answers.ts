@@ -87,6 +87,27 @@ export function readAnswers(
   return { messageId: message.id, decisions, outputs, results: withEdits(results, edits) }
 }
 
+/**
+ * Reads the decisions in messages that the request is not about: the AI SDK shows a click on an older question as answered, and
+ * sends it only with the next message. What is none is ignored; of many, the newest count.
+ */
+export function readEarlierDecisions(
+  messages: readonly unknown[],
+  { maxAnswers, edits = {} }: ReadAnswersOptions,
+): DecisionAnswer[] {
+  const parts: RawPart[] = []
+  for (const message of messages.toReversed()) {
+    if (parts.length >= maxAnswers) break
+    if (!isObject(message) || message['role'] !== 'assistant') continue
+    const own = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
+    const responded = own.filter(isRawPart).filter(({ state }) => state === 'approval-responded')
+    parts.unshift(...responded.slice(parts.length - maxAnswers))
+  }
+  return parts
+    .filter((part) => RespondedPart.safeParse(part).success)
+    .flatMap((part) => readDecision(part, edits))
+}
+
 /** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
 export function readResults(message: RawMessage, maxAnswers: number): ToolResult[] {
   const isUser = message.role === 'user'

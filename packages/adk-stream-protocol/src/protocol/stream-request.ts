@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
 import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
-import type { Answers } from './read-answers.ts'
-import { checkCount, Edits, readAnswers } from './read-answers.ts'
+import type { Answers, DecisionAnswer } from './read-answers.ts'
+import { checkCount, Edits, readAnswers, readEarlierDecisions } from './read-answers.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -43,6 +43,8 @@ export type StreamRequest = (MessageRequest | AnswersRequest) & {
   readonly dialect?: string
   /** Whether a live stream stays open while it waits for a person. */
   readonly hold?: boolean
+  /** Decisions about questions of earlier messages, which the client may have sent before. */
+  readonly earlier: readonly DecisionAnswer[]
 }
 
 export interface MessageRequest {
@@ -54,6 +56,8 @@ export interface MessageRequest {
    * `regenerate()` and `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
+  /** The ids of all messages before it, where the client sent them with ids; else empty. */
+  readonly history: readonly string[]
 }
 
 export interface AnswersRequest extends Answers {
@@ -97,16 +101,18 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     dialect,
     hold,
   } = parse(Body, body, '')
-  if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
+  if (chatId === undefined) throw badRequest(NO_CHAT)
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
   const { maxAnswers } = limits
   checkCount(Object.keys(edits ?? {}).length, maxAnswers)
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
-  const answered = findAnswered(messages, messageId) ?? last
-  const answers = readAnswers(answered, { maxAnswers, edits })
+  const named = findAnswered(messages, messageId)
+  const answers = readAnswers(named?.message ?? last, { maxAnswers, edits })
+  const index = answers && named ? named.index : messages.length - 1
   const kind = {
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), { maxAnswers, edits }),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }
@@ -118,19 +124,29 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
     replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
+    history: readIds(messages.slice(0, -1)),
   }
 }
+
+/** The ids of messages; none if one of them has none. */
+function readIds(messages: readonly unknown[]): string[] {
+  const ids = messages.flatMap((message) => Named.safeParse(message).data?.id ?? [])
+  return ids.length === messages.length ? ids : []
+}
+
+const NO_CHAT =
+  'The body needs the chat in `id` (or `chatId`): a name of your choice, the same for all messages of one conversation.'
 
 /** AP14: a client that answers an older question names its message, and sends newer ones after it. */
 function findAnswered(
   messages: readonly unknown[],
   messageId: string | null | undefined,
-): RawMessage | undefined {
+): { readonly message: RawMessage; readonly index: number } | undefined {
   // A client without ids names none, and has no message that is named by that.
   if (typeof messageId !== 'string') return undefined
-  const named = messages.findLast((message) => Named.safeParse(message).data?.id === messageId)
-  const read = RawMessage.safeParse(named).data
-  return read?.role === 'assistant' ? read : undefined
+  const index = messages.findLastIndex((message) => Named.safeParse(message).data?.id === messageId)
+  const message = RawMessage.safeParse(messages[index]).data
+  return message?.role === 'assistant' ? { message, index } : undefined
 }
 
 const Named = z.object({ id: z.string() })

@@ -106,6 +106,22 @@ export class ApprovalDesk {
     return catchUp(backend, entries.at(-1))
   }
 
+  /** AP131: enters decisions about questions that are still open. Of those that were decided before, nothing is told. */
+  async decideEarlier(
+    principal: Principal,
+    chat: ChatKey,
+    decisions: readonly DecisionAnswer[],
+  ): Promise<void> {
+    const backend = await this.#options.backend.get()
+    const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    const open = new Set(pending.map(({ id }) => id))
+    for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
+      const result = await this.#decideOne(backend, principal, { decision, chat })
+      if (isSettled(result)) this.#options.resume(result)
+      await setImmediate()
+    }
+  }
+
   /**
    * Decides from the chat, and goes on with the turn with nobody reading. A decision that was taken before, with the same outcome,
    * is taken again as it stands: a client that lost its connection cannot know whether it was heard (WS8).

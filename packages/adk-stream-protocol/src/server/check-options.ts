@@ -158,6 +158,7 @@ const Options = z.strictObject({
   whileRunning: z.enum(['refuse', 'queue'], { error: "'refuse' or 'queue'" }).optional(),
   approvals: Approvals.optional(),
   approvalDeadlineMs: Deadline.optional(),
+  whenShortened: z.enum(['keep', 'rewind'], { error: "'keep' or 'rewind'" }).optional(),
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
   mayCompleteCalls: Method.optional(),
   live: Live.optional(),

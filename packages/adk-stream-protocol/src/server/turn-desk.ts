@@ -6,6 +6,7 @@ import type { Content } from '@google/genai'
 
 import { NO_ANSWER } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
+import { readNotes } from '../adk/event-notes.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
@@ -40,6 +41,7 @@ import { VainAttempts } from './vain-attempts.ts'
 
 export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
+  readonly whenShortened: 'keep' | 'rewind'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Hears of every turn that begins, and of every one that goes on with something. */
@@ -216,6 +218,31 @@ export class TurnDesk {
     // AP130: a client that gets an empty answer sends the same again at once, and for ever.
     const isEmpty = pause >= chunks.length
     if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
+  }
+
+  /**
+   * AP132: the first message of the user that a client has removed, where its history ends before the stored one. Undefined if it
+   * does not prove that, and if a call ran among what it removed which a person had approved.
+   */
+  async findRemoved(
+    chat: ChatKey,
+    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
+  ): Promise<string | undefined> {
+    if (this.#options.whenShortened === 'keep' || replaces || history.length === 0) return undefined
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) return undefined
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
+    if (!history.every((id, index) => id === stored[index])) return undefined
+    // A history that ends with a message of the user has lost an answer, and not been cut by a person.
+    if (history.length % 2 !== 0) return undefined
+    const removed = turns.slice(history.length / 2)
+    const hasRun = removed.some(({ runs }) =>
+      runs
+        .flat()
+        .some((event) => readNotes(event).decided?.some(({ state }) => state !== 'denied')),
+    )
+    return hasRun ? undefined : removed[0]?.userMessage.id
   }
 
   /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */

@@ -48,11 +48,14 @@ export class TurnByTurn implements TurnSource {
   }
 
   async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
-    const { turnDesk } = this.#parts
+    const { approvalDesk, turnDesk } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
-    return request.type === 'message'
-      ? { turn: await turnDesk.begin(chat, request), from: 'start' }
-      : this.goOn(principal, chat, request)
+    const { earlier } = request
+    if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
+    if (request.type === 'answers') return this.goOn(principal, chat, request)
+    const removed = await turnDesk.findRemoved(chat, request)
+    if (removed !== undefined) await turnDesk.takeBack(chat, removed)
+    return { turn: await turnDesk.begin(chat, request), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */

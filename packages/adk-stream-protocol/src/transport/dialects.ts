@@ -43,33 +43,17 @@ class ConfirmationDialect {
   }
 
   render(chunk: Chunk): Chunk[] {
-    switch (chunk.type) {
-      case 'start-step':
-        this.#step = 'model'
-        return [chunk]
-      case 'finish-step':
-        this.#step = 'none'
-        return [chunk]
-      case 'tool-input-start':
-        this.#begun.add(chunk.toolCallId)
-        return [chunk]
-      case 'tool-input-available':
-        return this.#show(chunk)
-      case 'tool-approval-request':
-        return this.#ask(chunk.approvalId, chunk.toolCallId)
-      case 'tool-output-denied':
-        return [
-          {
-            type: 'tool-output-error',
-            toolCallId: chunk.toolCallId,
-            errorText: 'User denied execution',
-          },
-        ]
-      case 'data-approval':
-        return this.#hear(chunk.data)
-      default:
-        return [chunk]
+    if (chunk.type === 'tool-approval-request') return this.#ask(chunk.approvalId, chunk.toolCallId)
+    if (chunk.type === 'tool-input-available') return this.#show(chunk)
+    if (chunk.type === 'data-approval') return this.#hear(chunk.data)
+    if (chunk.type === 'tool-output-denied') {
+      const { toolCallId } = chunk
+      return [{ type: 'tool-output-error', toolCallId, errorText: 'User denied execution' }]
     }
+    if (chunk.type === 'tool-input-start') this.#begun.add(chunk.toolCallId)
+    if (chunk.type === 'start-step') this.#step = 'model'
+    if (chunk.type === 'finish-step') this.#step = 'none'
+    return [chunk]
   }
 
   #show(chunk: Extract<Chunk, { type: 'tool-input-available' }>): Chunk[] {

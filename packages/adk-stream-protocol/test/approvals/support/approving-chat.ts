@@ -104,6 +104,11 @@ export class ApprovingChat extends ChatProbe {
     this.#edits[approvalId] = args
   }
 
+  /** Removes all messages but the first ones, as `setMessages(messages.slice(0, count))` does. */
+  keepFirst(count: number): void {
+    Object.assign(this.#chat, { messages: this.messages.slice(0, count) })
+  }
+
   /** Sends what the messages hold, without a new one. */
   async sendAsItIs(): Promise<void> {
     await this.#chat.sendMessage()
