@@ -1,13 +1,22 @@
+import { setImmediate } from 'node:timers/promises'
+
+import { Chat as Chat6 } from '@ai-sdk/react'
+import { Chat as Chat7 } from '@ai-sdk/react-7'
 import { FunctionTool } from '@google/adk'
-import { expect, test } from 'vitest'
+import * as ai6 from 'ai'
+import * as ai7 from 'ai-7'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { ApprovingChat } from './approvals/support/approving-chat.ts'
 import { assistant } from './support/agents.ts'
 import type { Browser } from './support/browser.ts'
+import type { ServeOptions } from './support/serve.ts'
+import { toolParts } from './support/chat-probe.ts'
 import { serve } from './support/serve.ts'
 import { readFrames } from './support/wire-rules.ts'
 
-function paying(log: unknown[]) {
+function paying(log: unknown[], options: Omit<ServeOptions, 'agent' | 'recorded'> = {}) {
   const pay = new FunctionTool({
     name: 'process_payment',
     description: 'Pays.',
@@ -21,13 +30,20 @@ function paying(log: unknown[]) {
   return {
     agent: (model: Parameters<typeof assistant>[0]) => assistant(model, { tools: [pay] }),
     recorded: false,
+    ...options,
   }
 }
 
-const PAY = '[[call process_payment {"amount":50,"recipient":"花子"}]][[then]][[say Done.]]'
+const CALL = '[[call process_payment {"amount":50,"recipient":"花子"}]]'
+const PAY = `${CALL}[[then]][[say Done.]]`
 
-async function ask(browser: Browser, path = '/stream?dialect=confirmation', more: object = {}) {
-  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }]
+async function ask(
+  browser: Browser,
+  path = '/stream?dialect=confirmation',
+  more: object = {},
+  text = PAY,
+) {
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
   const response = await browser.post(path, { id: 'chat-1', messages, ...more })
   return readFrames(await response.text()).chunks
 }
@@ -48,7 +64,10 @@ test('[DI1] the question is a call of adk_request_confirmation, after the call i
       name: 'process_payment',
       args: { amount: 50, recipient: '花子' },
     },
-    toolConfirmation: { hint: '', confirmed: false },
+    toolConfirmation: {
+      hint: 'Please approve or reject the tool call process_payment().',
+      confirmed: false,
+    },
   })
   expect(tools[2]?.['toolCallId']).not.toBe(tools[0]?.['toolCallId'])
 })
@@ -127,7 +146,7 @@ test.each([
   expect(log).toEqual([])
 })
 
-test('[DI3] a name and an id that do not belong together change nothing', async () => {
+test('[DI3] a name and an id that do not belong together are refused with what to send', async () => {
   const log: unknown[] = []
   await using server = await serve(paying(log))
   const browser = server.browser()
@@ -144,9 +163,199 @@ test('[DI3] a name and an id that do not belong together change nothing', async 
     chatId: 'chat-1',
     messages: [{ role: 'user', content }],
   })
-  expect(refused.status).toBe(404)
+  expect(refused.status).toBe(400)
+  const sentence = await refused.text()
+  expect(sentence).toContain('is not of adk_request_confirmation, but of process_payment')
+  expect(sentence).toContain(String(call?.['toolCallId']))
+  expect(sentence).toContain('confirmed')
   expect(log).toEqual([])
 })
+
+type Ids = { readonly approvalId: string; readonly toolCallId: string; readonly messageId: string }
+
+const CONFIRMATION = 'adk_request_confirmation'
+
+/** All ways in which clients of the earlier system say yes, beside that of the AI SDK. */
+const FORMS: readonly (readonly [string, (ids: Ids) => object])[] = [
+  [
+    'an assistant’s confirmation with `approval`',
+    ({ approvalId, messageId }) => ({
+      id: messageId,
+      role: 'assistant',
+      parts: [
+        { type: `tool-${CONFIRMATION}`, toolCallId: approvalId, approval: { approved: true } },
+      ],
+    }),
+  ],
+  [
+    'a confirmation with `approval` in a user message',
+    ({ approvalId }) => ({
+      role: 'user',
+      parts: [
+        {
+          type: `tool-${CONFIRMATION}`,
+          approval: { id: approvalId, approved: true, reason: 'ok' },
+        },
+      ],
+    }),
+  ],
+  [
+    'a confirmation with an output in a user message',
+    ({ approvalId: toolCallId }) => ({
+      role: 'user',
+      content: [{ type: `tool-${CONFIRMATION}`, toolCallId, output: { confirmed: true } }],
+    }),
+  ],
+  [
+    'a tool-result { approved } for the call itself',
+    ({ toolCallId }) => ({
+      role: 'user',
+      content: [
+        {
+          type: 'tool-result',
+          toolCallId,
+          toolName: 'process_payment',
+          result: { approved: true, user_message: 'ok' },
+        },
+      ],
+    }),
+  ],
+]
+
+test.each(FORMS)('[DI2] %s decides over HTTP', async (_name, form) => {
+  const log: unknown[] = []
+  await using server = await serve(paying(log))
+  const browser = server.browser()
+  const chunks = await ask(browser)
+  const [call, question] = chunks.filter(({ type }) => type === 'tool-input-available')
+  const message = form({
+    approvalId: String(question?.['toolCallId']),
+    toolCallId: String(call?.['toolCallId']),
+    messageId: String(chunks[0]?.['messageId']),
+  })
+  const answered = await browser.post('/stream', { chatId: 'chat-1', messages: [message] })
+  const told = readFrames(await answered.text()).chunks
+  expect(told.map(({ type }) => type)).toContain('tool-output-available')
+  expect(log).toHaveLength(1)
+})
+
+interface StockOptions {
+  readonly api: string
+  readonly fetch: typeof fetch
+}
+
+const STOCK = [
+  [
+    'ai 6',
+    ({ api, fetch }: StockOptions) =>
+      new Chat6({
+        id: 'chat-1',
+        transport: new ai6.DefaultChatTransport({ api, fetch }),
+        sendAutomaticallyWhen: ai6.lastAssistantMessageIsCompleteWithToolCalls,
+      }),
+  ],
+  [
+    'ai 7',
+    ({ api, fetch }: StockOptions) =>
+      new Chat7({
+        id: 'chat-1',
+        transport: new ai7.DefaultChatTransport({ api, fetch }),
+        sendAutomaticallyWhen: ai7.lastAssistantMessageIsCompleteWithToolCalls,
+      }),
+  ],
+] as const
+
+describe.each(STOCK)('%s', (_name, open) => {
+  test.each([
+    ['once', PAY, true, 1],
+    ['once, and says no', PAY, false, 0],
+    ['for two calls of one step', `${CALL}${CALL}[[then]][[say Done.]]`, true, 2],
+    ['and hears nothing of the model then', CALL, true, 1],
+  ])(
+    '[DI131] a stock client that answers by addToolOutput sends %s',
+    async (_case, text, confirmed, runs) => {
+      const log: unknown[] = []
+      await using server = await serve(paying(log))
+      const browser = server.browser()
+      const api = `${server.url}/stream?dialect=confirmation`
+      const chat = new ApprovingChat(open({ api, fetch: browser.fetch }), {})
+      await chat.send(text)
+      const questions = toolParts(chat.lastMessage).filter(({ type }) => type === QUESTION)
+      for (const { toolCallId = '' } of questions) {
+        await chat.give({ tool: 'adk_request_confirmation', toolCallId, output: { confirmed } })
+      }
+      await chat.rest()
+      expect(browser.sent).toBe(2)
+      expect(chat.error).toBeUndefined()
+      expect(log).toHaveLength(runs)
+      const ends = confirmed ? 'output-available' : 'output-error'
+      const [call] = toolParts(chat.lastMessage)
+      expect(call).toMatchObject({ type: 'tool-process_payment', state: ends })
+      expect(toolParts(chat.lastMessage)).toHaveLength(2 * questions.length)
+    },
+  )
+})
+
+const QUESTION = 'tool-adk_request_confirmation'
+
+test.each([
+  ['approved elsewhere', { approved: true }, true],
+  ['denied elsewhere', { approved: false }, false],
+  ['not decided in time', undefined, false],
+])('[DI130] a question that was %s ends on the wire', async (_name, decision, confirmed) => {
+  const log: unknown[] = []
+  const soon = { approvalDeadlineMs: 50, limits: { sweepMs: 10 } }
+  await using server = await serve(paying(log, decision ? {} : soon))
+  const browser = server.browser()
+  const chunks = await ask(browser)
+  const question = chunks.findLast((chunk) => chunk.type === 'tool-input-available')
+  const toolCallId = String(question?.['toolCallId'])
+  if (decision) await (await browser.post(`/approvals/${toolCallId}`, decision)).text()
+  const isOver = async (): Promise<boolean> => {
+    const response = await browser.get(`/approvals/${toolCallId}`)
+    const { approval } = (await response.json()) as { approval: { state: string } }
+    return !['requested', 'approved', 'executing'].includes(approval.state)
+  }
+  while (!(await isOver())) await setImmediate()
+  const part = {
+    type: QUESTION,
+    toolCallId,
+    state: 'output-available',
+    output: { confirmed: decision?.approved ?? true },
+  }
+  const message = { id: String(chunks[0]?.['messageId']), role: 'assistant', parts: [part] }
+  const late = await browser.post('/stream?dialect=confirmation', {
+    id: 'chat-1',
+    messages: [message],
+  })
+  const told = readFrames(await late.text()).chunks
+  expect(told).toContainEqual({ type: 'tool-output-available', toolCallId, output: { confirmed } })
+  expect(log).toHaveLength(confirmed ? 1 : 0)
+})
+
+test('[DI130] a client that reads all anew is not told the end of a question that it was not asked', async () => {
+  await using server = await serve({ ...paying([]), disconnectGraceMs: 60_000 })
+  const browser = server.browser()
+  const question = (
+    await ask(browser, undefined, {}, `${CALL}[[then]][[say Done.]][[wait gate]]`)
+  ).findLast((chunk) => chunk.type === 'tool-input-available')
+  const toolCallId = String(question?.['toolCallId'])
+  await (await browser.post(`/approvals/${toolCallId}`, { approved: true })).text()
+  const resumed = await readRunning(browser)
+  server.emulator.release('gate')
+  const { chunks } = readFrames(await resumed.text())
+  expect(chunks.at(-1)).toMatchObject({ type: 'finish' })
+  expect(JSON.stringify(chunks)).not.toContain(toolCallId)
+})
+
+/** Attaches to the turn that goes on by itself, as soon as there is one. */
+async function readRunning(browser: Browser): Promise<Response> {
+  for (;;) {
+    const response = await browser.get('/stream/chat-1/stream?dialect=confirmation')
+    if (response.status === 200) return response
+    await setImmediate()
+  }
+}
 
 test('[DI4] the dialect is asked for by address, header or body; another one is refused', async () => {
   await using server = await serve(paying([]))

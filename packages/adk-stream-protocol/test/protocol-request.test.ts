@@ -44,6 +44,8 @@ describe('the body', () => {
       chatId: 'c1',
       message: { id: 'u1', parts: [{ type: 'text', text: 'hi' }] },
       replaces: false,
+      history: [],
+      earlier: [],
     })
   })
 
@@ -65,6 +67,25 @@ describe('the body', () => {
       user([text('hi')]),
     ]
     expect(read({ id: 'c1', messages }).message.parts).toEqual([{ type: 'text', text: 'hi' }])
+  })
+
+  test('[RQ132] a history without ids is a history: the newest message is the one that is read', () => {
+    const asked = {
+      type: 'tool-pay',
+      toolCallId: 'call-1',
+      state: 'output-available',
+      output: { paid: true },
+    }
+    const messages = [
+      { role: 'user', content: 'pay' },
+      { role: 'assistant', parts: [asked] },
+      { role: 'user', content: 'thanks' },
+    ]
+    expect(read({ chatId: 'c1', messages })).toMatchObject({
+      message: { id: undefined, parts: [{ text: 'thanks' }] },
+      replaces: false,
+      history: [],
+    })
   })
 
   test.each(['assistant', 'system', 'tool'])(

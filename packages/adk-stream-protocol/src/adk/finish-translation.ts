@@ -19,7 +19,7 @@ export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
   telling.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
   if (error) return [...telling.chunks, ...tellError(state, error)]
-  if ((answered && !waiting) || hasHandedOver(state)) telling.chunks.push(...EMPTY_STEP)
+  if (answered && !waiting) telling.chunks.push(...EMPTY_STEP)
   if (end === 'stopped') telling.chunks.push({ type: 'abort' })
   telling.chunks.push({
     type: 'finish',
@@ -38,16 +38,9 @@ function settleRunning(telling: Telling, end: TurnEnd): boolean {
 }
 
 /**
- * CH4: a message that ends on a tool's result, or on a decided call that still waits, looks unsent to clients that send
- * automatically. An empty step after it, which the metadata of `finish` makes them see, says that nothing is owed.
+ * CH4: a message that ends on a tool's result looks unsent to clients that send automatically. An empty step after it, which the metadata of `finish` makes them see, says that nothing is owed.
  */
 const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
-
-function hasHandedOver({ calls }: Translation): boolean {
-  return [...calls.values()].some(
-    ({ state, approval }) => state === 'waiting' && approval !== undefined,
-  )
-}
 
 function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
   return finishReason

@@ -105,7 +105,9 @@ export function findPause(
   { chunks, pauses }: Pick<ToldTurn, 'chunks' | 'pauses'>,
   seen?: string,
 ): number {
-  const asked = chunks.findIndex((chunk) => questionOf(chunk) === seen)
+  // A call that was handed to the client is shown twice: who answers it has seen the second time.
+  const asked =
+    seen === undefined ? -1 : chunks.findLastIndex((chunk) => questionOf(chunk) === seen)
   const after = asked < 0 ? undefined : pauses.find((pause) => pause > asked)
   return after ?? chunks.length
 }

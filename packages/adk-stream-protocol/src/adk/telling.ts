@@ -62,7 +62,8 @@ export class Telling {
       { type: 'tool-input-start', toolCallId, toolName },
       { type: 'tool-input-available', toolCallId, toolName, input },
     )
-    this.#noteCall(toolCallId, { toolName, state })
+    const { stepCount } = this.#state
+    this.#noteCall(toolCallId, { toolName, input, stepCount, state })
   }
 
   /** Shows that a person is asked about a call. */
@@ -88,11 +89,19 @@ export class Telling {
     this.#noteCall(toolCallId, { ...call, state: 'running', approval })
   }
 
-  /** Shows that a call was approved, and waits for the client that runs it. */
+  /**
+   * Shows that a call was approved, and waits for the client that runs it. The call is shown again: for a stock client it was
+   * answered by the decision, and now waits for its output (BT130).
+   */
   handOver(toolCallId: string): void {
     this.decide({ toolCallId, state: 'approved' })
     const call = this.#state.calls.get(toolCallId)
-    if (call?.state === 'running') this.#noteCall(toolCallId, { ...call, state: 'waiting' })
+    if (call?.state !== 'running') return
+    const { toolName, input } = call
+    // AI SDK 6.0.320 and 7.0.163 take a call that an earlier step shows for another one.
+    if (call.stepCount === this.#state.stepCount)
+      this.chunks.push({ type: 'tool-input-available', toolCallId, toolName, input })
+    this.#noteCall(toolCallId, { ...call, state: 'waiting' })
   }
 
   /** Tells that a call may run in the client: a stream that is held open says in no other way that nobody is asked first. */
@@ -191,7 +200,7 @@ export class Telling {
 
   #openStep(): void {
     this.chunks.push({ type: 'start-step' })
-    this.note({ step: 'open', answered: false })
+    this.note({ step: 'open', stepCount: this.#state.stepCount + 1, answered: false })
   }
 
   // Copied once per event: a model may make a thousand calls in one.

@@ -6,6 +6,8 @@ import { NO_USAGE } from './count-usage.ts'
 /** How far a turn has been told to the client. Advanced by `translateEvent`, one ADK event at a time. */
 export interface Translation {
   readonly step: 'closed' | 'open'
+  /** How many steps were begun. */
+  readonly stepCount: number
   /**
    * A tool's result was told in the last step. What the model does next belongs to a new step, or clients that send automatically
    * after tool calls would send the turn again and again (CH4).
@@ -34,6 +36,9 @@ export interface Translation {
 /** A tool call that the client was told of. */
 export interface Call {
   readonly toolName: string
+  readonly input: unknown
+  /** The number of the step that shows it. */
+  readonly stepCount: number
   readonly state: CallState
   /** What was last told about its approval, if a person was asked. */
   readonly approval?: DataParts['approval']
@@ -70,6 +75,7 @@ export const NOTHING_STREAMED: Streamed = { length: 0, tail: '' }
 export function beginTranslation(): Translation {
   return {
     step: 'closed',
+    stepCount: 0,
     answered: false,
     textCount: 0,
     openText: undefined,

@@ -54,6 +54,11 @@ export class LiveMessages {
     return message.open ? message.turn : this.open(message, { background: false, resumes: true })
   }
 
+  /** Whether a message is being told now. */
+  tells(messageId: string): boolean {
+    return this.#messages.get(messageId)?.open === true
+  }
+
   /** The message that made a call. */
   ofCall(toolCallId: string): LiveMessage {
     const message = this.#ofCall.get(toolCallId)

@@ -179,6 +179,11 @@ export class LiveRun {
     return this.#messages.turnOf(messageId)
   }
 
+  /** Whether a message is being told now. */
+  tells(messageId: string): boolean {
+    return this.#messages.tells(messageId)
+  }
+
   runsCallsOf(messageId: string): boolean {
     return this.#messages.runsCallsOf(messageId)
   }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 
 import type { FrameFault } from './client-frame.ts'
-import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
+import { isObject, RawMessage, UncheckedArray } from './raw-message.ts'
+import { readResults } from './read-answers.ts'
 import type { ToolResult } from './read-tool-result.ts'
 import { ChatId } from './stream-request.ts'
 
@@ -11,11 +12,8 @@ import { ChatId } from './stream-request.ts'
 export const BIDI_SUBPROTOCOL = 'bidi'
 
 const Id = z.string().min(1).max(256)
-const Approved = z.object({
-  id: Id.optional(),
-  approved: z.boolean(),
-  reason: z.string().max(2_000).optional(),
-})
+/** How many calls a message of the person may answer: more than any chat may ask about at once. */
+const MAX_RESULTS = 256
 
 /** What every event may say beside its own; versions and times are not for us. */
 const common = { id: ChatId.optional(), chatId: ChatId.optional() }
@@ -23,7 +21,7 @@ const common = { id: ChatId.optional(), chatId: ChatId.optional() }
 const Events = {
   message: z.object({
     ...common,
-    messages: z.array(z.unknown()).min(1, 'messages is empty.'),
+    messages: UncheckedArray.refine(({ length }) => length > 0, 'messages is empty.'),
     trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
     messageId: z.string().max(128).nullish(),
   }),
@@ -68,9 +66,9 @@ export type BidiEvent =
 /** Whether a first frame is of a client that speaks text frames: `ping` and `interrupt` are so by what they carry. */
 export function isBidiShaped(bytes: Uint8Array): boolean {
   try {
-    const { type, ...rest } = Named.parse(parseJson(bytes))
+    const { type, content } = readNamed(parseJson(bytes))
     if (!isEventName(type)) return false
-    return !['interrupt', 'ping'].includes(type) || 'version' in rest || 'timestamp' in rest
+    return !['interrupt', 'ping'].includes(type) || 'version' in content || 'timestamp' in content
   } catch {
     // Whatever it is, it will be refused by whoever reads it.
     return false
@@ -81,10 +79,10 @@ export function isBidiShaped(bytes: Uint8Array): boolean {
 export function readBidiEvent(bytes: Uint8Array): BidiEvent | { readonly fault: FrameFault } {
   let name = 'unknown'
   try {
-    const { data, ...rest } = Named.parse(parseJson(bytes))
-    name = rest.type ?? name
+    const { type, content } = readNamed(parseJson(bytes))
+    name = type ?? name
     if (!isEventName(name)) throw badEvent(`There is no such event. ${KNOWN}`)
-    return toEvent(name, { ...rest, ...Nested.parse(data) })
+    return toEvent(name, content)
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
     const { code, message } = thrown
@@ -92,14 +90,18 @@ export function readBidiEvent(bytes: Uint8Array): BidiEvent | { readonly fault: 
   }
 }
 
-const Named = z
-  .looseObject({
-    type: z.string().max(64).optional().catch(undefined),
-    data: z.unknown().optional(),
-  })
-  .catch({ type: undefined, data: undefined })
-
-const Nested = z.record(z.string(), z.unknown()).catch({})
+/** The name of an event of any shape, and all that it says. */
+function readNamed(value: unknown): {
+  readonly type: string | undefined
+  readonly content: Readonly<Record<string, unknown>>
+} {
+  const content = isObject(value) ? value : {}
+  const { type, data } = content
+  return {
+    type: typeof type === 'string' && type.length <= 64 ? type : undefined,
+    content: isObject(data) ? { ...content, ...data } : content,
+  }
+}
 
 const KNOWN = `Events are ${Object.keys(Events).join(', ')}.`
 
@@ -117,63 +119,12 @@ function toEvent(name: EventName, content: object): BidiEvent {
   const { id, chatId = id, ...rest } = parsed.data
   const event = { type: 'bidi', event: name, chatId, ...rest }
   if ('messages' in rest) {
-    const messages = rest.messages.map((message, index) =>
-      index === rest.messages.length - 1 ? withOutputs(message) : message,
-    )
-    Object.assign(event, { messages, results: readResults(messages.at(-1)) })
+    const newest = RawMessage.safeParse(rest.messages.at(-1)).data
+    const results = newest?.role === 'user' ? readResults(newest, MAX_RESULTS) : []
+    Object.assign(event, { results })
   }
   // The schema of this name made the content.
   return event as BidiEvent
-}
-
-const RawPart = z.looseObject({ type: z.string().max(128) })
-const RawMessage = z.looseObject({
-  role: z.string(),
-  parts: z.array(RawPart).optional(),
-  content: z.array(RawPart).optional(),
-})
-type RawPart = z.infer<typeof RawPart>
-
-/** A confirmation that carries `approval` in place of an output says the same: seeds 000 and 004 send it so. */
-function withOutputs(message: unknown): unknown {
-  const read = RawMessage.safeParse(message).data
-  if (!read) return message
-  const parts = (read.parts ?? read.content ?? []).map((part) => {
-    const approval = Approved.safeParse(part['approval']).data
-    if (part.type !== `tool-${CONFIRMATION_TOOL}` || 'output' in part || !approval) return part
-    const { id = part['toolCallId'], approved: confirmed, reason } = approval
-    const output = { confirmed, ...(reason !== undefined && { reason }) }
-    return { type: part.type, toolCallId: id, state: 'output-available', output }
-  })
-  const { content: _content, ...rest } = read
-  return { ...rest, parts }
-}
-
-/** Answers in a message of the person: the assistant's are read as everywhere. */
-function readResults(message: unknown): ToolResult[] {
-  const { role, parts = [] } = RawMessage.safeParse(message).data ?? {}
-  return role === 'user' ? parts.filter(({ type }) => type.startsWith('tool-')).map(toResult) : []
-}
-
-const ResultPart = z.object({
-  toolCallId: Id,
-  toolName: z.string().max(256).optional(),
-  result: z.unknown().optional(),
-  output: z.unknown().optional(),
-})
-
-function toResult(part: RawPart): ToolResult {
-  const approval = Approved.safeParse(part['approval']).data
-  if (approval?.id !== undefined) {
-    const { id: toolCallId, approved: confirmed, reason } = approval
-    const result = { confirmed, ...(reason !== undefined && { reason }) }
-    return { toolCallId, toolName: CONFIRMATION_TOOL, result }
-  }
-  const parsed = ResultPart.safeParse(part)
-  if (!parsed.success) throw badEvent(`A ${part.type} needs the \`toolCallId\` it answers.`)
-  const { toolCallId, output, result = output } = parsed.data
-  const named = part.type === 'tool-result' ? parsed.data.toolName : part.type.slice('tool-'.length)
-  return { toolCallId, result, ...(named !== undefined && { toolName: named }) }
 }
 
 function badEvent(message: string): ProtocolError {

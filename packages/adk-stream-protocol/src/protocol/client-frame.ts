@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
+import { UncheckedArray, UncheckedObject } from './raw-message.ts'
 import { Edits } from './read-answers.ts'
 import { ChatId } from './stream-request.ts'
 
@@ -19,7 +20,7 @@ const FRAMES = [
     trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
     messageId: z.string().max(128).nullish(),
     // Read like the body of `POST /stream`, with the same limits.
-    messages: z.array(z.unknown()),
+    messages: UncheckedArray,
     // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
     // when the socket was opened.
     body: z
@@ -46,7 +47,7 @@ const FRAMES = [
     approvalId: Id,
     approved: z.boolean(),
     reason: z.string().max(2_000).optional(),
-    args: z.record(z.string(), z.unknown()).optional(),
+    args: UncheckedObject.optional(),
   }),
   z
     .object({
@@ -104,7 +105,7 @@ export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fau
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
     const { code, message } = thrown
-    return { fault: { frame: 'unknown', requestId: undefined, code, message } }
+    return { fault: { frame: 'unknown', requestId: findRequestId(bytes), code, message } }
   }
   const parsed = ClientFrame.safeParse(value)
   if (parsed.success) return parsed.data
@@ -114,6 +115,12 @@ export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fau
   const where = place === '' ? 'The frame' : place
   const message = `${where}: ${issue?.message ?? 'unexpected shape'}`
   return { fault: { frame: type ?? 'unknown', requestId, code: 'bad-request', message } }
+}
+
+/** The request that a frame which was not parsed seems to be of: the AI SDK writes its id near the beginning, and waits for an answer to it. */
+function findRequestId(bytes: Uint8Array): string | undefined {
+  const beginning = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
+  return /^\{"type":"send","requestId":"([\w-]{1,256})"/.exec(beginning)?.[1]
 }
 
 /** Of a frame of any shape: what it calls itself, and what it wants to be called by. */

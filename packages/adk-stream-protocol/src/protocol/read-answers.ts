@@ -2,6 +2,9 @@ import { z } from 'zod'
 
 import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
 import { ProtocolError } from './errors.ts'
+import type { RawMessage, RawPart } from './raw-message.ts'
+import { isObject, isRawPart, partsOf } from './raw-message.ts'
+import type { ToolResult } from './read-tool-result.ts'
 
 /** A person's decision about one call: all that a client may say about it. */
 export interface DecisionAnswer {
@@ -23,31 +26,27 @@ export interface Answers {
   readonly messageId: string | undefined
   readonly decisions: readonly DecisionAnswer[]
   readonly outputs: readonly OutputAnswer[]
+  /** Results under an id that may be of an approval or of a call: only the server knows which. */
+  readonly results: readonly ToolResult[]
 }
 
 /** Changed arguments by approval, beside the messages: the AI SDK has no place for them in a message. */
-export const Edits = z.record(z.string().max(256), z.record(z.string(), z.unknown()))
+export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
+  isObject,
+  { message: 'Invalid input: expected an object of changed arguments by approval id' },
+)
 export type Edits = z.infer<typeof Edits>
 
-/** A message of unknown parts. */
-interface RawMessage {
-  readonly id?: string | undefined
-  readonly role: string
-  readonly parts?: readonly RawPart[] | undefined
-  readonly content?: string | readonly RawPart[] | undefined
-}
-
-interface RawPart {
-  readonly type: string
+export interface ReadAnswersOptions {
+  /** How many answers a request may hold (RQ131). */
+  readonly maxAnswers: number
+  readonly edits?: Edits | undefined
 }
 
 const Id = z.string().min(1).max(256)
 const Reason = z.string().max(2_000)
 
-/**
- * Answer form 1: a call that carries the person's decision, as the AI SDK sends it. A call that ran in the client right away has its
- * output beside the decision.
- */
+/** A call that carries the person's decision, as the AI SDK sends it. One that ran in the client has its output beside it. */
 const RespondedPart = z.object({
   state: z.enum(['approval-responded', 'output-available', 'output-error']),
   approval: z.object({ id: Id, approved: z.boolean(), reason: Reason.optional() }),
@@ -58,47 +57,116 @@ const OutputPart = z.discriminatedUnion('state', [
   z.object({ state: z.literal('output-error'), toolCallId: Id, errorText: z.string().max(10_000) }),
 ])
 
-/** Answer form 2: the output of the confirmation request as a tool of its own. */
-const Confirmation = z.object({ confirmed: z.boolean(), reason: Reason.optional() })
+/** A confirmation that is answered by `approval` in place of an output, as clients of the earlier system do. */
+const ConfirmedPart = z.object({
+  toolCallId: Id.optional(),
+  approval: z.object({ id: Id.optional(), approved: z.boolean(), reason: Reason.optional() }),
+})
 
-const ToolResultPart = z.object({
+const ResultPart = z.object({
   toolCallId: Id,
   toolName: z.string().max(256).optional(),
   result: z.unknown().optional(),
   output: z.unknown().optional(),
 })
 
-/** Reads the answers in the newest message; nothing when it is a message of its own. */
-export function readAnswers(message: RawMessage, edits: Edits = {}): Answers | undefined {
-  const parts = message.parts ?? message.content ?? []
-  if (typeof parts === 'string') return undefined
-  const results = parts.filter((part) => part.type === 'tool-result')
+/** Reads the answers in a message; undefined for a message that holds none. */
+export function readAnswers(
+  message: RawMessage,
+  { maxAnswers, edits = {} }: ReadAnswersOptions,
+): Answers | undefined {
+  const results = readResults(message, maxAnswers)
   if (message.role === 'user' && results.length > 0) {
-    const decisions = withEdits(results.map(readToolResult), edits)
-    return { messageId: undefined, decisions, outputs: [] }
+    return { messageId: undefined, decisions: [], outputs: [], results: withEdits(results, edits) }
   }
   if (message.role !== 'assistant') return undefined
-  const decisions = withEdits(parts.flatMap(readDecision), edits)
+  const parts = newest(partsOf(message), maxAnswers)
+  const decisions = parts.flatMap((part) => readDecision(part, edits))
   const outputs = parts.flatMap(readOutput)
-  if (decisions.length + outputs.length === 0) return undefined
-  return { messageId: message.id, decisions, outputs }
+  if (decisions.length + outputs.length + results.length === 0) return undefined
+  return { messageId: message.id, decisions, outputs, results: withEdits(results, edits) }
 }
 
-function readDecision(part: RawPart): DecisionAnswer[] {
-  if (part.type === `tool-${CONFIRMATION_TOOL}`) {
-    const answered = OutputPart.safeParse(part).data
-    if (answered?.state !== 'output-available') return []
-    return [toDecision(answered.toolCallId, readConfirmation(answered.output))]
+/**
+ * Reads the decisions in messages that the request is not about: the AI SDK shows a click on an older question as answered, and
+ * sends it only with the next message. What is none is ignored; of many, the newest count.
+ */
+export function readEarlierDecisions(
+  messages: readonly unknown[],
+  { maxAnswers, edits = {} }: ReadAnswersOptions,
+): DecisionAnswer[] {
+  const parts: RawPart[] = []
+  for (const message of messages.toReversed()) {
+    if (parts.length >= maxAnswers) break
+    if (!isObject(message) || message['role'] !== 'assistant') continue
+    const own = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
+    const responded = own.filter(isRawPart).filter(({ state }) => state === 'approval-responded')
+    parts.unshift(...responded.slice(parts.length - maxAnswers))
   }
+  return parts
+    .filter((part) => RespondedPart.safeParse(part).success)
+    .flatMap((part) => readDecision(part, edits))
+}
+
+/** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
+export function readResults(message: RawMessage, maxAnswers: number): ToolResult[] {
+  const isUser = message.role === 'user'
+  if (!isUser && message.role !== 'assistant') return []
+  const parts = partsOf(message).filter(isRawPart)
+  const given = isUser ? parts.filter(isToolPart) : parts.filter(isAnsweredConfirmation)
+  checkCount(given.length, maxAnswers)
+  return given.map(toResult)
+}
+
+/** Counts before anything is read: a client answers what a person was asked, and nobody is asked so much at once. */
+export function checkCount(count: number, maxAnswers: number): void {
+  if (count <= maxAnswers) return
+  throw badAnswer(`The request holds more than ${maxAnswers} answers. Send fewer at once.`)
+}
+
+/**
+ * The parts of an assistant message that may be answers. A call with an output is history in most cases, since clients send all
+ * calls of a message: of those the newest ones are read, and the others ignored.
+ */
+function newest(parts: readonly unknown[], maxAnswers: number): RawPart[] {
+  const calls = parts.filter(
+    (part): part is RawPart =>
+      isRawPart(part) && isToolPart(part) && !isConfirmation(part) && isAnswered(part),
+  )
+  const responded = calls.filter(({ state }) => state === 'approval-responded')
+  checkCount(responded.length, maxAnswers)
+  let ignored = calls.filter(hasEnded).length - maxAnswers
+  return calls.filter((part) => !hasEnded(part) || (ignored -= 1) < 0)
+}
+
+function isAnswered(part: RawPart): boolean {
+  return part['state'] === 'approval-responded' || hasEnded(part)
+}
+
+function hasEnded({ state }: RawPart): boolean {
+  return state === 'output-available' || state === 'output-error'
+}
+
+function readDecision(part: RawPart, edits: Edits): DecisionAnswer[] {
   const responded = RespondedPart.safeParse(part)
-  if (responded.success) return [toDecision(responded.data.approval.id, responded.data.approval)]
+  if (responded.success) {
+    const { id: approvalId, approved, reason } = responded.data.approval
+    const editedArgs = editOf(edits, approvalId)
+    return [
+      {
+        approvalId,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(editedArgs && { editedArgs }),
+      },
+    ]
+  }
   // A decision that says something else than yes or no is neither.
-  if ('state' in part && part.state === 'approval-responded') throw badAnswer(BAD_DECISION)
+  if (part['state'] === 'approval-responded') throw badAnswer(BAD_DECISION)
   return []
 }
 
 function readOutput(part: RawPart): OutputAnswer[] {
-  if (!isToolPart(part) || part.type === `tool-${CONFIRMATION_TOOL}`) return []
   const given = OutputPart.safeParse(part).data
   if (given === undefined) return []
   const { toolCallId } = given
@@ -107,46 +175,52 @@ function readOutput(part: RawPart): OutputAnswer[] {
     : [{ toolCallId, result: { output: given.output } }]
 }
 
-function readToolResult(part: RawPart): DecisionAnswer {
-  const parsed = ToolResultPart.safeParse(part)
-  if (!parsed.success) throw badAnswer('A tool-result needs the `toolCallId` it answers.')
-  const { toolCallId, toolName, result, output } = parsed.data
-  if (toolName !== undefined && toolName !== CONFIRMATION_TOOL) {
-    throw badAnswer(
-      `A tool-result over HTTP answers ${CONFIRMATION_TOOL} under the id of that request, not the tool ${toolName}: the server runs ${toolName} itself.`,
-    )
-  }
-  return toDecision(toolCallId, readConfirmation(result ?? output))
+function isAnsweredConfirmation(part: RawPart): boolean {
+  if (!isConfirmation(part)) return false
+  if (part['state'] === 'output-available') return true
+  const { approval } = part
+  return isObject(approval) && 'approved' in approval
 }
 
-function readConfirmation(output: unknown): { approved: boolean; reason?: string | undefined } {
-  const parsed = Confirmation.safeParse(output)
+function toResult(part: RawPart): ToolResult {
+  const confirmed = ConfirmedPart.safeParse(part).data
+  const id = confirmed?.approval.id ?? (isConfirmation(part) ? confirmed?.toolCallId : undefined)
+  if (confirmed && id !== undefined) {
+    const { approved, reason } = confirmed.approval
+    const result = { confirmed: approved, ...(reason !== undefined && { reason }) }
+    return { toolCallId: id, toolName: CONFIRMATION_TOOL, result }
+  }
+  const parsed = ResultPart.safeParse(part)
   if (!parsed.success) {
-    throw badAnswer(
-      `The output of ${CONFIRMATION_TOOL} must be { "confirmed": true } or { "confirmed": false }.`,
-    )
+    const type = JSON.stringify(part.type)
+    throw badAnswer(`A part of type ${type} needs the \`toolCallId\` that it answers.`)
   }
-  const { confirmed: approved, reason } = parsed.data
-  return { approved, reason }
+  const { toolCallId, output, result = output } = parsed.data
+  const isNamed = part.type !== 'tool-result' && part.type !== 'dynamic-tool'
+  const named = isNamed ? part.type.slice('tool-'.length) : parsed.data.toolName
+  return { toolCallId, result, ...(named !== undefined && { toolName: named }) }
 }
 
-function toDecision(
-  approvalId: string,
-  { approved, reason }: { approved: boolean; reason?: string | undefined },
-): DecisionAnswer {
-  return { approvalId, approved, ...(reason !== undefined && { reason }) }
-}
-
-function withEdits(decisions: readonly DecisionAnswer[], edits: Edits): DecisionAnswer[] {
-  return decisions.map((decision) => {
-    const { approvalId } = decision
-    const editedArgs = Object.hasOwn(edits, approvalId) ? edits[approvalId] : undefined
-    return editedArgs === undefined ? decision : { ...decision, editedArgs }
+function withEdits(results: readonly ToolResult[], edits: Edits): ToolResult[] {
+  return results.map((result) => {
+    const editedArgs = editOf(edits, result.toolCallId)
+    return editedArgs ? { ...result, editedArgs } : result
   })
+}
+
+function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {
+  if (!Object.hasOwn(edits, approvalId)) return undefined
+  const edit = edits[approvalId]
+  if (!isObject(edit)) throw badAnswer('Changed arguments must be an object.')
+  return edit
 }
 
 function isToolPart({ type }: RawPart): boolean {
   return type.startsWith('tool-') || type === 'dynamic-tool'
+}
+
+function isConfirmation({ type }: RawPart): boolean {
+  return type === `tool-${CONFIRMATION_TOOL}`
 }
 
 const BAD_DECISION =

@@ -4,11 +4,13 @@ import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
 import { ProtocolError } from './errors.ts'
 import type { DecisionAnswer, OutputAnswer } from './read-answers.ts'
 
-/** What a client of text frames says of a call: a decision about it, or what it gave. */
+/** What a client says of a call under an id: a decision about it, or what it gave. */
 export interface ToolResult {
   readonly toolCallId: string
   readonly toolName?: string | undefined
   readonly result?: unknown
+  /** Changed arguments, where the client sent some beside it. */
+  readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** The approval that an id stands for: by its own id, or by that of the call that it is about. */
@@ -37,7 +39,7 @@ export function decides({ result }: ToolResult, known: NamedApproval | undefined
   return (known.by === 'approval' ? Confirmation : Consent).safeParse(result).success
 }
 
-/** Tells what a result means. What seed 003 calls mistakes is refused with what to send instead (BD7). */
+/** Tells what a result means. A name, an id or a result that does not fit is refused with what to send instead (BD7, DI3). */
 export function readToolResult(given: ToolResult, known: NamedApproval | undefined): ReadResult {
   const { toolCallId, toolName, result } = given
   if (!known) {
@@ -48,29 +50,44 @@ export function readToolResult(given: ToolResult, known: NamedApproval | undefin
   if (toolName !== undefined && toolName !== expected) {
     throw refuse(`The id ${toolCallId} is not of ${toolName}, but of ${expected}.`, known)
   }
-  return known.by === 'approval' ? readConfirmation(result, known) : readOfCall(given, known)
+  const decided = known.by === 'approval' ? readConfirmation(result, known) : readConsent(result)
+  if (decided) return { decision: toDecision(decided, given, known) }
+  if (!known.waits) return { output: { toolCallId, result: { output: result } } }
+  throw waitsForApproval(known)
 }
 
-function readConfirmation(result: unknown, known: NamedApproval): ReadResult {
+/** The refusal of an output for a call that a person has not decided. It says what to send instead. */
+export function waitsForApproval(known: NamedApproval): ProtocolError {
+  return refuse(`${known.toolName} waits for approval, and has not run.`, known)
+}
+
+interface Decided {
+  readonly approved: boolean
+  readonly reason: string | undefined
+}
+
+function readConfirmation(result: unknown, known: NamedApproval): Decided {
   const { data } = Confirmation.safeParse(result)
   if (!data) throw refuse(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
-  const { confirmed: approved, reason } = data
-  return toDecision(known, approved, reason)
+  return { approved: data.confirmed, reason: data.reason }
 }
 
-function readOfCall({ toolCallId, result }: ToolResult, known: NamedApproval): ReadResult {
+function readConsent(result: unknown): Decided | undefined {
   const { data } = Consent.safeParse(result)
-  if (data) return toDecision(known, data.approved, data.user_message ?? data.reason)
-  if (!known.waits) return { output: { toolCallId, result: { output: result } } }
-  throw refuse(`${known.toolName} waits for approval, and has not run.`, known)
+  return data && { approved: data.approved, reason: data.user_message ?? data.reason }
 }
 
 function toDecision(
+  { approved, reason }: Decided,
+  { editedArgs }: ToolResult,
   { approvalId }: NamedApproval,
-  approved: boolean,
-  reason: string | undefined,
-): ReadResult {
-  return { decision: { approvalId, approved, ...(reason !== undefined && { reason }) } }
+): DecisionAnswer {
+  return {
+    approvalId,
+    approved,
+    ...(reason !== undefined && { reason }),
+    ...(editedArgs && { editedArgs }),
+  }
 }
 
 function refuse(fault: string, { approvalId, toolCallId, toolName }: NamedApproval): ProtocolError {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
-import type { Answers } from './read-answers.ts'
-import { Edits, readAnswers } from './read-answers.ts'
+import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
+import type { Answers, DecisionAnswer } from './read-answers.ts'
+import { checkCount, Edits, readAnswers, readEarlierDecisions } from './read-answers.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -10,6 +11,8 @@ export interface MessageLimits {
   readonly maxMessages: number
   /** Parts of the newest message. Default 64. */
   readonly maxParts: number
+  /** Decisions and outputs in one request, counted before any of them is looked at. Default 256. */
+  readonly maxAnswers: number
   /** Characters of text in the newest message. Default 200,000. */
   readonly maxTextLength: number
   /** Decoded bytes of one file. Default 5 MiB. */
@@ -40,6 +43,8 @@ export type StreamRequest = (MessageRequest | AnswersRequest) & {
   readonly dialect?: string
   /** Whether a live stream stays open while it waits for a person. */
   readonly hold?: boolean
+  /** Decisions about questions of earlier messages, which the client may have sent before. */
+  readonly earlier: readonly DecisionAnswer[]
 }
 
 export interface MessageRequest {
@@ -51,6 +56,8 @@ export interface MessageRequest {
    * `regenerate()` and `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
+  /** The ids of all messages before it, where the client sent them with ids; else empty. */
+  readonly history: readonly string[]
 }
 
 export interface AnswersRequest extends Answers {
@@ -67,20 +74,12 @@ const Body = z.object({
   // `id` is what the AI SDK sends, `chatId` what clients of the earlier system send.
   id: ChatId.optional(),
   chatId: ChatId.optional(),
-  messages: z.array(z.unknown()).min(1, 'messages is empty.'),
+  messages: UncheckedArray.refine(({ length }) => length > 0, 'messages is empty.'),
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
-})
-
-const RawPart = z.looseObject({ type: z.string().max(128) })
-const RawMessage = z.object({
-  id: z.string().max(128).optional(),
-  role: z.string(),
-  parts: z.array(RawPart).optional(),
-  content: z.union([z.string(), z.array(RawPart)]).optional(),
 })
 
 const TextPart = z.object({ text: z.string() })
@@ -102,13 +101,18 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     dialect,
     hold,
   } = parse(Body, body, '')
-  if (chatId === undefined) throw badRequest('The body needs the chat in `id` (or `chatId`).')
+  if (chatId === undefined) throw badRequest(NO_CHAT)
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
   }
+  const { maxAnswers } = limits
+  checkCount(Object.keys(edits ?? {}).length, maxAnswers)
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
-  const answers = readAnswers(findAnswered(messages, messageId) ?? last, edits)
+  const named = findAnswered(messages, messageId)
+  const answers = readAnswers(named?.message ?? last, { maxAnswers, edits })
+  const index = answers && named ? named.index : messages.length - 1
   const kind = {
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), { maxAnswers, edits }),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }
@@ -120,19 +124,38 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
     replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
+    history: readIds(messages.slice(0, -1)),
   }
 }
 
-/** AP14: a client that answers an older question names its message, and sends newer ones after it. */
-function findAnswered(messages: readonly unknown[], messageId: string | null | undefined) {
-  return messages
-    .map((message) => RawMessage.safeParse(message).data)
-    .findLast((message) => message?.role === 'assistant' && message.id === messageId)
+/** The ids of messages; none if one of them has none. */
+function readIds(messages: readonly unknown[]): string[] {
+  const ids = messages.flatMap((message) => Named.safeParse(message).data?.id ?? [])
+  return ids.length === messages.length ? ids : []
 }
 
-function readParts(message: z.infer<typeof RawMessage>, limits: MessageLimits): UserPart[] {
-  const raw = message.parts ?? message.content ?? []
-  if (typeof raw === 'string') return [readText({ text: raw }, limits)]
+const NO_CHAT =
+  'The body needs the chat in `id` (or `chatId`): a name of your choice, the same for all messages of one conversation.'
+
+/** AP14: a client that answers an older question names its message, and sends newer ones after it. */
+function findAnswered(
+  messages: readonly unknown[],
+  messageId: string | null | undefined,
+): { readonly message: RawMessage; readonly index: number } | undefined {
+  // A client without ids names none, and has no message that is named by that.
+  if (typeof messageId !== 'string') return undefined
+  const index = messages.findLastIndex((message) => Named.safeParse(message).data?.id === messageId)
+  const message = RawMessage.safeParse(messages[index]).data
+  return message?.role === 'assistant' ? { message, index } : undefined
+}
+
+const Named = z.object({ id: z.string() })
+
+function readParts(message: RawMessage, limits: MessageLimits): UserPart[] {
+  if (message.parts === undefined && typeof message.content === 'string') {
+    return [readText({ text: message.content }, limits)]
+  }
+  const raw = partsOf(message)
   if (raw.length > limits.maxParts) {
     throw badRequest(`The newest message has more than ${limits.maxParts} parts.`)
   }
@@ -143,7 +166,9 @@ function readParts(message: z.infer<typeof RawMessage>, limits: MessageLimits): 
   return parts
 }
 
-function readPart(part: z.infer<typeof RawPart>, limits: MessageLimits): UserPart[] {
+function readPart(part: unknown, limits: MessageLimits): UserPart[] {
+  if (!isRawPart(part))
+    throw badRequest('the newest message.parts: A part is an object with a `type`.')
   if (part.type === 'text') return [readText(part, limits)]
   if (part.type === 'file') return [readFile(part, limits)]
   // RQ4: application data of the page is not addressed to the agent.

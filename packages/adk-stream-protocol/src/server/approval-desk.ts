@@ -11,8 +11,10 @@ import type { Refusal, RefusalCode } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { UncheckedObject } from '../protocol/raw-message.ts'
 import type { Answers, DecisionAnswer } from '../protocol/read-answers.ts'
 import type { NamedApproval } from '../protocol/read-tool-result.ts'
+import { readToolResult, waitsForApproval } from '../protocol/read-tool-result.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import { viewApproval, viewRecord } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
@@ -49,6 +51,28 @@ export class ApprovalDesk {
     { method: 'POST', path: '/approvals/:id', handle: (visit) => this.#decide(visit) },
   ]
 
+  /** Tells decisions from outputs where a client answers under an id that may be of an approval or of a call. */
+  async resolve(chat: ChatKey, answers: Answers): Promise<Answers> {
+    const decisions = [...answers.decisions]
+    const outputs = [...answers.outputs]
+    for (const [index, result] of answers.results.entries()) {
+      if (index > 0) await setImmediate()
+      const read = readToolResult(result, await this.find(chat, result.toolCallId))
+      if ('decision' in read) decisions.push(read.decision)
+      else outputs.push(read.output)
+    }
+    return { ...answers, decisions, outputs, results: [] }
+  }
+
+  /** The refusal of answers by which nothing changes: it says what to send where a call waits for another answer. */
+  async refuseOutputs(chat: ChatKey, outputs: Answers['outputs']): Promise<ProtocolError> {
+    for (const { toolCallId } of outputs.toReversed()) {
+      const known = await this.find(chat, toolCallId)
+      if (known?.waits === true) return waitsForApproval(known)
+    }
+    return new ProtocolError('nothing-new', { message: NOTHING_WAITS })
+  }
+
   /**
    * Enters the decisions of a chat's client. Says which message goes on by them; refuses when one of them does not stand, while
    * the others go on with nobody reading, and when there is nothing to catch up with.
@@ -61,7 +85,9 @@ export class ApprovalDesk {
     const backend = await this.#options.backend.get()
     const entries: Entry[] = []
     for (const decision of decisions) {
-      const result = await decideOne(backend, principal, { decision, chat })
+      // Each is one transaction or more, and what others ask must not wait for all of them.
+      if (entries.length > 0) await setImmediate()
+      const result = await this.#decideOne(backend, principal, { decision, chat })
       entries.push({ decision, result })
     }
     const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
@@ -75,9 +101,25 @@ export class ApprovalDesk {
     const [first] = taken
     if (first) return { messageId: first.messageId, seen: first.id, taken }
     if (outputs.length > 0 && messageId !== undefined)
-      return { messageId, seen: undefined, taken: [] }
+      return { messageId, seen: outputs.at(-1)?.toolCallId, taken: [] }
     // The last one is the newest: a client may send all that it ever decided in this message.
     return catchUp(backend, entries.at(-1))
+  }
+
+  /** AP131: enters decisions about questions that are still open. Of those that were decided before, nothing is told. */
+  async decideEarlier(
+    principal: Principal,
+    chat: ChatKey,
+    decisions: readonly DecisionAnswer[],
+  ): Promise<void> {
+    const backend = await this.#options.backend.get()
+    const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    const open = new Set(pending.map(({ id }) => id))
+    for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
+      const result = await this.#decideOne(backend, principal, { decision, chat })
+      if (isSettled(result)) this.#options.resume(result)
+      await setImmediate()
+    }
   }
 
   /**
@@ -86,7 +128,7 @@ export class ApprovalDesk {
    */
   async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const result = await decideOne(backend, principal, { decision, chat })
+    const result = await this.#decideOne(backend, principal, { decision, chat })
     if (!isRefusal(result)) {
       if (isSettled(result)) this.#options.resume(result)
       return result
@@ -146,7 +188,7 @@ export class ApprovalDesk {
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
     }
-    const decided = await decideOne(backend, principal, { decision })
+    const decided = await this.#decideOne(backend, principal, { decision })
     if (isRefusal(decided)) {
       if (decided.refused === 'already-decided') await this.#repeat(backend, id)
       throw toError(decided)
@@ -158,12 +200,50 @@ export class ApprovalDesk {
     }
     return reply(200, { approval: viewApproval(decided, principal) })
   }
+
+  async #decideOne(
+    backend: Backend,
+    principal: Principal,
+    { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
+  ): Promise<Approval | Refusal> {
+    const { ledger } = backend
+    const by = toDecider(principal)
+    const { approvalId, approved, reason, editedArgs } = decision
+    const approval = await ledger.get(approvalId, by)
+    const isForeign =
+      chat &&
+      (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
+    if (!approval || isForeign) return { refused: 'unknown-approval' }
+    // What was decided already is not judged again.
+    if (approved && editedArgs && approval.state.name === 'requested') {
+      this.#checkSize(editedArgs)
+      const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
+      if (refusal) return refusal
+    }
+    return ledger.decide(approvalId, {
+      by,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(editedArgs !== undefined && approved && { editedArgs }),
+    })
+  }
+
+  /** Changed arguments are written and hashed several times, so they are measured before. */
+  #checkSize(args: Readonly<Record<string, unknown>>): void {
+    const { maxTextLength } = this.#options.limits
+    if (JSON.stringify(args).length <= maxTextLength) return
+    const message = `The changed arguments are longer than ${maxTextLength} characters of JSON.`
+    throw new ProtocolError('too-large', { message })
+  }
 }
+
+const NOTHING_WAITS =
+  'Nothing in this chat waits for what the request answers. Load the conversation to see what became of it.'
 
 /** Which message goes on by the decisions in a chat. */
 interface Continuation {
   readonly messageId: string
-  /** The approval that its client has seen asked. */
+  /** The approval that its client has seen asked, or the call that it has seen made. */
   readonly seen: string | undefined
   /** The approvals that were decided by this request. */
   readonly taken: readonly Approval[]
@@ -178,35 +258,10 @@ interface Entry {
 const DecisionBody = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
-  args: z.record(z.string(), z.unknown()).optional(),
+  args: UncheckedObject.optional(),
 })
 
 const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
-
-async function decideOne(
-  backend: Backend,
-  principal: Principal,
-  { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
-): Promise<Approval | Refusal> {
-  const { ledger } = backend
-  const by = toDecider(principal)
-  const { approvalId, approved, reason, editedArgs } = decision
-  const approval = await ledger.get(approvalId, by)
-  const isForeign =
-    chat &&
-    (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
-  if (!approval || isForeign) return { refused: 'unknown-approval' }
-  if (approved && editedArgs) {
-    const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
-    if (refusal) return refusal
-  }
-  return ledger.decide(approvalId, {
-    by,
-    approved,
-    ...(reason !== undefined && { reason }),
-    ...(editedArgs !== undefined && approved && { editedArgs }),
-  })
-}
 
 /** Throws on what the tool would refuse; gives a refusal for what this person alone may not make of the call. */
 async function refuseEdit(

@@ -188,7 +188,7 @@ export class BidiConversation {
 
   async #send(
     id: string,
-    messages: unknown[],
+    messages: readonly unknown[],
     how: Pick<EventNamed<'message'>, 'trigger' | 'messageId'> = {},
   ): Promise<void> {
     const { handlers } = this.#options

@@ -251,6 +251,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
       lists.turnBegan(chat, messageId)
     },
     whilePending: options.whilePending ?? 'keep',
+    whenShortened: options.whenShortened ?? 'keep',
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
   const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })

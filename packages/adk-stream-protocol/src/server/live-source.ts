@@ -24,6 +24,8 @@ export class LiveSource extends TurnByTurn {
 
   override async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
+    const { earlier } = request
+    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
     return request.type === 'message'
       ? { turn: await this.say(chat, request), from: 'start' }
       : this.goOn(principal, chat, request)
@@ -34,16 +36,22 @@ export class LiveSource extends TurnByTurn {
     return this.#parts.runs.opening(chat, this.#say(chat, said))
   }
 
-  async #say(chat: ChatKey, { message, replaces, hold: held = false }: Said): Promise<Turn> {
+  async #say(chat: ChatKey, said: Said): Promise<Turn> {
     const { runs, turnDesk } = this.#parts
+    const { message, replaces, history = [], hold: held = false } = said
     const userMessageId = message.id ?? randomUUID()
-    if (replaces) {
+    const removed = replaces
+      ? userMessageId
+      : await turnDesk.findRemoved(chat, { replaces, history })
+    if (removed !== undefined) {
       await runs.leave(chat)
-      await turnDesk.takeBack(chat, userMessageId)
+      await turnDesk.takeBack(chat, removed)
     } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))
     const run = await runs.open(chat)
     return run.say(toUserContent(message), { userMessageId, held })
   }
 }
 
-type Said = Pick<MessageRequest, 'message' | 'replaces'> & Pick<StreamRequest, 'hold'>
+type Said = Pick<MessageRequest, 'message' | 'replaces'> &
+  Partial<Pick<MessageRequest, 'history'>> &
+  Pick<StreamRequest, 'hold'>

@@ -53,6 +53,12 @@ export interface BridgeOptions extends AgentServices {
   /** What happens to open approvals when the person writes something else. Default `keep`: they stay open. */
   readonly whilePending?: 'keep' | 'cancel'
   /**
+   * What happens when a client sends a message after a history that ends before the stored one. With `rewind` the stored messages
+   * behind it are removed: this is how assistant-ui edits a message (`setMessages(slice)` and `sendMessage`). Default `keep`: a
+   * second tab that has not seen the newest messages sends the same, and must not remove them.
+   */
+  readonly whenShortened?: 'keep' | 'rewind'
+  /**
    * Who may complete long-running calls over HTTP, with `POST /chats/:chatId/calls/:toolCallId`. Default: nobody; the application
    * itself uses `bridge.completeCall()`, which asks for no permission.
    */
@@ -153,6 +159,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   maxBodyBytes: 8 * MEBI,
   maxMessages: 1_000,
   maxParts: 64,
+  maxAnswers: 256,
   maxTextLength: 200_000,
   maxFileBytes: 5 * MEBI,
   fileTypes: [

@@ -6,6 +6,7 @@ import type { Content } from '@google/genai'
 
 import { NO_ANSWER } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
+import { readNotes } from '../adk/event-notes.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
@@ -40,6 +41,7 @@ import { VainAttempts } from './vain-attempts.ts'
 
 export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
+  readonly whenShortened: 'keep' | 'rewind'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
   /** Hears of every turn that begins, and of every one that goes on with something. */
@@ -59,6 +61,8 @@ export interface TurnAnswers {
   readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
+  /** The refusal for a client to whom the turn has nothing to tell. Default: `nothing-new`. */
+  readonly refuse?: () => Promise<ProtocolError>
 }
 
 interface Completion extends OutputAnswer {
@@ -137,8 +141,9 @@ export class TurnDesk {
           if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
           told = await this.#tell(backend, key, messageId)
           if (!told) throw new ProtocolError('nothing-new')
-          await this.#check(backend, told, { key, answers })
-          await prefill(turn, told, { backend, key, pause: findPause(told, answers.seen) })
+          const pause = findPause(told, answers.seen)
+          await this.#check(backend, told, { key, answers, pause })
+          await prefill(turn, told, { backend, key, pause })
         } catch (thrown) {
           if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
           throw thrown
@@ -196,20 +201,48 @@ export class TurnDesk {
   /** Refuses answers by which a turn cannot go on. */
   async #check(
     backend: Backend,
-    { state }: ToldTurn,
-    { key: chat, answers }: { key: ApprovalChat; answers: TurnAnswers },
+    { state, chunks }: ToldTurn,
+    { key: chat, answers, pause }: { key: ApprovalChat; answers: TurnAnswers; pause: number },
   ): Promise<void> {
-    const { outputs, completion } = answers
+    const { outputs, completion, background = false, refuse } = answers
     if (completion) {
       const fault = await findCompletionFault(state.calls.get(completion.toolCallId), backend)
       if (fault) throw fault
       return
     }
     if (await onlyRuns(state, backend, chat)) throw new ProtocolError('approval-decided')
-    const foreign = await findForeignOutput(state, backend, outputs)
+    if (await collectAnswers(state, backend, { chat, outputs })) return
     // Clients repeat the outputs of all calls of a message: beside an answer that counts, one that does not is ignored.
-    if (foreign && !(await collectAnswers(state, backend, { chat, outputs })))
-      throw refuseForeignOutput(foreign)
+    const foreign = await findForeignOutput(state, backend, outputs)
+    if (foreign) throw refuseForeignOutput(foreign)
+    // AP130: a client that gets an empty answer sends the same again at once, and for ever.
+    const isEmpty = pause >= chunks.length
+    if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
+  }
+
+  /**
+   * AP132: the first message of the user that a client has removed, where its history ends before the stored one. Undefined if it
+   * does not prove that, and if a call ran among what it removed which a person had approved.
+   */
+  async findRemoved(
+    chat: ChatKey,
+    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
+  ): Promise<string | undefined> {
+    if (this.#options.whenShortened === 'keep' || replaces || history.length === 0) return undefined
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) return undefined
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
+    if (!history.every((id, index) => id === stored[index])) return undefined
+    // A history that ends with a message of the user has lost an answer, and not been cut by a person.
+    if (history.length % 2 !== 0) return undefined
+    const removed = turns.slice(history.length / 2)
+    const hasRun = removed.some(({ runs }) =>
+      runs
+        .flat()
+        .some((event) => readNotes(event).decided?.some(({ state }) => state !== 'denied')),
+    )
+    return hasRun ? undefined : removed[0]?.userMessage.id
   }
 
   /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
@@ -392,7 +425,7 @@ export class TurnDesk {
     { messageId, signal }: Turn,
     { key, answers }: { key: ApprovalChat; answers: TurnAnswers },
   ): AsyncGenerator<Event> {
-    const { outputs, completion } = answers
+    const { outputs, completion, background = false } = answers
     const given = new Set<string>()
     for (;;) {
       const told = await this.#tell(backend, key, messageId)
@@ -400,7 +433,9 @@ export class TurnDesk {
       const content = told && (await collectAnswers(told.state, backend, all))
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
-      if (!content || signal.aborted || ids.every((id) => given.has(id))) return
+      const isStuck = content !== undefined && ids.every((id) => given.has(id))
+      if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
+      if (!content || signal.aborted || isStuck) return
       // EV3: who watches is told of what is done, not of a look that finds nothing to do.
       if (given.size === 0) this.#options.onTurn({ ...key, messageId })
       for (const id of ids) given.add(id)
@@ -484,6 +519,12 @@ function ignore(): void {}
 async function* noEvents(): AsyncGenerator<Event> {}
 
 const CANNOT_START = 'the agent could not go on with it'
+
+/** AP130: told as an error, because a client that gets an answer without an end of its call sends the same again. */
+const STUCK = {
+  message:
+    'The answer is on record, but the agent did not go on by it. Load the conversation again.',
+}
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []

@@ -117,7 +117,8 @@ class SocketRequests {
     this.#opening.add(requestId)
     try {
       // WS16: who decides is asked again who they are.
-      const asking = request.type === 'message' ? principal : await checkPrincipal()
+      const decides = request.type === 'answers' || request.earlier.length > 0
+      const asking = decides ? await checkPrincipal() : principal
       const { turn, from } = await source.answer(asking, request)
       const aborted = !this.#opening.has(requestId) && !this.#closed
       if (aborted) return turn.stop()

@@ -1,5 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
-import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
+import type { Answers, DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
 import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
@@ -48,23 +48,28 @@ export class TurnByTurn implements TurnSource {
   }
 
   async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
-    const { turnDesk } = this.#parts
+    const { approvalDesk, turnDesk } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
-    return request.type === 'message'
-      ? { turn: await turnDesk.begin(chat, request), from: 'start' }
-      : this.goOn(principal, chat, request)
+    const { earlier } = request
+    if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
+    if (request.type === 'answers') return this.goOn(principal, chat, request)
+    const removed = await turnDesk.findRemoved(chat, request)
+    if (removed !== undefined) await turnDesk.takeBack(chat, removed)
+    return { turn: await turnDesk.begin(chat, request), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
   async goOn(principal: Principal, chat: ChatKey, request: AnswersRequest): Promise<OpenedTurn> {
     const { approvalDesk, turnDesk, runs } = this.#parts
     const run = runs?.find(chat)
-    const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, request)
-    const outputs = request.outputs.filter((output) => run?.takeOutput(output) !== true)
+    // What needs no lookup is decided at once: a decision that comes right behind it must not be entered before it.
+    const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
+    const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, answers)
+    const outputs = answers.outputs.filter((output) => run?.takeOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
-    const live = await run?.turnOf(messageId)
-    const after = seen ?? request.outputs.at(-1)?.toolCallId
-    if (live) return { turn: live, from: after === undefined ? 'pause' : { after } }
+    const isNew = taken.length > 0 || outputs.length < answers.outputs.length
+    const live = isNew || run?.tells(messageId) === true ? await run?.turnOf(messageId) : undefined
+    if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const own = await this.#keepOwn(taken)
     const [given] = own
     const turn = await turnDesk.resume(chat, messageId, {
@@ -72,6 +77,7 @@ export class TurnByTurn implements TurnSource {
       ...(seen !== undefined && { seen }),
       // Several run one after the other, in the order of ADK.
       ...(given && taken.length === 1 && { given }),
+      refuse: () => approvalDesk.refuseOutputs(chat, outputs),
     })
     this.#parts.elsewhere.noteRead(chat, messageId)
     return { turn, from: 'pause' }
@@ -86,6 +92,15 @@ export class TurnByTurn implements TurnSource {
       else own.push(approval)
     }
     return own
+  }
+
+  /** The answers by what they mean, with the message that they answer. */
+  async #resolve(chat: ChatKey, request: AnswersRequest): Promise<Answers> {
+    const { approvalDesk, turnDesk } = this.#parts
+    const answers = await approvalDesk.resolve(chat, request)
+    const [output] = answers.outputs
+    if (answers.messageId !== undefined || !output) return answers
+    return { ...answers, messageId: await turnDesk.messageOf(chat, output.toolCallId) }
   }
 
   async running(chat: ChatKey): Promise<Turn | undefined> {

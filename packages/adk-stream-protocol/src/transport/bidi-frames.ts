@@ -26,13 +26,16 @@ export function openBidiCodec(isReading: () => boolean): SocketCodec {
 /** Where a socket reads a turn as text frames. */
 function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
   const writeChunk = (json: string): boolean => write(sseFrame(json))
+  const begun = new Set<string>()
   return {
-    // Seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of that kind
-    // take its end for the moment from which they may answer (BD4).
-    write: (json) =>
-      json.startsWith('{"type":"tool-approval-request"')
-        ? [START_STEP, json, FINISH_STEP].map(writeChunk).every(Boolean)
-        : writeChunk(json),
+    write: (json) => {
+      // Seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of that
+      // kind take its end for the moment from which they may answer (BD4).
+      if (json.startsWith('{"type":"tool-approval-request"'))
+        return [START_STEP, json, FINISH_STEP].map(writeChunk).every(Boolean)
+      // A call that is handed to the client is not shown again (BT130): behind the step of its question it would be another call.
+      return isShownAgain(json, begun) || writeChunk(json)
+    },
     pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
     end: () => {
       onOver()
@@ -45,6 +48,15 @@ function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
       write(SSE_DONE)
     },
   }
+}
+
+/** Whether a chunk is the input of a call that was shown before. `begun` holds the calls whose input is still to come. */
+function isShownAgain(json: string, begun: Set<string>): boolean {
+  if (!json.startsWith('{"type":"tool-input-')) return false
+  // The log holds what `serialiseChunk` made of a chunk.
+  const { type, toolCallId } = JSON.parse(json) as { type: string; toolCallId: string }
+  if (type === 'tool-input-start') begun.add(toolCallId)
+  return type === 'tool-input-available' && !begun.delete(toolCallId)
 }
 
 const START_STEP = serialiseChunk({ type: 'start-step' } satisfies Chunk)

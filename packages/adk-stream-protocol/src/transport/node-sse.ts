@@ -31,7 +31,7 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
     abandon: () => response.destroy(),
   }
   response.writeHead(200, { ...SSE_HEADERS, ...options.headers })
-  const attachment = turn.attach(toDialect(options.dialect, sink), options.from)
+  const attachment = turn.attach(toDialect(options.dialect, sink, options.from), options.from)
   response.on('drain', () => attachment?.drained())
   const leave = (): void => {
     clearInterval(keepAlive)

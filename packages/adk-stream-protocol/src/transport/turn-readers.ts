@@ -55,7 +55,10 @@ export class TurnReaders {
       ...this.#soundIn(audio),
     }
     const seen = typeof from === 'object' && turn.log.isMarked(from.after) ? from.after : undefined
-    const attachment = turn.attach(this.#writing.toOrder(toDialect(dialect, sink), seen), from)
+    const attachment = turn.attach(
+      this.#writing.toOrder(toDialect(dialect, sink, from), seen),
+      from,
+    )
     if (attachment) reader.attachment = attachment
     else this.#readers.delete(requestId)
     return attachment !== undefined

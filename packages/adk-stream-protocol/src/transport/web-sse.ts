@@ -38,7 +38,7 @@ export function streamToWeb(turn: Turn, request: Request, options: SseOptions): 
         keepAlive = setInterval(() => {
           if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
         }, options.keepAliveMs)
-        attachment = turn.attach(toDialect(options.dialect, sink), options.from)
+        attachment = turn.attach(toDialect(options.dialect, sink, options.from), options.from)
       },
       pull: () => attachment?.drained(),
       cancel: leave,

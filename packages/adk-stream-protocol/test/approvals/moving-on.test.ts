@@ -76,6 +76,36 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await expectRecord(page, chat)
   })
 
+  test.skipIf(client.ours)(
+    '[AP131] a click on an older question counts when the next message is sent',
+    async () => {
+      await using office = await Office.open({ mind, liveModel: FREE_MODEL })
+      const page = office.page()
+      const chat = await page.open(client)
+      await chat.send(callPayment(50))
+      const [id = ''] = chat.asked
+      await chat.send('[[say Meanwhile.]]')
+      await chat.click({ id, approved: true })
+      await chat.rest()
+      expect(page.sent).toHaveLength(2)
+      await chat.send('[[say Next.]]')
+      await chat.rest()
+      expect(page.sent).toHaveLength(3)
+      await page.untilState(id, 'succeeded')
+      // A live model may hear of the payment before it answers the message.
+      expect(chat.text).toBe(client.live ? chat.text : 'Next.')
+      await page.untilMessages(
+        (messages) => client.live === true || textOf(messages[1]) === 'Paid after all.',
+      )
+      // The client does not know, and sends it with every message.
+      await chat.send('[[say Last.]]')
+      await chat.rest()
+      expect(page.sent).toHaveLength(4)
+      expect(office.wallet.payments).toHaveLength(1)
+      expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
+    },
+  )
+
   test('[AP15] by option a new message cancels the question, and the model is told', async () => {
     await using office = await Office.open({ whilePending: 'cancel' })
     const page = office.page()
@@ -149,5 +179,74 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await anew.decide(true)
     expect(office.wallet.payments).toHaveLength(1)
     await expectRecord(page, anew)
+  })
+})
+
+describe.each([...approvingClients, liveClient])('$name', (client) => {
+  test('[AP132] by option, messages that a page has removed are removed from the chat', async () => {
+    await using office = await Office.open({ whenShortened: 'rewind' })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send('[[say One.]]')
+    await chat.send('the secret [[say Two.]]')
+    chat.keepFirst(2)
+    await chat.send('[[say Three.]]')
+    await chat.rest()
+    expect(chat.messages.map(textOf)).toEqual(['[[say One.]]', 'One.', '[[say Three.]]', 'Three.'])
+    expect(await page.messages()).toMatchObject(chat.messages.map(({ id }) => ({ id })))
+    expect(office.told).not.toContain('the secret')
+  })
+})
+
+const said = (text: string) => ({
+  id: crypto.randomUUID(),
+  role: 'user',
+  parts: [{ type: 'text', text }],
+})
+
+describe('a shorter history', () => {
+  /** A chat of two turns, and what is left of it after a message behind the given history. */
+  async function send(
+    office: Office,
+    shorten: (messages: readonly { id: string }[]) => readonly object[],
+    second = '[[say Two.]]',
+  ): Promise<number> {
+    const page = office.page()
+    await page.post({ id: 'chat-1', messages: [said('[[say One.]]')] })
+    await page.post({ id: 'chat-1', messages: [said(second)] })
+    for (const { id } of await page.inbox()) {
+      await page.decide(id, { approved: true })
+      await page.untilState(id, 'succeeded')
+      await page.untilMessages((messages) => messages.length === 4)
+    }
+    const messages = [...shorten(await page.messages()), said('[[say Three.]]')]
+    expect(await page.post({ id: 'chat-1', messages })).toMatchObject({ status: 200 })
+    return (await page.messages()).length
+  }
+
+  test.each<readonly [string, (messages: readonly { id: string }[]) => readonly object[]]>([
+    ['is whole', (messages) => messages],
+    ['holds the newest message alone', () => []],
+    ['has no ids', (messages) => messages.slice(0, 2).map(({ id: _id, ...rest }) => rest)],
+    [
+      'begins with something else',
+      ([first, ...rest]) => [{ ...first, id: 'x' }, ...rest.slice(0, 1)],
+    ],
+    ['ends with a message of the user', (messages) => messages.slice(0, 1)],
+  ])('[AP132] that %s removes nothing', async (_name, shorten) => {
+    await using office = await Office.open({ whenShortened: 'rewind' })
+    expect(await send(office, shorten)).toBe(6)
+  })
+
+  test('[AP132] removes nothing by default: it may be of a tab that has not seen the rest', async () => {
+    await using office = await Office.open()
+    expect(await send(office, (messages) => messages.slice(0, 2))).toBe(6)
+  })
+
+  test('[AP132] does not remove a call that a person approved and that ran', async () => {
+    await using office = await Office.open({ whenShortened: 'rewind' })
+    const pay = `${callPayment(50)}[[then]][[say Paid.]]`
+    expect(await send(office, (messages) => messages.slice(0, 2), pay)).toBe(6)
+    expect(office.wallet.payments).toHaveLength(1)
   })
 })

@@ -140,11 +140,13 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
   // 6, 7: the tool ran, and the model speaks of it.
   expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
   expect(client.text).toBe('花子さんに50ドルを送金しました。')
+  const nameOf = (id: unknown): string => {
+    if (id === undefined) return ''
+    return id === asked?.toolCallId ? CONFIRMATION : 'process_payment'
+  }
   const shown = client.chunks.flatMap(({ type, toolName, toolCallId }) =>
     type.startsWith('tool-') || type === 'text-start' || type === '[DONE]'
-      ? [
-          `${type} ${String(toolName ?? (toolCallId === undefined ? '' : 'process_payment'))}`.trim(),
-        ]
+      ? [`${type} ${String(toolName ?? nameOf(toolCallId))}`.trim()]
       : [],
   )
   expect(shown).toEqual([
@@ -152,6 +154,7 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
     'tool-input-available process_payment',
     `tool-input-start ${CONFIRMATION}`,
     `tool-input-available ${CONFIRMATION}`,
+    `tool-output-available ${CONFIRMATION}`,
     'tool-output-available process_payment',
     'text-start',
     '[DONE]',

@@ -106,14 +106,19 @@ class Nesting {
       this.#faults.push(`${type} while ${String(this.#prose)} is open`)
     }
     if (type === 'start-step' || type === 'finish-step') this.#readStep(type === 'start-step')
-    else if (!this.#inStep && needsStep(type) && !this.#continues(type)) {
+    else if (!this.#inStep && needsStep(type) && !this.#continues(type, toolCallId)) {
       this.#faults.push(`${type} outside a step`)
     }
     if (toolCallId !== undefined) this.#readCall(type, toolCallId)
   }
 
-  /** What a client that answered is told first: how the calls ended that it saw in an earlier stream. */
-  #continues(type: string): boolean {
+  /**
+   * What a client that answered is told first: how the calls ended that it saw in an earlier stream. A call that it was handed
+   * to run is shown again (BT130).
+   */
+  #continues(type: string, toolCallId: unknown): boolean {
+    if (type === 'tool-input-available')
+      return !this.#began || this.#calls.get(toolCallId) === 'shown'
     return !this.#began && (type.startsWith('tool-output') || type === 'data-approval')
   }
 
@@ -141,7 +146,7 @@ class Nesting {
     const output = type.startsWith('tool-output')
     // CH5: the final result of a long-running call comes in a later step than its ticket.
     const isFinal = state === 'settled' && this.#settledIn.get(id) !== this.#steps
-    if (output && state !== 'shown' && !isFinal && !this.#continues(type))
+    if (output && state !== 'shown' && !isFinal && !this.#continues(type, id))
       this.#faults.push(`${type} of a call that is ${state}`)
     if (output) this.#settledIn.set(id, this.#steps)
     const ended = isFinal ? 'completed' : 'settled'

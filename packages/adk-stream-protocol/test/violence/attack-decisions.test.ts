@@ -38,9 +38,11 @@ test('[AP43] an approval is not known by the id of its call', async () => {
   const answers = [
     await person.answer({ ...asked, approvalId: toolCallId }, { approved: true }),
     await person.decide(toolCallId, { approved: true }),
-    await person.post('/stream', confirmation(person, toolCallId)),
   ]
   for (const { code } of answers) expect(code).toBe('unknown-approval')
+  // The client named a call of its own chat, and is told what to send.
+  const confirmed = await person.post('/stream', confirmation(person, toolCallId))
+  expect(confirmed.code).toBe('bad-request')
   expect((await person.approval(asked.approvalId))?.approval.state).toBe('requested')
   expect(arena.effects()).toEqual([])
 })

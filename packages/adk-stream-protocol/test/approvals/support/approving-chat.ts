@@ -40,8 +40,16 @@ interface Decision {
   readonly reason?: string
 }
 
+/** What the page gives as the result of a call. */
+interface GivenOutput {
+  readonly tool: string
+  readonly toolCallId: string
+  readonly output: unknown
+}
+
 type RealChat = ConstructorParameters<typeof ChatProbe>[0] & {
   addToolApprovalResponse(decision: Decision): void | PromiseLike<void>
+  addToolOutput(output: GivenOutput): void | PromiseLike<void>
   sendMessage(): Promise<void>
 }
 
@@ -77,6 +85,11 @@ export class ApprovingChat extends ChatProbe {
     await this.#chat.addToolApprovalResponse(decision)
   }
 
+  /** Gives the result of a call, without waiting for anything. */
+  async give(output: GivenOutput): Promise<void> {
+    await this.#chat.addToolOutput(output)
+  }
+
   /** Decides all that is asked, by one answer for all or one for each, and waits until the client rests. */
   async decide(...answers: readonly (boolean | Omit<Decision, 'id'>)[]): Promise<void> {
     for (const [index, id] of this.asked.entries()) {
@@ -89,6 +102,11 @@ export class ApprovingChat extends ChatProbe {
   /** Lets changed arguments travel with the next requests. */
   edit(approvalId: string, args: Record<string, unknown>): void {
     this.#edits[approvalId] = args
+  }
+
+  /** Removes all messages but the first ones, as `setMessages(messages.slice(0, count))` does. */
+  keepFirst(count: number): void {
+    Object.assign(this.#chat, { messages: this.messages.slice(0, count) })
   }
 
   /** Sends what the messages hold, without a new one. */

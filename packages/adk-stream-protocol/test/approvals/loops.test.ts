@@ -1,0 +1,185 @@
+import { BasePlugin } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+
+import { defer } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { locationTool, TOKYO } from '../support/locating.ts'
+import type { ApprovingChat } from './support/approving-chat.ts'
+import { approvingClients, liveClient } from './support/approving-chat.ts'
+import type { OfficeOptions } from './support/office.ts'
+import { Office } from './support/office.ts'
+import type { Page } from './support/page.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+
+interface Scene {
+  readonly office: Office
+  readonly page: Page
+  readonly chat: ApprovingChat
+  readonly id: string
+}
+
+interface State {
+  readonly name: string
+  readonly options?: OfficeOptions
+  /** Brings the server into the state. Gives what is done after the person has clicked, where something is. */
+  readonly enter: (scene: Scene) => Promise<void | (() => void)>
+  readonly approved: boolean
+  readonly paid: number
+}
+
+const STATES: readonly State[] = [
+  {
+    name: 'approved elsewhere, and done',
+    enter: async ({ page, id }) => {
+      await page.decide(id, { approved: true })
+      await page.untilState(id, 'succeeded')
+    },
+    approved: true,
+    paid: 1,
+  },
+  {
+    name: 'denied elsewhere, and approved here',
+    enter: async ({ page, id }) => void (await page.decide(id, { approved: false })),
+    approved: true,
+    paid: 0,
+  },
+  {
+    name: 'denied elsewhere, and denied here',
+    enter: async ({ page, id }) => void (await page.decide(id, { approved: false })),
+    approved: false,
+    paid: 0,
+  },
+  {
+    name: 'expired',
+    options: { approvalDeadlineMs: 30 },
+    enter: ({ page, id }) => page.untilState(id, 'expired'),
+    approved: true,
+    paid: 0,
+  },
+  {
+    name: 'expired, and denied here',
+    options: { approvalDeadlineMs: 30 },
+    enter: ({ page, id }) => page.untilState(id, 'expired'),
+    approved: false,
+    paid: 0,
+  },
+  {
+    name: 'a chat that is deleted',
+    enter: async ({ page }) => void (await page.delete()),
+    approved: true,
+    paid: 0,
+  },
+]
+
+describe.each([...approvingClients, liveClient])('$name', (client) => {
+  test.each(STATES)(
+    '[AP130] a stock client does not send in a loop: $name',
+    async ({ options, enter, approved, paid }) => {
+      await using office = await Office.open(options)
+      const page = office.page()
+      const chat = await page.open(client, { autoSend: 'both' })
+      let id = ''
+      // A live question may have expired when its stream has ended.
+      const asked = chat.until(() => (id = chat.asked[0] ?? id) !== '')
+      await chat.send(PAY)
+      await asked
+      await enter({ office, page, chat, id })
+      await chat.click({ id, approved })
+      await chat.rest()
+      expect(page.sent.length).toBeLessThanOrEqual(3)
+      expect(office.wallet.payments).toHaveLength(paid)
+    },
+  )
+
+  test('[AP130] a stock client does not send in a loop while the call runs', async () => {
+    const gate = defer()
+    await using office = await Office.open({
+      tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
+    })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await page.decide(id, { approved: true })
+    await page.untilState(id, 'executing')
+    await chat.click({ id, approved: true })
+    gate.resolve()
+    await chat.rest()
+    expect(page.sent.length).toBeLessThanOrEqual(3)
+    await page.untilState(id, 'succeeded')
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+
+  test('[AP130] a stock client does not send in a loop when the agent does not go on', async () => {
+    await using office = await Office.open({ plugins: [new Silence('silence')] })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await chat.click({ id, approved: true })
+    await chat.rest()
+    expect(page.sent.length).toBeLessThanOrEqual(3)
+  })
+
+  test('[DI3] an output for a call that waits for approval is refused with what to send', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'tool-calls' })
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    const [part] = toolParts(chat.lastMessage)
+    const toolCallId = part?.toolCallId ?? ''
+    await chat.give({ tool: 'process_payment', toolCallId, output: { approved: true } })
+    await chat.rest()
+    expect(page.sent).toHaveLength(2)
+    expect(chat.error?.message).toContain('process_payment waits for approval, and has not run.')
+    expect(chat.error?.message).toContain(id)
+    expect(chat.error?.message).toContain('confirmed')
+    expect(office.wallet.payments).toEqual([])
+    expect(await page.history(id)).toEqual(['requested'])
+  })
+
+  test('[AP130] an output that nothing waits for is refused, and not sent again', async () => {
+    await using office = await Office.open({ tools: () => [locationTool()] })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send('[[call get_location {}]][[then]][[say There.]]')
+    const toolCallId = toolParts(chat.lastMessage)[0]?.toolCallId ?? ''
+    await page.delete()
+    await chat.give({ tool: 'get_location', toolCallId, output: TOKYO })
+    await chat.rest()
+    expect(page.sent).toHaveLength(2)
+    expect(chat.status).toBe('error')
+  })
+
+  test('[BT130] with both helpers, a stock client gives the output of a tool that was approved', async () => {
+    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
+    const page = office.page()
+    const chat = await page.open(client, { autoSend: 'both' })
+    await chat.send('[[call get_location {}]][[then]][[say There.]]')
+    await chat.decide(true)
+    expect(page.sent).toHaveLength(2)
+    const [part] = toolParts(chat.lastMessage)
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'input-available' }])
+    await chat.give({ tool: 'get_location', toolCallId: part?.toolCallId ?? '', output: TOKYO })
+    await chat.rest()
+    expect(page.sent).toHaveLength(3)
+    expect(chat.text).toBe('There.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([
+      { state: 'output-available', output: TOKYO },
+    ])
+    expect(office.results).toEqual([TOKYO])
+  })
+})
+
+/** Ends every run but the first before the agent does anything. */
+class Silence extends BasePlugin {
+  #runs = 0
+
+  override async beforeRunCallback() {
+    this.#runs += 1
+    return this.#runs > 1 ? { role: 'model', parts: [] } : undefined
+  }
+}
