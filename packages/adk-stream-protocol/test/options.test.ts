@@ -1,5 +1,5 @@
 import type { BaseTool } from '@google/adk'
-import { App, BaseToolset, FunctionTool, LlmAgent } from '@google/adk'
+import { AgentTool, App, BaseToolset, FunctionTool, LlmAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { createBridge } from '../src/server/index.ts'
@@ -8,6 +8,13 @@ import { readFrames } from './support/wire-rules.ts'
 import { serve } from './support/serve.ts'
 
 const agent = new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash' })
+
+const inner = new LlmAgent({ name: 'inner', model: 'gemini-2.5-flash' })
+const outer = new LlmAgent({
+  name: 'outer',
+  model: 'gemini-2.5-flash',
+  tools: [new AgentTool({ agent: inner })],
+})
 
 /** What a JavaScript program may pass, whatever the types say. */
 function create(options: object): void {
@@ -56,6 +63,11 @@ test.each<[name: string, options: object, sentence: string]>([
     'a typo in terms',
     { approvals: { pay: { requierd: false } } },
     'there is no option `approvals.pay.requierd`. Did you mean `required`?',
+  ],
+  [
+    'an agent as tool with the name of the application',
+    { appName: 'inner', agent: outer },
+    'choose another name',
   ],
   ['no agent', { agent: undefined }, 'createBridge needs `agent`'],
   ['a name as agent', { agent: 'hi' }, '`agent` is a string. Pass an ADK agent'],

@@ -34,6 +34,7 @@ import { chatOf } from './gate-chat.ts'
 import type { RunCause } from './gate-run.ts'
 import { GateRun } from './gate-run.ts'
 import { QuietPlugin } from './quiet-plugin.ts'
+import { Handovers } from './handovers.ts'
 import { routeAnswers } from './route-answers.ts'
 import type { CallOutcome } from './run-call.ts'
 import { hasStayedSilent } from './silent-model.ts'
@@ -63,6 +64,7 @@ export class ApprovalGate extends QuietPlugin {
   /** The plugin that answers for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   readonly #options: ApprovalGateOptions
+  readonly #handovers = new Handovers()
   readonly #runs = new Map<string, GateRun>()
   /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
   readonly #invocations = new Map<string, GateRun>()
@@ -185,7 +187,8 @@ export class ApprovalGate extends QuietPlugin {
     // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
     // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
     // twice.
-    return endsOnCall(llmRequest.contents) || hasHandedOver(callbackContext) ? {} : undefined
+    const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
+    return isOver || this.#handovers.has(callbackContext) ? {} : undefined
   }
 
   override async onModelErrorCallback(params: {
@@ -300,10 +303,12 @@ function endsOnCall(contents: readonly Content[]): boolean {
   return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
 }
 
-/** Whether the last transfer of this run was made by the agent itself: the conversation is another's then. */
-function hasHandedOver({ invocationContext, invocationId, agentName }: Context): boolean {
-  const transfer = invocationContext.session.events.findLast(
-    (event) => event.invocationId === invocationId && event.actions.transferToAgent !== undefined,
+/** Whether the agent has just asked somebody outside by a call of ADK's own, which ADK leaves out of what it tells the model. */
+function endsOnRequest({ invocationContext, invocationId, agentName }: Context): boolean {
+  const last = invocationContext.session.events.findLast(
+    (event) => event.invocationId === invocationId && (event.content?.parts ?? []).length > 0,
   )
-  return transfer?.author === agentName && transfer.actions.transferToAgent !== agentName
+  if (last?.author !== agentName) return false
+  const names = last.content?.parts?.map(({ functionCall }) => functionCall?.name) ?? []
+  return names.some((name) => name?.startsWith('adk_request_') === true)
 }

@@ -87,8 +87,7 @@ export function noteEndings(run: GateRun, event: Event): Event | undefined {
   })
   if (decided.length === 0 && failed.length === 0) return undefined
   const notes = {
-    messageId: run.messageId,
-    ...(decided.length > 0 && { decided }),
+    ...(decided.length > 0 && { messageId: run.messageId, decided }),
     ...(failed.length > 0 && { failed }),
   }
   return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }

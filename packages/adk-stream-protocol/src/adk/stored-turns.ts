@@ -30,6 +30,8 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
   for (const event of events) {
     const notes = readNotes(event)
     if (beginsTurn(event)) {
+      // A workflow stores the input of each agent in it as a message of the user, which no person wrote.
+      if (notes.messageId === undefined && ofInvocation.has(event.invocationId)) continue
       current = beginTurn(event)
       turns.set(current.messageId, current)
       ofInvocation.set(event.invocationId, current)
@@ -79,9 +81,10 @@ export function tellStoredTurn(turn: StoredTurn, options: TranslationOptions): T
   return { state, chunks, pauses }
 }
 
-/** Whether an event answers what a turn stood still for. */
+/** Whether an event answers what a turn stood still for. What ADK itself stores has no notes: its run did not stand still. */
 function goesOn({ calls }: Translation, event: Event): boolean {
-  const { pending = [], handedOver = [], input } = readNotes(event)
+  const { messageId, pending = [], handedOver = [], input } = readNotes(event)
+  if (messageId === undefined && !input) return false
   const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
     return id === undefined || pending.includes(id) ? [] : id

@@ -1,5 +1,5 @@
 import type { BaseTool } from '@google/adk'
-import { BaseTool as Tool, FunctionTool, isFunctionTool } from '@google/adk'
+import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
 
 import type { Obstacle } from '../adk/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
@@ -11,8 +11,15 @@ import { suggestName } from './suggest-name.ts'
  * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that the agent does not have (AP111).
  * Returns what is left to be checked when the toolsets can be listed.
  */
-export function checkAgent(root: unknown, policy: ApprovalPolicy = {}): () => Promise<void> {
+export function checkAgent(
+  root: unknown,
+  { policy = {}, appName }: { readonly policy?: ApprovalPolicy; readonly appName?: string } = {},
+): () => Promise<void> {
   const graph = readAgentGraph(root)
+  if (graph.tools.some(({ name, tool }) => isAgentTool(tool) && name === appName))
+    throw new TypeError(
+      `createBridge: \`appName\` is ${appName}, which is also the name of an agent that is used as an AgentTool. ADK would store both in one session: choose another name.`,
+    )
   const unknown = unknownNames(policy, new Set(graph.tools.map(({ name }) => name)))
   for (const { name, tool, obstacle } of graph.tools)
     if (obstacle && mayNeedApproval(name, tool, policy))

@@ -92,7 +92,11 @@ export interface CloseOptions {
 /** Puts an ADK agent in front of AI SDK clients. */
 export function createBridge(options: BridgeOptions): Bridge {
   checkOptions(options)
-  const checkToolsets = checkAgent(options.agent, options.approvals)
+  const { agent, approvals: policy, appName } = options
+  const checkToolsets = checkAgent(agent, {
+    ...(policy && { policy }),
+    ...(appName && { appName }),
+  })
   // OB2: ADK writes prompts into its spans unless this is set. A host that wants them there sets it first.
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
   const limits = toLimits(options.limits)

@@ -255,6 +255,58 @@ describe.each([
   })
 })
 
+test('[AP112] a tool is not run inside an AgentTool of an AgentTool, and the agent between is told', async () => {
+  const runs: string[] = []
+  const asked: string[] = []
+  await using server = await serve({
+    mind: (prompt) => {
+      const { systemInstruction, contents } = prompt
+      const answer = contents.at(-1)?.parts?.find(({ functionResponse }) => functionResponse)
+      if (answer) {
+        asked.push(JSON.stringify(answer.functionResponse?.response))
+        return [{ type: 'say', text: 'Done.' }]
+      }
+      const name = /calls (\w+)/.exec(systemInstruction)?.[1] ?? 'pay'
+      return [{ type: 'call', name, args: { request: 'Pay.' } }]
+    },
+    agent: (llm) => {
+      const inner = new LlmAgent({ name: 'inner', model: llm, tools: [gatedToolset(runs)] })
+      const between = new LlmAgent({
+        name: 'between',
+        model: llm,
+        instruction: 'It calls inner',
+        tools: [new AgentTool({ agent: inner })],
+      })
+      const tools = [new AgentTool({ agent: between })]
+      return new LlmAgent({ name: 'root', model: llm, instruction: 'It calls between', tools })
+    },
+  })
+  await (await server.browser().say('Pay.')).text()
+  expect(runs).toEqual([])
+  expect(asked[0]).toContain('Not run: the tool pay needs the approval of a person')
+  expect(server.errors.map(String).join()).toContain(
+    'inside inner, an agent that is used as a tool',
+  )
+})
+
+test('[AP112] a tool that an agent inside an AgentTool is given later is gated by the policy', async () => {
+  const runs: string[] = []
+  let inner: LlmAgent | undefined
+  await using server = await serve({
+    mind: payOnce,
+    approvals: { pay: true },
+    agent: (llm) => {
+      inner = new LlmAgent({ name: 'inner', model: llm, tools: [] })
+      const tools = [new AgentTool({ agent: inner }), payment()]
+      return new LlmAgent({ name: 'root', model: llm, instruction: 'I am outer', tools })
+    },
+  })
+  inner?.tools.push(tool('pay', () => ({ paid: runs.push('paid') })))
+  const answer = await (await server.browser().say('Pay.')).text()
+  expect(answer).toContain('Not run: this tool needs the approval of a person')
+  expect(runs).toEqual([])
+})
+
 test('[AP112] a workflow goes on with the refusal of a tool that asks by itself', async () => {
   const runs: string[] = []
   await using server = await serve({

@@ -1,0 +1,66 @@
+import { type BaseLlm, type BaseTool, LlmAgent } from '@google/adk'
+import type { Act, Mind } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { approvingClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+
+/** root → mid → leaf → last, each below the one before; the tools are those of the leaf. */
+function hierarchy(model: BaseLlm, tools: BaseTool[]): LlmAgent {
+  const last = new LlmAgent({ name: 'last', model, description: 'Ends.' })
+  const leaf = new LlmAgent({ name: 'leaf', model, description: 'Pays.', tools, subAgents: [last] })
+  const mid = new LlmAgent({ name: 'mid', model, description: 'Routes.', subAgents: [leaf] })
+  return new LlmAgent({ name: 'root', model, subAgents: [mid] })
+}
+
+/** A model that does one thing each time it is asked, and says so when it is asked too often. */
+function inTurn(acts: readonly Act[]): Mind {
+  const left = [...acts]
+  return () => [left.shift() ?? { type: 'say', text: ' And another answer.' }]
+}
+
+const to = (...names: readonly string[]): Act[] =>
+  names.map((agentName) => ({ type: 'call', name: 'transfer_to_agent', args: { agentName } }))
+const PAY: Act = { type: 'call', name: 'process_payment', args: { amount: 5, recipient: 'A' } }
+const ANSWER: Act = { type: 'say', text: 'The one answer.' }
+
+describe.each(approvingClients)('$name', (client) => {
+  test.each([
+    ['down two levels', ['mid', 'leaf'], 3],
+    ['down three levels', ['mid', 'leaf', 'last'], 4],
+    ['back to the parent', ['mid', 'root'], 3],
+    ['back from two levels', ['mid', 'leaf', 'mid'], 4],
+    ['back and down again', ['mid', 'root', 'mid', 'leaf'], 5],
+  ])('[MP110] one agent answers after a transfer %s', async (_name, path, calls) => {
+    const mind = inTurn([...to(...path), ANSWER])
+    await using office = await Office.open({ agent: hierarchy, mind })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send('Go.')
+    expect(textOf(chat.lastMessage)).toBe('The one answer.')
+    expect(office.asked).toBe(calls)
+    await expectRecord(page, chat)
+  })
+
+  test.each([
+    ['down two levels', ['mid', 'leaf'], [], 4],
+    ['and back after the decision', ['mid', 'leaf'], ['mid'], 5],
+    ['and on after the decision', ['mid', 'leaf'], ['last'], 5],
+  ])('[MP110] no agent speaks while an approval is open: %s', async (_name, path, then, calls) => {
+    const mind = inTurn([...to(...path), PAY, ...to(...then), ANSWER])
+    await using office = await Office.open({ agent: hierarchy, mind })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send('Go.')
+    expect(textOf(chat.lastMessage)).toBe('')
+    expect(office.asked).toBe(3)
+    await chat.decide(true)
+    expect(textOf(chat.lastMessage)).toBe('The one answer.')
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
+    expect(office.asked).toBe(calls)
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectRecord(page, chat)
+  })
+})

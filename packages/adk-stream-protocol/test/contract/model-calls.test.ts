@@ -1,0 +1,68 @@
+import type { BaseTool } from '@google/adk'
+import { getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
+import type { Act } from 'gemini-emulator'
+import { describe, expect, test } from 'vitest'
+
+import { assistant, tool } from '../support/agents.ts'
+import { serve } from '../support/serve.ts'
+import { readFrames } from '../support/wire-rules.ts'
+
+const ticket = new LongRunningFunctionTool({
+  name: 'open_ticket',
+  description: 'Opens a ticket.',
+  execute: () => null,
+})
+
+const look = tool('look', () => ({ seen: true }))
+
+const CALLS: readonly [BaseTool, Record<string, unknown>][] = [
+  [requestInputTool, { message: 'Which size?' }],
+  [getUserChoiceTool, { options: ['S', 'L'] }],
+  [ticket, {}],
+]
+
+describe.each(CALLS.map(([asking, args]) => ({ asking, args, name: asking.name })))(
+  '$name',
+  ({ asking, args, name }) => {
+    test.each([
+      ['alone', []],
+      ['after another call', [{ type: 'call', name: 'look', args: {} }]],
+    ] as const)('[MP111] the model is asked once for it, %s', async (_case, before) => {
+      let asked = 0
+      const left: Act[] = [...before, { type: 'call', name, args }]
+      await using server = await serve({
+        mind: () => {
+          asked += 1
+          return [left.shift() ?? { type: 'call', name, args }]
+        },
+        agent: (model) => assistant(model, { tools: [asking, look] }),
+      })
+      const { chunks } = readFrames(await (await server.browser().say('Go.')).text())
+      expect(asked).toBe(1 + before.length)
+      expect(chunks.at(-1)).toMatchObject({ type: 'finish', finishReason: 'tool-calls' })
+    })
+  },
+)
+
+test.each([
+  [undefined, 100],
+  [3, 3],
+])(
+  '[MP111] with maxLlmCalls %s a model that repeats itself is asked %s times',
+  async (given, times) => {
+    let asked = 0
+    await using server = await serve({
+      mind: () => {
+        asked += 1
+        return [{ type: 'call', name: 'look', args: {} }]
+      },
+      agent: (model) => assistant(model, { tools: [look] }),
+      ...(given !== undefined && { runConfig: { maxLlmCalls: given } }),
+      recorded: false,
+    })
+    const browser = server.browser()
+    const { chunks } = readFrames(await (await browser.say('Go.')).text())
+    expect(asked).toBe(times)
+    expect(chunks.at(-1)?.type).toBe('error')
+  },
+)
