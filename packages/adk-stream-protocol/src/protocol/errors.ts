@@ -22,6 +22,7 @@ const ERRORS = {
   'not-allowed': [403, 'This approval is for somebody else to decide.'],
   'approval-decided': [409, 'This approval has been decided already.'],
   'approval-voted': [409, 'You have approved this already. It waits for others.'],
+  'not-voted': [409, 'You have not approved this, so there is nothing to take back.'],
   'approval-expired': [410, 'The time for this decision is over. The call did not run.'],
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],
   'not-editable': [
