@@ -52,6 +52,7 @@ const ERRORS = {
   ],
   'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],
   'too-many-watchers': [429, 'Too many pages watch your chats at once. Close some.'],
+  overloaded: [503, 'The server has as much to do as it can. Try again in a moment.'],
   internal: [500, 'Something went wrong on the server. Try again.'],
   unavailable: [503, 'The server is not ready to answer. Try again in a moment.'],
   'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],
