@@ -26,6 +26,7 @@ test(
     expect(tally.starts).toBeGreaterThan(RUNS_IN_MEMORY / 10)
     expect(tally.accepted).toBeGreaterThan(RUNS_IN_MEMORY / 4)
     expect(tally.refused).toBeGreaterThan(RUNS_IN_MEMORY)
+    expect(tally.withdrawn).toBeGreaterThan(20)
     for (const end of ['succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled'])
       expect(tally.ends.get(end) ?? 0).toBeGreaterThan(5)
   },

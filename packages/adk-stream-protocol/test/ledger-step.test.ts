@@ -3,6 +3,7 @@ import type { Approval, ApprovalStateName } from '../src/approvals/approval.ts'
 import {
   type ApprovalCommand,
   argsToRun,
+  type Decider,
   maySee,
   nextApproval,
 } from '../src/approvals/next-approval.ts'
@@ -37,6 +38,7 @@ const expire: ApprovalCommand = { type: 'expire' }
 const commands: Record<string, ApprovalCommand> = {
   approve: approve(hanako),
   deny: deny(hanako),
+  withdraw: { type: 'withdraw', by: hanako },
   expire,
   cancel,
   claim: claimOf(asked),
@@ -61,6 +63,7 @@ const table: Record<ApprovalStateName, Record<string, string>> = {
   requested: {
     approve: 'approved',
     deny: 'denied',
+    withdraw: 'not-voted',
     expire: 'not-due',
     cancel: 'cancelled',
     claim: 'not-approved',
@@ -71,6 +74,7 @@ const table: Record<ApprovalStateName, Record<string, string>> = {
   approved: {
     approve: 'already-decided',
     deny: 'already-decided',
+    withdraw: 'already-decided',
     expire: 'already-decided',
     cancel: 'cancelled',
     claim: 'executing',
@@ -81,6 +85,7 @@ const table: Record<ApprovalStateName, Record<string, string>> = {
   executing: {
     approve: 'already-decided',
     deny: 'already-decided',
+    withdraw: 'already-decided',
     expire: 'already-decided',
     cancel: 'already-decided',
     claim: 'already-decided',
@@ -278,4 +283,33 @@ test('[LG14] what a lost worker ran is unknown, or may be run again where the to
 test('[LG15] what has begun to run cannot be cancelled', () => {
   expect(answer(lives.approved, cancel)).toBe('cancelled')
   expect(answer(lives.executing, cancel)).toBe('already-decided')
+})
+
+test('[LG140] a vote is taken back while others have still to decide, and can be given again', () => {
+  const back = (by: Decider): ApprovalCommand => ({ type: 'withdraw', by })
+  const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
+  const once = after(two, approve(manager))
+  const { next, entry, before } = step(once, back(manager))
+  expect([next.votes, next.state.name, next.version]).toEqual([[], 'requested', 2])
+  expect(entry.event).toEqual({ type: 'withdrawn', by: manager.id, step: 0, dropped: [] })
+  expect(before).toBe(two.deadline)
+  expect(answer(next, back(manager))).toBe('not-voted')
+  expect(answer(once, back(otherManager))).toBe('not-voted')
+  expect(answer(once, back(stranger))).toBe('unknown-approval')
+  expect(answer(once, back(manager), two.deadline)).toBe('expired')
+  const again = after(next, approve(manager), approve(otherManager))
+  expect(again.state.name).toBe('approved')
+  expect(answer(again, back(manager))).toBe('already-decided')
+  // Who lost the role since may still take back what they said.
+  expect(answer(once, back({ ...manager, roles: [] }))).toBe('requested')
+})
+
+test('[LG140] votes that were given on the strength of one that is taken back are asked for again', () => {
+  const executives = { ...executiveStep, count: 2 }
+  const chain = askedFor({ terms: termsOf(managerStep, executives) })
+  const voted = after(chain, approve(manager), approve(executive))
+  const { next, entry } = step(voted, { type: 'withdraw', by: manager })
+  expect(next.votes).toEqual([])
+  expect(entry.event).toMatchObject({ dropped: [executive.id] })
+  expect(answer(next, approve(executive))).toBe('not-allowed')
 })

@@ -1,4 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
+import type { Refusal } from '../approvals/refusal.ts'
 import type { DecidedNote } from './event-notes.ts'
 
 /** What the model is told of a call that a person is still being asked about. */
@@ -7,10 +8,15 @@ export const PENDING = {
   note: 'Waiting for the approval of a person. It has not run.',
 } as const
 
-/** What the model is told of a call that would be one question too many. */
-export const TOO_MANY_PENDING = {
-  error: 'Not run: too many calls wait for approval already. Wait until some are decided.',
-} as const
+/** What the model is told of a call that could not be asked about: it would be one question too many, or its id is taken. */
+export function describeUnasked({ refused }: Refusal): { readonly error: string } {
+  return {
+    error:
+      refused === 'mismatch'
+        ? 'Not run: an earlier call of this conversation, with another tool or other arguments, has the same id. Make the call again with an id of its own.'
+        : 'Not run: too many calls wait for approval already. Wait until some are decided.',
+  }
+}
 
 /** What the model is told of a call that nobody can be asked about from where it is made. */
 export const UNASKABLE = {

@@ -15,7 +15,7 @@ import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from './can-wait.ts'
-import { PENDING, TOO_MANY_PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
+import { describeUnasked, PENDING, toResponse, UNASKABLE } from './approval-answers.ts'
 import { recordOutcome } from './approved-call.ts'
 import type { OwnQuestion, TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from './call-terms.ts'
@@ -273,7 +273,7 @@ export class ApprovalGate extends QuietPlugin {
       deadlineMs,
     })
     if (!isRefusal(entered)) return entered
-    run.results.set(original.id, { name: original.name, response: TOO_MANY_PENDING })
+    run.results.set(original.id, { name: original.name, response: describeUnasked(entered) })
     return undefined
   }
 

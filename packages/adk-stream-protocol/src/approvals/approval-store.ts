@@ -132,6 +132,8 @@ export interface ApprovalFilter {
   readonly states?: readonly ApprovalStateName[]
   /** Those that wait, and in whose chain this principal is named by id or role. */
   readonly deciderOf?: Decider
+  /** Those that wait in this principal's chats, or in whose chain they are named by id or role. */
+  readonly waitsFor?: Decider
   readonly limit: number
   /** The id of the last approval of the page before. */
   readonly after?: string

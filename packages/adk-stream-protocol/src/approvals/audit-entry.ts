@@ -36,6 +36,14 @@ export type AuditEvent =
       readonly step: number
       readonly reason?: string
     }
+  /** A vote that was taken back, with the votes of later steps, which were given on the strength of it. */
+  | {
+      readonly type: 'withdrawn'
+      readonly by: string
+      readonly step: number
+      /** Whose votes of later steps were dropped. */
+      readonly dropped: readonly string[]
+    }
   | {
       readonly type: 'approved'
       readonly by: string

@@ -130,6 +130,13 @@ export class Ledger {
     return this.#running.size > 0 || this.#locks.size > 0
   }
 
+  /** Takes back a vote, while others have still to decide. */
+  async withdraw(id: string, by: Decider): Promise<Approval | Refusal> {
+    const result = await this.#step(id, { type: 'withdraw', by })
+    if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
+    return result
+  }
+
   /** Takes an approval for this worker to run, once; the caller runs `argsToRun` of what it gets, and nothing when refused. */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
     const { toolCallId, toolName } = call

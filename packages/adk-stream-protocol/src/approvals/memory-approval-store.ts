@@ -184,14 +184,15 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #select(filter: Omit<ApprovalFilter, 'limit' | 'after'>): Approval[] {
-    const { appName, principalId, chat, states, deciderOf } = filter
+    const { appName, principalId, chat, states, deciderOf, waitsFor } = filter
     return [...this.#approvals.values()].filter(
       (approval) =>
         (appName === undefined || approval.chat.appName === appName) &&
         (principalId === undefined || approval.chat.principalId === principalId) &&
         (chat === undefined || isSameChat(approval.chat, chat)) &&
         (states === undefined || states.includes(approval.state.name)) &&
-        (deciderOf === undefined || waitsFor(approval, deciderOf)),
+        (deciderOf === undefined || isDecider(approval, deciderOf)) &&
+        (waitsFor === undefined || isWaitingFor(approval, waitsFor)),
     )
   }
 
@@ -229,7 +230,12 @@ function isSameChat(one: ApprovalChat, other: ApprovalChat): boolean {
   return callKey(one) === callKey(other)
 }
 
-function waitsFor({ state, terms }: Approval, { id, roles }: Decider): boolean {
+function isWaitingFor(approval: Approval, principal: Decider): boolean {
+  const isOwn = approval.chat.principalId === principal.id && approval.state.name === 'requested'
+  return isOwn || isDecider(approval, principal)
+}
+
+function isDecider({ state, terms }: Approval, { id, roles }: Decider): boolean {
   const isNamed = (step: ApprovalStep) =>
     step.principals.includes(id) || step.roles.some((role) => roles.includes(role))
   return state.name === 'requested' && terms.chain.some(isNamed)

@@ -19,6 +19,7 @@ export interface Decision {
 
 export type ApprovalCommand =
   | ({ readonly type: 'decide' } & Decision)
+  | { readonly type: 'withdraw'; readonly by: Decider }
   | { readonly type: 'expire' }
   | { readonly type: 'cancel'; readonly reason: string }
   | {
@@ -51,6 +52,8 @@ export function nextApproval(
   switch (command.type) {
     case 'decide':
       return decide(approval, command, now)
+    case 'withdraw':
+      return withdraw(approval, command.by, now)
     case 'expire':
       return expire(approval, now)
     case 'cancel':
@@ -138,6 +141,21 @@ function refuseDecision(
   if (approved && editedArgs !== undefined && !isDecidedByOne(terms))
     return { refused: 'not-editable' }
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
+}
+
+/** Takes back the vote of a principal. Votes of later steps were given on the strength of it, and are asked for again. */
+function withdraw(approval: Approval, by: Decider, now: number): Transition | Refusal {
+  const { state, votes, deadline } = approval
+  const vote = votes.find(({ principalId }) => principalId === by.id)
+  if (!vote && !maySee(approval, by)) return { refused: 'unknown-approval' }
+  if (state.name !== 'requested') return refuseState(state)
+  if (now >= deadline) return { refused: 'expired' }
+  if (!vote) return { refused: 'not-voted' }
+  const { step } = vote
+  const kept = votes.filter((other) => other !== vote && other.step <= step)
+  const dropped = votes.flatMap((other) => (other.step > step ? [other.principalId] : []))
+  const event = { type: 'withdrawn', by: by.id, step, dropped } as const
+  return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
 }
 
 function isAsked(approval: Approval, by: Decider): boolean {

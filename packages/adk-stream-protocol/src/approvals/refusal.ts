@@ -10,6 +10,8 @@ export type Refusal =
   | { readonly refused: 'already-decided'; readonly state: ApprovalState }
   /** The principal has approved, and others have still to decide. */
   | { readonly refused: 'already-voted' }
+  /** There is no vote of this principal to withdraw. */
+  | { readonly refused: 'not-voted' }
   | { readonly refused: 'expired' }
   | { readonly refused: 'cancelled' }
   /** Others have to decide it too, as it was shown or as it would be changed: one alone may not change what they see. */

@@ -1,8 +1,8 @@
 import type { ChatSummary, ListEvent, PageEvent } from '../protocol/chat-summary.ts'
-import type { ApprovalRecord, PendingApproval } from '../protocol/server-views.ts'
+import type { ApprovalPage, ApprovalRecord, PendingApproval } from '../protocol/server-views.ts'
 import {
-  isApprovalList,
   isApprovalNow,
+  isApprovalPage,
   isApprovalWithHistory,
   isChatList,
   isStoredChat,
@@ -19,6 +19,12 @@ export interface DecisionGiven {
   readonly reason?: string
   /** Arguments in place of those shown. */
   readonly args?: Readonly<Record<string, unknown>>
+}
+
+/** Which page of the approvals is read. */
+export interface ApprovalPaging {
+  readonly limit?: number
+  readonly after?: string
 }
 
 /** A conversation as the server has it; `messages` leaves out the answer that is being written. */
@@ -66,9 +72,25 @@ export class AdkApi {
     await this.#http.send(chatPath(chatId, 'stop'), { method: 'POST' })
   }
 
-  /** What waits for this person. */
+  /** All that waits for this person, the oldest first; page by page where it is much. */
   async listApprovals(): Promise<PendingApproval[]> {
-    return (await this.#http.read('/approvals', isApprovalList)).approvals
+    const all: PendingApproval[] = []
+    let after: string | undefined
+    do {
+      const page = await this.listApprovalsPage(after === undefined ? {} : { after })
+      all.push(...page.approvals)
+      after = page.next
+    } while (after !== undefined)
+    return all
+  }
+
+  /** A page of what waits for this person: at most `limit` (1 to 100, default 100), behind the page whose `next` is `after`. */
+  listApprovalsPage({ limit, after }: ApprovalPaging = {}): Promise<ApprovalPage> {
+    const query = new URLSearchParams({
+      ...(limit !== undefined && { limit: String(limit) }),
+      ...(after !== undefined && { after }),
+    })
+    return this.#http.read(query.size === 0 ? '/approvals' : `/approvals?${query}`, isApprovalPage)
   }
 
   readApproval(
@@ -81,6 +103,13 @@ export class AdkApi {
   async decide(approvalId: string, { approved, reason, args }: DecisionGiven): Promise<string> {
     const request = { method: 'POST' as const, body: { approved, reason, args } }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
+    return approval.state
+  }
+
+  /** Takes this person's vote back, while others have still to decide; resolves with the state of the approval. */
+  async withdrawVote(approvalId: string): Promise<string> {
+    const path = `${approvalPath(approvalId)}/vote`
+    const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
   }
 

@@ -1,4 +1,4 @@
-export type { AdkApi, DecisionGiven, LoadedChat } from './adk-api.ts'
+export type { AdkApi, ApprovalPaging, DecisionGiven, LoadedChat } from './adk-api.ts'
 export { adkApi } from './adk-api.ts'
 export { AdkError } from './adk-error.ts'
 export type { AdkDataParts, AdkUIMessage } from './adk-ui-message.ts'
@@ -23,7 +23,12 @@ export { Player } from './player.ts'
 export type { AnyTransport, RecordedLine } from './recording.ts'
 export { readRecording, Recorder } from './recording.ts'
 export type { ChatSummary, ListEvent } from '../protocol/chat-summary.ts'
-export type { ApprovalRecord, ChatEvent, PendingApproval } from '../protocol/server-views.ts'
+export type {
+  ApprovalPage,
+  ApprovalRecord,
+  ChatEvent,
+  PendingApproval,
+} from '../protocol/server-views.ts'
 export type { SocketClass, SocketLike } from './socket-link.ts'
 export type { SseTransport, SseTransportOptions } from './sse-transport.ts'
 export { sseTransport } from './sse-transport.ts'

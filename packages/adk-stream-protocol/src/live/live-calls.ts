@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
-import { describeEnding, TOO_MANY_PENDING, toResponse, UNASKABLE } from '../adk/approval-answers.ts'
+import { describeEnding, describeUnasked, toResponse, UNASKABLE } from '../adk/approval-answers.ts'
 import { editOf, recordOutcome, resultOf, toApprovedNote } from '../adk/approved-call.ts'
 import { NO_ANSWER, toBrowserResponse } from '../adk/browser-output.ts'
 import type { BrowserTool } from '../adk/browser-tool.ts'
@@ -228,7 +228,7 @@ export class LiveCalls {
       live: true,
     })
     if (isRefusal(entered)) {
-      await this.#settle(call, TOO_MANY_PENDING)
+      await this.#settle(call, describeUnasked(entered))
       return
     }
     const [place, question] = toQuestion(entered, contextOf(call))

@@ -22,6 +22,7 @@ const ERRORS = {
   'not-allowed': [403, 'This approval is for somebody else to decide.'],
   'approval-decided': [409, 'This approval has been decided already.'],
   'approval-voted': [409, 'You have approved this already. It waits for others.'],
+  'not-voted': [409, 'You have not approved this, so there is nothing to take back.'],
   'approval-expired': [410, 'The time for this decision is over. The call did not run.'],
   'approval-cancelled': [410, 'This approval was cancelled. The call did not run.'],
   'not-editable': [
@@ -51,6 +52,7 @@ const ERRORS = {
   ],
   'too-many-turns': [429, 'Too many answers are being written at once. Try again in a moment.'],
   'too-many-watchers': [429, 'Too many pages watch your chats at once. Close some.'],
+  overloaded: [503, 'The server has as much to do as it can. Try again in a moment.'],
   internal: [500, 'Something went wrong on the server. Try again.'],
   unavailable: [503, 'The server is not ready to answer. Try again in a moment.'],
   'model-rate-limited': [429, 'The model is receiving too many requests. Try again later.'],

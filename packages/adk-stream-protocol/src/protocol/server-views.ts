@@ -31,6 +31,8 @@ export interface PendingApproval {
   readonly approvals: { readonly given: number; readonly needed: number }
   /** Whether this person is among those who have approved. */
   readonly voted: boolean
+  /** Counts the changes of the approval. */
+  readonly version?: number | undefined
   readonly step: number
   readonly reason?: string | undefined
   readonly editedArgs?: Record<string, unknown> | undefined
@@ -56,6 +58,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   deadline: isNumber,
   approvals: isObjectOf({ given: isNumber, needed: isNumber }),
   voted: isBoolean,
+  version: optional(isNumber),
   step: isNumber,
   reason: optional(isString),
   editedArgs: optional(isRecord),
@@ -122,8 +125,16 @@ export const isChatList = isObjectOf<{ readonly chats: ChatSummary[] }>({
   chats: isArrayOf(isChatSummary),
 })
 
-export const isApprovalList = isObjectOf<{ readonly approvals: PendingApproval[] }>({
+/** A page of what waits for a person, the oldest first. */
+export interface ApprovalPage {
+  readonly approvals: PendingApproval[]
+  /** Where the next page begins, if there is one. */
+  readonly next?: string | undefined
+}
+
+export const isApprovalPage = isObjectOf<ApprovalPage>({
   approvals: isArrayOf(isPendingApproval),
+  next: optional(isString),
 })
 
 export const isApprovalWithHistory = isObjectOf<{

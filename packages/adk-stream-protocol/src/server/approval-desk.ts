@@ -49,6 +49,7 @@ export class ApprovalDesk {
     { method: 'GET', path: '/approvals', handle: (visit) => this.#list(visit) },
     { method: 'GET', path: '/approvals/:id', handle: (visit) => this.#show(visit) },
     { method: 'POST', path: '/approvals/:id', handle: (visit) => this.#decide(visit) },
+    { method: 'DELETE', path: '/approvals/:id/vote', handle: (visit) => this.#withdraw(visit) },
   ]
 
   /** Tells decisions from outputs where a client answers under an id that may be of an approval or of a call. */
@@ -157,13 +158,29 @@ export class ApprovalDesk {
     return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, messageId, waits }
   }
 
-  async #list({ principal }: Visit): Promise<Reply> {
+  async #list({ principal, exchange }: Visit): Promise<Reply> {
+    const { limit, after } = readPaging(exchange.url)
     const { ledger, refreshHint } = await this.#options.backend.get()
-    const own = await ledger.list({ principalId: principal.id, states: ['requested'], limit: 100 })
-    const others = await ledger.list({ deciderOf: toDecider(principal), limit: 100 })
-    const all = new Map([...own, ...others].map((approval) => [approval.id, approval]))
-    const current = await Promise.all([...all.values()].map(refreshHint))
-    return reply(200, { approvals: current.map((approval) => viewApproval(approval, principal)) })
+    const waitsFor = toDecider(principal)
+    if (after !== undefined && !(await ledger.get(after, waitsFor))) {
+      throw new ProtocolError('bad-request', { message: 'There is no page after this approval.' })
+    }
+    // One more than is shown tells whether there are more.
+    const paging = { limit: limit + 1, ...(after !== undefined && { after }) }
+    const found = await ledger.list({ waitsFor, ...paging })
+    const approvals = await Promise.all(found.slice(0, limit).map(refreshHint))
+    const next = found.length > limit ? approvals.at(-1)?.id : undefined
+    return reply(200, {
+      approvals: approvals.map((approval) => viewApproval(approval, principal)),
+      ...(next !== undefined && { next }),
+    })
+  }
+
+  async #withdraw({ principal, id }: Visit): Promise<Reply> {
+    const { ledger } = await this.#options.backend.get()
+    const result = await ledger.withdraw(id, toDecider(principal))
+    if (isRefusal(result)) throw toError(result)
+    return reply(200, { approval: viewApproval(result, principal) })
   }
 
   async #show({ principal, id }: Visit): Promise<Reply> {
@@ -261,6 +278,20 @@ const DecisionBody = z.strictObject({
   args: UncheckedObject.optional(),
 })
 
+const MAX_PAGE = 100
+
+const Paging = z.object({
+  limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE),
+  after: z.string().min(1).max(256).optional(),
+})
+
+function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
+  const paging = Paging.safeParse(Object.fromEntries(searchParams))
+  if (paging.success) return paging.data
+  const message = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the page before.`
+  throw new ProtocolError('bad-request', { message })
+}
+
 const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
 
 /** Throws on what the tool would refuse; gives a refusal for what this person alone may not make of the call. */
@@ -326,6 +357,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   'not-allowed': 'not-allowed',
   'already-decided': 'approval-decided',
   'already-voted': 'approval-voted',
+  'not-voted': 'not-voted',
   expired: 'approval-expired',
   cancelled: 'approval-cancelled',
   'not-editable': 'not-editable',

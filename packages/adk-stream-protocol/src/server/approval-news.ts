@@ -81,6 +81,7 @@ const MAX_TOLD = 10_000
 function stateAfter(event: AuditEvent): ApprovalStateName {
   switch (event.type) {
     case 'voted':
+    case 'withdrawn':
       return 'requested'
     case 'started':
       return 'executing'

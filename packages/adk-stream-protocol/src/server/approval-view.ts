@@ -22,8 +22,10 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
-    // A person votes once (LG7): whoever has voted waits for others.
+    // A person votes once (LG7): whoever has voted waits for others, or takes the vote back.
     voted: votes.some(({ principalId }) => principalId === principal.id),
+    // Counts the changes: of two answers, the one with the higher number is newer.
+    version: approval.version,
     step: currentStep(approval) ?? chain.length,
     ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
@@ -41,7 +43,10 @@ export function viewRecord(
 ): Record<string, unknown> {
   // ER3: what a tool threw is for the log, here as in the chat.
   if (event.type === 'failed') return { at, ...event, error: `The tool ${toolName} failed.` }
-  if (event.type !== 'requested' || chat.principalId === principal.id) return { at, ...event }
+  if (chat.principalId === principal.id) return { at, ...event }
+  // Another approver decides about the call, and reads neither the conversation nor what the call gave (AP140).
+  if (event.type === 'succeeded') return { at, type: event.type }
+  if (event.type !== 'requested') return { at, ...event }
   const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event
   return { at, ...shown }
 }

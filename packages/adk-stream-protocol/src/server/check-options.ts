@@ -7,6 +7,7 @@ import { checkAllowedHosts } from './allowed-hosts.ts'
 import { readOrigin } from './origin.ts'
 import type { BridgeLimits, BridgeOptions, TurnRunConfig } from './options.ts'
 import type { LiveOptions } from './live-runs.ts'
+import { isNetwork } from './proxies.ts'
 import { suggestName } from './suggest-name.ts'
 
 /** Refuses options that are unknown or of the wrong kind, with a sentence that says which and why. */
@@ -89,6 +90,9 @@ const Limits = z.strictObject({
   maxTextLength: AtLeastOne.optional(),
   maxFileBytes: Count.optional(),
   fileTypes: z.array(z.string(), { error: 'a list of media types' }).optional(),
+  maxTurns: AtLeastOne.optional(),
+  maxSockets: Count.optional(),
+  maxSocketsPerAddress: Count.optional(),
   maxTurnsPerPrincipal: AtLeastOne.optional(),
   maxFeedsPerPrincipal: Count.optional(),
   maxQueued: Count.optional(),
@@ -146,6 +150,11 @@ const Options = z.strictObject({
   allowedOrigins: z.array(Origin, { error: 'a list of origins' }).optional(),
   allowedHosts: z
     .union([z.literal('any'), z.array(z.string())], { error: "a list of host names, or 'any'" })
+    .optional(),
+  trustedProxies: z
+    .union([Count, z.array(z.string().refine(isNetwork))], {
+      error: 'the number of proxies, or a list of addresses and networks like "10.0.0.0/8"',
+    })
     .optional(),
   basePath: z
     .string({ error: 'a path' })

@@ -49,6 +49,7 @@ import { NewsPoll } from './news-poll.ts'
 import type { BridgeLimits, BridgeOptions } from './options.ts'
 import { toLimits, toObservers } from './options.ts'
 import { toOrigins } from './origin.ts'
+import { Proxies } from './proxies.ts'
 import { Readiness } from './readiness.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
@@ -133,6 +134,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: toOrigins(options.allowedOrigins),
     allowedHosts: options.allowedHosts ?? defaultHosts(options),
+    proxies: new Proxies(options.trustedProxies),
     basePath: options.basePath ?? '',
     drain,
     onError,

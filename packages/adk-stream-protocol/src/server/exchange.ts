@@ -8,6 +8,8 @@ export interface Exchange {
   readonly method: string
   readonly url: URL
   readonly headers: Headers
+  /** Where the request came from, as far as the host tells it. */
+  readonly address?: string
   /** The body, which is refused when it is larger than allowed. */
   readonly readBody: (maxBytes: number) => Promise<Uint8Array>
 }

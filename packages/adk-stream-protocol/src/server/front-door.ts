@@ -8,6 +8,7 @@ import type { AllowedHosts } from './allowed-hosts.ts'
 import { isAllowedHost } from './allowed-hosts.ts'
 import type { Drain } from './drain.ts'
 import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
+import type { Proxies } from './proxies.ts'
 import type { Route } from './routes.ts'
 import { findRoute, isKnownPath } from './routes.ts'
 
@@ -16,6 +17,7 @@ export interface FrontDoorOptions {
   readonly authenticate: Authenticate
   readonly allowedOrigins: readonly string[]
   readonly allowedHosts: AllowedHosts
+  readonly proxies: Proxies
   readonly basePath: string
   readonly drain: Drain
   readonly onError: (error: unknown) => void
@@ -54,7 +56,8 @@ export class FrontDoor {
   }
 
   /** Answers an exchange. Never throws. */
-  async respond(exchange: Exchange): Promise<Reply> {
+  async respond(given: Exchange): Promise<Reply> {
+    const exchange = this.#options.proxies.read(given)
     // A refusal carries what was known by then: without the CORS headers a page could not even read it.
     const headers: Record<string, string> = {}
     try {
@@ -75,6 +78,16 @@ export class FrontDoor {
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }
+  }
+
+  /** The address whose sockets are counted together; undefined if it is not known to be a client's. */
+  clientOf(exchange: Exchange): string | undefined {
+    return this.#options.proxies.clientOf(exchange)
+  }
+
+  /** A request as its client sent it, as far as trusted proxies tell. */
+  readProxied(exchange: Exchange): Exchange {
+    return this.#options.proxies.read(exchange)
   }
 
   /** Checks the request for a socket. Never throws. */

@@ -21,7 +21,10 @@ export async function answerNode(
 
 /** A node:http request as an exchange. */
 export function readExchange(request: IncomingMessage): Exchange {
+  // An IPv4 client of a server that listens on IPv6 too.
+  const address = request.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '')
   return {
+    ...(address !== undefined && { address }),
     method: request.method ?? 'GET',
     url: readUrl(request),
     headers: readHeaders(request),

@@ -18,5 +18,6 @@ export type {
 export type { Bridge, CloseOptions } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
 export type { BridgeLimits, BridgeOptions, TurnInfo, TurnRunConfig } from './options.ts'
+export type { TrustedProxies } from './proxies.ts'
 export type { SignedCookieOptions } from './signed-cookie.ts'
 export { signedCookie } from './signed-cookie.ts'

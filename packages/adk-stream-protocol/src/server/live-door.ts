@@ -44,10 +44,13 @@ export class LiveDoor {
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
   readonly #open = new Set<LiveSocket>()
   readonly #perPrincipal: Quota
+  readonly #perAddress: Quota
+  #taken = 0
 
   constructor(options: LiveDoorOptions) {
     this.#options = options
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
+    this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
     // `ws` takes options that its types do not know yet.
     const closing = { closeTimeout: CLOSE_TIMEOUT_MS }
     this.#server = new WebSocketServer({
@@ -71,7 +74,7 @@ export class LiveDoor {
    * not the one of its sockets: it may belong to another listener. Never throws.
    */
   async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
-    const exchange = readExchange(request)
+    const exchange = this.#options.door.readProxied(readExchange(request))
     if (!this.#options.door.opensSockets(exchange.url.pathname)) return false
     await this.#answer(request, stream, { head, exchange })
     return true
@@ -90,12 +93,13 @@ export class LiveDoor {
     if (stream.destroyed) return
     const { principal, headers } = admission
     const fault = this.#findFault(exchange)
-    const giveBack = fault ? undefined : this.#perPrincipal.take(principal.id)
-    if (!giveBack) {
-      const error = fault ?? new ProtocolError('too-many-sockets')
-      return refuseUpgrade(stream, withHeaders(reply(error.status, error), headers))
+    const place = fault ?? this.#takePlace(principal.id, this.#options.door.clientOf(exchange))
+    if (place instanceof ProtocolError) {
+      const { status, retryAfterSeconds } = place
+      const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
+      return refuseUpgrade(stream, withHeaders(reply(status, place), { ...headers, ...retry }))
     }
-    stream.once('close', giveBack)
+    stream.once('close', place)
     this.#handshakeHeaders.set(request, headers)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
       this.#welcome(principal, { socket, stream, exchange }),
@@ -110,6 +114,25 @@ export class LiveDoor {
   /** Closes all sockets. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((live) => live.close('going-away')))
+  }
+
+  /** Counts a socket for its principal, its address and all; gives the way to give the place back, or why there is none. */
+  #takePlace(principalId: string, address: string | undefined): (() => void) | ProtocolError {
+    if (this.#taken >= this.#options.limits.maxSockets)
+      return new ProtocolError('overloaded', { retryAfterSeconds: 5 })
+    const ofPrincipal = this.#perPrincipal.take(principalId)
+    const ofAddress = address === undefined ? () => undefined : this.#perAddress.take(address)
+    if (!ofPrincipal || !ofAddress) {
+      ofPrincipal?.()
+      ofAddress?.()
+      return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
+    }
+    this.#taken += 1
+    return () => {
+      this.#taken -= 1
+      ofPrincipal()
+      ofAddress()
+    }
   }
 
   #welcome(

@@ -11,6 +11,7 @@ import type { Authenticate } from './authenticate.ts'
 import type { MayCompleteCalls } from './call-completion.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { logError } from './log-error.ts'
+import type { TrustedProxies } from './proxies.ts'
 
 /** How an agent is put in front of people. */
 export interface BridgeOptions extends AgentServices {
@@ -33,6 +34,11 @@ export interface BridgeOptions extends AgentServices {
    * `allowedOrigins`, because the default identity is given to every browser that asks.
    */
   readonly allowedHosts?: AllowedHosts
+  /**
+   * The proxies before the server, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: their number, or their addresses
+   * and networks (`10.0.0.0/8`). Default none: these headers are not read.
+   */
+  readonly trustedProxies?: TrustedProxies
   /** The path below which the bridge is mounted, where the host does not strip it. Default none. */
   readonly basePath?: string
   /**
@@ -116,6 +122,15 @@ export interface TurnInfo {
 export interface BridgeLimits extends MessageLimits, SocketLimits {
   /** Bytes of a request body, and of a socket's frame. Default 8 MiB. */
   readonly maxBodyBytes: number
+  /** Answers being written at once for all principals; one more message is refused with `overloaded`. Default 1,000. */
+  readonly maxTurns: number
+  /** Sockets open at once, of all principals. Default 20,000. */
+  readonly maxSockets: number
+  /**
+   * Sockets open at once from one address. Without `trustedProxies`, addresses of this machine and of private networks are not
+   * counted: they are those of a proxy. Default 1,000.
+   */
+  readonly maxSocketsPerAddress: number
   /** Answers being written at once for one principal. Default 16. */
   readonly maxTurnsPerPrincipal: number
   /** Feeds of `GET /events` and `GET /chats/:chatId/events` that one principal may have open: one for every page that is seen. Default 64. */
@@ -173,6 +188,9 @@ export const DEFAULT_LIMITS: BridgeLimits = {
     'application/pdf',
     'text/plain',
   ],
+  maxTurns: 1_000,
+  maxSockets: 20_000,
+  maxSocketsPerAddress: 1_000,
   maxTurnsPerPrincipal: 16,
   maxFeedsPerPrincipal: 64,
   maxQueued: 8,

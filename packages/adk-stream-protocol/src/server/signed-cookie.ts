@@ -6,17 +6,20 @@ import type { Authenticate, AuthenticateRequest, Principal } from './authenticat
 export interface SignedCookieOptions {
   /** What the cookie is signed with, at least 16 bytes. `() => store.secret('cookie')` gives one that outlives restarts. */
   readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)
-  /** Default `adk_principal`. */
+  /** Default `adk_principal`. Over https it gets the prefix `__Host-`, so that no other host can set it. */
   readonly name?: string
   /** Default 365. */
   readonly maxAgeDays?: number
-  /** Whether the cookie is for https only. Default: when the request came by https. */
+  /**
+   * Whether the cookie is for https only. Default: when the request came by https, also if a proxy says so that `createBridge`
+   * is told to trust (`trustedProxies`).
+   */
   readonly secure?: boolean
 }
 
 /** Makes every browser a principal of its own, known again by a signed cookie. A forged cookie is a new browser. */
 export function signedCookie(options: SignedCookieOptions): Authenticate {
-  const name = options.name ?? 'adk_principal'
+  const plainName = options.name ?? 'adk_principal'
   const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
   const { secret } = options
   let given: Promise<string | Uint8Array> | undefined
@@ -24,9 +27,11 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
     given ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
     const key = await given
     if (key.length < 16) throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
+    const secure = options.secure ?? request.url.protocol === 'https:'
+    const name =
+      secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
     const known = readPrincipal(request, name, key)
-    if (known !== undefined) return { id: known }
-    return bakeCookie(request, key, { name, maxAge, secure: options.secure })
+    return known === undefined ? bakeCookie(key, { name, maxAge, secure }) : { id: known }
   }
 }
 
@@ -45,13 +50,12 @@ function readPrincipal(
 }
 
 function bakeCookie(
-  { url }: AuthenticateRequest,
   key: string | Uint8Array,
-  cookie: { name: string; maxAge: number; secure: boolean | undefined },
+  cookie: { name: string; maxAge: number; secure: boolean },
 ): Principal {
   const id = `browser-${randomBytes(16).toString('base64url')}`
-  const secure = cookie.secure ?? url.protocol === 'https:'
-  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${cookie.maxAge}${secure ? '; Secure' : ''}`
+  const secure = cookie.secure ? '; Secure' : ''
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${cookie.maxAge}${secure}`
   const value = `${cookie.name}=${id}.${sign(id, key)}; ${attributes}`
   return { id, responseHeaders: { 'set-cookie': value } }
 }

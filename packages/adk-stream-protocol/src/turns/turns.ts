@@ -8,6 +8,7 @@ import { Turn } from './turn.ts'
 export interface TurnsOptions extends TurnOptions {
   /** What happens to a message that arrives while an answer is being written and read. */
   readonly whileRunning: 'refuse' | 'queue'
+  readonly maxTurns: number
   readonly maxTurnsPerPrincipal: number
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
@@ -78,6 +79,10 @@ export class Turns {
     while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+    // What goes on with a turn that was begun is not turned away: somebody has decided, or a call has run.
+    const isNew = job.patient !== true && job.background !== true && job.finishes !== true
+    if (isNew && this.#running.size >= this.#options.maxTurns)
+      throw new ProtocolError('overloaded', { retryAfterSeconds: 1 })
     const giveBack = this.#perPrincipal.take(chat.principalId)
     if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, {

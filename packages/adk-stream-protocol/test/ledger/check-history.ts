@@ -1,7 +1,16 @@
 import type { Approval, ApprovalStateName } from '../../src/approvals/approval.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
-import { editedArgs, type History, LEASE_MS, type Person, QUOTA, rules, shownArgs } from './plan.ts'
+import {
+  editedArgs,
+  type History,
+  LEASE_MS,
+  people,
+  type Person,
+  QUOTA,
+  rules,
+  shownArgs,
+} from './plan.ts'
 import type { World } from './world.ts'
 
 /** What a history shows that must not be. */
@@ -13,6 +22,7 @@ export interface Tally {
   starts: number
   accepted: number
   refused: number
+  withdrawn: number
   readonly ends: Map<string, number>
 }
 
@@ -22,7 +32,11 @@ export async function checkHistory(world: World, tally: Tally): Promise<string[]
   const audit: AuditRecord[] = []
   for await (const record of world.audit()) audit.push(record)
   const ends = await world.finalStates()
-  const checks = [() => checkQuota(history), () => checkDecisions(world)]
+  const checks = [
+    () => checkQuota(history),
+    () => checkDecisions(world),
+    () => checkWithdrawals(world),
+  ]
   for (const [call, end] of ends.entries()) {
     const id = world.approvalId(call)
     const life = history.commits.filter(({ approval }) => approval.id === id)
@@ -41,6 +55,7 @@ export async function checkHistory(world: World, tally: Tally): Promise<string[]
   const accepted = history.decisions.filter(({ result }) => !isRefusal(result)).length
   tally.accepted += accepted
   tally.refused += history.decisions.length - accepted
+  tally.withdrawn += history.withdrawals.filter(({ result }) => !isRefusal(result)).length
   return checks.flatMap(violationsOf)
 }
 
@@ -114,7 +129,9 @@ function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): voi
   for (const [index, { version, event }] of audit.entries()) {
     must(version === index, 'the audit record skips or repeats a version')
     const { name } = life[index]?.approval.state ?? { name: 'none' }
-    const told = { started: 'executing', voted: 'requested', lost: name }[event.type as string]
+    const told = { started: 'executing', voted: 'requested', withdrawn: 'requested', lost: name }[
+      event.type as string
+    ]
     must(
       (told ?? event.type) === name,
       `the audit record says ${event.type} where the state is ${name}`,
@@ -137,9 +154,7 @@ function checkStarts(world: World, call: number, own: readonly AuditRecord[]): v
     const yes = own.filter(({ event }) => event.type === 'approved')
     must(yes.length === 1, 'I2: a call started without one accepted approval')
     const rule = rules[world.plans[call]?.rule ?? 'owner']
-    const voters = own.flatMap(({ event }) =>
-      event.type === 'voted' || event.type === 'approved' ? [event.by] : [],
-    )
+    const voters = standingVoters(own)
     must(new Set(voters).size === voters.length, 'I2: one person voted twice')
     must(voters.length === rule.deciders.length, 'I2: not the number of people who must approve')
     const [event] = yes.map((record) => record.event)
@@ -233,6 +248,39 @@ function checkDecisions(world: World): void {
         'I6: told an outcome that never was',
       )
     }
+  }
+}
+
+/** Who has voted and not taken it back, in the order of their votes. */
+function standingVoters(audit: readonly AuditRecord[]): string[] {
+  let voters: string[] = []
+  for (const { event } of audit) {
+    if (event.type === 'voted' || event.type === 'approved') voters.push(event.by)
+    if (event.type === 'withdrawn')
+      voters = voters.filter((voter) => voter !== event.by && !event.dropped.includes(voter))
+  }
+  return voters
+}
+
+/** I10: a vote is taken back by who gave it, while nothing is decided, and is gone; strangers learn nothing. */
+function checkWithdrawals(world: World): void {
+  const { history } = world
+  for (const { call, who, result } of history.withdrawals) {
+    const by = people[who].id
+    if (isRefusal(result)) {
+      if (who === 'stranger')
+        must(result.refused === 'unknown-approval', 'I10: a stranger learned of it')
+      continue
+    }
+    must(result.state.name === 'requested', 'I10: a vote was taken back after the decision')
+    must(!result.votes.some((vote) => vote.principalId === by), 'I10: the vote is still there')
+    const life = history.commits.filter(({ approval }) => approval.id === world.approvalId(call))
+    const before = life[result.version - 1]?.approval
+    must(before?.state.name === 'requested', 'I10: a decision was undone')
+    const vote = before?.votes.find(({ principalId }) => principalId === by)
+    must(vote !== undefined, 'I10: a vote was taken back that was not given')
+    const late = result.votes.filter(({ step }) => step > (vote?.step ?? 0))
+    must(late.length === 0, 'I10: a vote stands that was given on the strength of another')
   }
 }
 

@@ -22,6 +22,7 @@ export type Action =
       readonly approved: boolean
       readonly edited: boolean
     }
+  | { readonly act: 'withdraw'; readonly call: number; readonly who: Person | number }
   | { readonly act: 'run'; readonly call: number; readonly as: number; readonly fails: boolean }
   | { readonly act: 'cancel'; readonly call: number }
   | { readonly act: 'expire' | 'recover' | 'beat' }
@@ -92,6 +93,11 @@ export interface History {
     readonly approved: boolean
     readonly edited: boolean
     readonly answeredAt: number
+    readonly result: Approval | Refusal
+  }[]
+  readonly withdrawals: {
+    readonly call: number
+    readonly who: Person
     readonly result: Approval | Refusal
   }[]
   /** Tools that started: which call, with which arguments, by whose approval. */

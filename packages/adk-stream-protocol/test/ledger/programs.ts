@@ -44,6 +44,8 @@ const decide: fc.Arbitrary<Action> = fc.record({
   edited: fc.constantFrom(false, false, true),
 })
 
+const withdraw: fc.Arbitrary<Action> = fc.record({ act: fc.constant('withdraw'), call, who })
+
 const run: fc.Arbitrary<Action> = fc
   .tuple(call, call, fc.boolean(), fc.constantFrom(true, true, true, false))
   .map(([own, other, fails, isOwn]) => ({ act: 'run', call: own, as: isOwn ? own : other, fails }))
@@ -58,6 +60,7 @@ const chaos: fc.Arbitrary<Action> = fc.oneof(
 const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ act: fc.constant('request'), call }) },
   { weight: 8, arbitrary: decide },
+  { weight: 2, arbitrary: withdraw },
   { weight: 8, arbitrary: run },
   { weight: 1, arbitrary: fc.record({ act: fc.constant('cancel'), call }) },
   { weight: 2, arbitrary: fc.record({ act: fc.constantFrom('expire', 'recover', 'beat') }) },
@@ -124,7 +127,7 @@ export function property(
 }
 
 export function emptyTally(): Tally {
-  return { starts: 0, accepted: 0, refused: 0, ends: new Map() }
+  return { starts: 0, accepted: 0, refused: 0, withdrawn: 0, ends: new Map() }
 }
 
 /** One store in memory for all instances, with a clock of its own. */

@@ -40,6 +40,7 @@ export class World {
     pendings: [],
     requests: [],
     decisions: [],
+    withdrawals: [],
     starts: [],
   }
   readonly plans: readonly CallPlan[]
@@ -142,6 +143,8 @@ export class World {
         return
       case 'decide':
         return this.#decide(action, ledger)
+      case 'withdraw':
+        return this.#withdraw(action, ledger)
       case 'run':
         return this.#runTool(action, ledger)
       case 'cancel':
@@ -206,13 +209,25 @@ export class World {
 
   async #decide(action: Extract<Action, { act: 'decide' }>, ledger: Ledger): Promise<void> {
     const { call, approved, edited } = action
-    const asked: readonly Person[] = rules[this.plans[call]?.rule ?? 'owner'].deciders.flat()
-    const who =
-      typeof action.who === 'number' ? (asked[action.who % asked.length] ?? 'hanako') : action.who
+    const who = this.#personOf(action)
     const by: Decider = people[who]
     const edit = edited ? { editedArgs: editedArgs(call) } : {}
     const result = await ledger.decide(this.approvalId(call), { by, approved, ...edit })
     this.history.decisions.push({ call, who, approved, edited, answeredAt: this.latest, result })
+  }
+
+  async #withdraw(action: Extract<Action, { act: 'withdraw' }>, ledger: Ledger): Promise<void> {
+    const { call } = action
+    const who = this.#personOf(action)
+    const result = await ledger.withdraw(this.approvalId(call), people[who])
+    this.history.withdrawals.push({ call, who, result })
+  }
+
+  /** The person of an action: by name, or one of those who are asked. */
+  #personOf({ call, who }: { readonly call: number; readonly who: Person | number }): Person {
+    if (typeof who !== 'number') return who
+    const asked: readonly Person[] = rules[this.plans[call]?.rule ?? 'owner'].deciders.flat()
+    return asked[who % asked.length] ?? 'hanako'
   }
 
   /** What the bridge does before a tool: it claims, runs what it is given, and tells how it went. */

@@ -42,6 +42,12 @@ function InboxPage({ api, onShown, ...options }: InboxPageProps) {
   )
 }
 
+/** The inbox without its list: many cards take their time. */
+function InboxAlone({ api, onShown }: Required<Pick<InboxPageProps, 'api' | 'onShown'>>) {
+  onShown(useInbox(api))
+  return null
+}
+
 /** The same as the server gives, without the rest of it. */
 function pending(id: string, amount: number) {
   return {
@@ -295,6 +301,62 @@ test('[RE22] one’s own vote is known after the page was loaded again', async (
   const after = browser.show({ api: browser.api, messages })
   await after.until('You have approved: 1 of 2.')
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
+})
+
+test('[RE140] more than a page is listed on request, and stays listed when the inbox is looked up again', async () => {
+  const all = Array.from({ length: 230 }, (_, index) => pending(`approval-${index}`, index))
+  const asked: (string | undefined)[] = []
+  const api: InboxApi = {
+    listApprovals: () => Promise.reject(new Error('All of it at once was not asked for.')),
+    decide: () => Promise.resolve('approved'),
+    listApprovalsPage: async (paging) => {
+      const after = paging?.after
+      asked.push(after)
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
+      const approvals = all.slice(start, start + 100)
+      const next = approvals.at(-1)?.id
+      return { approvals, ...(start + 100 < all.length && { next }) }
+    },
+  }
+  let inbox: Inbox | undefined
+  const shown = () => [inbox?.approvals.length, inbox?.hasMore]
+  const view = render(<InboxAlone api={api} onShown={(now) => (inbox = now)} />)
+  await waitFor(() => expect(shown()).toEqual([100, true]))
+  expect(asked.filter((after) => after !== undefined)).toEqual([])
+  act(() => inbox?.loadMore())
+  await waitFor(() => expect(shown()).toEqual([200, true]))
+  act(() => inbox?.loadMore())
+  await waitFor(() => expect(shown()).toEqual([230, false]))
+  all.splice(0, 5)
+  act(() => inbox?.refresh())
+  await waitFor(() => expect(shown()).toEqual([225, false]))
+  view.unmount()
+})
+
+test('[RE140] a vote is taken back from the inbox, and the card of the chat counts it no more', async () => {
+  const people = { principals: ['hanako'], roles: ['manager'] }
+  await using office = await Office.open({
+    approvals: { process_payment: { deciders: people, approvers: 2 } },
+  })
+  await using browser = new TestBrowser(office, 'sse')
+  await using manager = new TestBrowser(office, 'sse', 'mari')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.until('2 people have to approve this.')
+  await page.untilReady()
+  let inbox: Inbox | undefined
+  const view = render(<InboxPage api={manager.api} onShown={(now) => (inbox = now)} />)
+  await waitFor(() => expect(inbox?.approvals).toHaveLength(1))
+  const id = inbox?.approvals[0]?.id ?? ''
+  await act(async () => inbox?.decide(id, { approved: true }))
+  await page.until('1 of 2 approvals are given.')
+  await act(async () => inbox?.withdraw(id))
+  expect(inbox?.approvals).toMatchObject([{ voted: false, approvals: { given: 0 } }])
+  await waitFor(() => expect(page.text).not.toContain('1 of 2'))
+  // What there is nothing of is refused where it was asked.
+  await act(async () => inbox?.withdraw(id))
+  expect(inbox?.refusals.get(id)).toMatchObject({ code: 'not-voted' })
+  view.unmount()
 })
 
 test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {

@@ -18,19 +18,32 @@ export interface UseInboxOptions {
 
 /** What waits for a decision, and how it is decided. */
 export interface Inbox {
-  /** What waits for this person in all chats, and in those of others. */
+  /** What waits for this person in all chats, and in those of others, the oldest first: as much as was asked for. */
   readonly approvals: readonly PendingApproval[]
+  /** Whether more waits than is listed. */
+  readonly hasMore: boolean
+  /** Lists a hundred more. */
+  readonly loadMore: () => void
   /** Why the list could not be read last; it may be out of date. */
   readonly problem: ToldError | undefined
   readonly refusals: Refusals
   /** Approvals whose decision is on its way; another one for them is not taken meanwhile. */
   readonly deciding: ReadonlySet<string>
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  /** Takes the reader's vote back, while others have still to decide. */
+  readonly withdraw: (approvalId: string) => Promise<void>
   readonly refresh: () => void
 }
 
-/** What the inbox needs of an api. Without `watch` it is looked up at intervals alone. */
-export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> & Partial<Pick<AdkApi, 'watch'>>
+/**
+ * What the inbox needs of an api. Without `watch` it is looked up at intervals alone, without `listApprovalsPage` all of it at
+ * once, and without `withdrawVote` votes are final.
+ */
+export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
+  Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'>>
+
+/** How many approvals one page holds: the server gives no more at once. */
+const PAGE = 100
 
 const NOTHING: readonly PendingApproval[] = []
 
@@ -44,12 +57,17 @@ export function useInbox(
   const [refusals, setRefusals] = useState<Refusals>(new Map())
   const { deciding, begin, end } = useUnderWay()
   const newest = useRef<Promise<void>>(undefined)
+  const [hasMore, setHasMore] = useState(false)
+  /** How many are to be listed. */
+  const wanted = useRef(PAGE)
   const look = useCallback((): Promise<void> => {
-    const show = (list: PendingApproval[] | Failure): void => {
+    const show = (list: Listed | Failure): void => {
       setProblem('failure' in list ? list.failure : undefined)
-      if (!('failure' in list)) setApprovals((known) => (isSame(known, list) ? known : list))
+      if ('failure' in list) return
+      setApprovals((known) => (isSame(known, list.approvals) ? known : list.approvals))
+      setHasMore(list.hasMore)
     }
-    const asked = api.listApprovals().catch(toFailure)
+    const asked = readPages(api, wanted.current).catch(toFailure)
     // An answer that was overtaken by a later one is out of date.
     const own: Promise<void> = asked.then((list) =>
       own === newest.current ? show(list) : newest.current,
@@ -58,13 +76,17 @@ export function useInbox(
     return own
   }, [api])
   const refresh = useCallback(() => void look(), [look])
+  const loadMore = useCallback(() => {
+    wanted.current += PAGE
+    refresh()
+  }, [refresh])
   useRefreshing(refresh, { api, pollMs, attached, newest })
-  const decide = useCallback(
-    async (approvalId: string, decision: Decision): Promise<void> => {
+  const change = useCallback(
+    async (approvalId: string, ask: () => Promise<unknown>): Promise<void> => {
       if (!begin(approvalId)) return
       setRefusals((known) => new Map([...known].filter(([id]) => id !== approvalId)))
       try {
-        await api.decide(approvalId, decision)
+        await ask()
       } catch (error) {
         setRefusals((known) => new Map([...known, [approvalId, toTold(error)]]))
       }
@@ -72,9 +94,46 @@ export function useInbox(
       await look()
       end(approvalId)
     },
-    [api, look, begin, end],
+    [look, begin, end],
   )
-  return { approvals, problem, refusals, deciding, decide, refresh }
+  const decide = useCallback(
+    (approvalId: string, decision: Decision) =>
+      change(approvalId, () => api.decide(approvalId, decision)),
+    [api, change],
+  )
+  const withdraw = useCallback(
+    (approvalId: string) => change(approvalId, async () => api.withdrawVote?.(approvalId)),
+    [api, change],
+  )
+  return {
+    approvals,
+    hasMore,
+    loadMore,
+    problem,
+    refusals,
+    deciding,
+    decide,
+    withdraw,
+    refresh,
+  }
+}
+
+interface Listed {
+  readonly approvals: readonly PendingApproval[]
+  readonly hasMore: boolean
+}
+
+/** Reads pages until so many approvals are known as are to be listed. */
+async function readPages(api: InboxApi, wanted: number): Promise<Listed> {
+  if (!api.listApprovalsPage) return { approvals: await api.listApprovals(), hasMore: false }
+  const approvals: PendingApproval[] = []
+  let after: string | undefined
+  do {
+    const page = await api.listApprovalsPage(after === undefined ? {} : { after })
+    approvals.push(...page.approvals)
+    after = page.next
+  } while (after !== undefined && approvals.length < wanted)
+  return { approvals, hasMore: after !== undefined }
 }
 
 interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {

@@ -23,9 +23,9 @@ export function useVotes(
       // Without an answer the card stays as the message has it: the buttons stay, and the server refuses a second vote.
       const answer = await api?.readApproval(approvalId).catch(() => undefined)
       if (!answer) return
-      const { approvals, voted, hint } = answer.approval
+      const { approvals, voted, version, hint } = answer.approval
       if (approvals.needed > 1)
-        setVotes((known) => count(known, approvalId, { given: approvals.given, voted }))
+        setVotes((known) => count(known, approvalId, { given: approvals.given, voted, version }))
       if (hint !== undefined)
         setHints((known) =>
           known.get(approvalId) === hint ? known : new Map([...known, [approvalId, hint]]),
@@ -54,15 +54,13 @@ function listPending(messages: readonly UIMessage[]): string[] {
     .map(({ approvalId }) => approvalId)
 }
 
-/** Votes are never taken back: who knows of fewer was overtaken. */
+/** An answer that was overtaken by a later one is out of date. */
 function count(
   known: ReadonlyMap<string, Votes>,
   approvalId: string,
   votes: Votes,
 ): ReadonlyMap<string, Votes> {
   const before = known.get(approvalId)
-  const isNew = !before || votes.given > before.given || votes.voted !== before.voted
-  return isNew && votes.given >= (before?.given ?? 0)
-    ? new Map([...known, [approvalId, votes]])
-    : known
+  const isNew = !before || (votes.version ?? votes.given) > (before.version ?? before.given)
+  return isNew ? new Map([...known, [approvalId, votes]]) : known
 }

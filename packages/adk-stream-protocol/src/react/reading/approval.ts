@@ -16,6 +16,8 @@ export interface Votes {
   readonly given: number
   /** Whether the reader is among them. */
   readonly voted: boolean
+  /** Counts the changes of the approval: votes may be taken back, and the newest answer counts. */
+  readonly version?: number | undefined
 }
 
 /** What a person answers. */

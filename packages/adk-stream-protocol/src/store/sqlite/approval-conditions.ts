@@ -13,7 +13,7 @@ export interface Conditions {
 
 /** Says in SQL which approvals are to be listed. */
 export function listConditions(filter: ApprovalFilter): Conditions {
-  const { appName, principalId, chat, states, deciderOf, after } = filter
+  const { appName, principalId, chat, states, deciderOf, waitsFor, after } = filter
   // `+` keeps SQLite from going through all of the application where few wait for one person.
   const app = deciderOf === undefined ? 'app_name = ?' : '+app_name = ?'
   return joinConditions([
@@ -21,16 +21,20 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
-    deciderOf !== undefined && [
-      // Only what waits has rows there.
-      `id IN (
-        SELECT approval_id FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`,
-      encodeJson(namesOf([deciderOf.id], deciderOf.roles)),
+    deciderOf !== undefined && [NAMED, encodeJson(namesOf([deciderOf.id], deciderOf.roles))],
+    waitsFor !== undefined && [
+      `((state = 'requested' AND principal_id = ?) OR ${NAMED})`,
+      checkName('principalId', waitsFor.id),
+      encodeJson(namesOf([waitsFor.id], waitsFor.roles)),
     ],
     after !== undefined &&
       isStorable(after) && ['seq > coalesce((SELECT seq FROM approvals WHERE id = ?), 0)', after],
   ])
 }
+
+// Only what waits has rows there.
+const NAMED = `id IN (
+  SELECT approval_id FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`
 
 function inStates(states: readonly ApprovalStateName[]): string {
   // Literals and `=`, because SQLite uses a partial index only where the statement repeats its condition; and only our own.

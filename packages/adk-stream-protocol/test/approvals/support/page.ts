@@ -68,8 +68,8 @@ export class Page {
 
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const given = new Request(input, init)
-    const { pathname } = new URL(given.url)
-    const request = new Request(`${this.#address.url}${pathname}`, given)
+    const { pathname, search } = new URL(given.url)
+    const request = new Request(`${this.#address.url}${pathname}${search}`, given)
     request.headers.set('x-api-key', this.#key)
     if (given.method === 'POST' && pathname === '/stream') {
       this.#note(JSON.parse(String(init?.body)))
@@ -127,6 +127,11 @@ export class Page {
   /** Decides away from the chat, as an inbox or a bot does. */
   decide(id: string, body: unknown): Promise<Answer> {
     return this.#send('POST', `/approvals/${id}`, body)
+  }
+
+  /** Takes the vote of this principal back. */
+  withdraw(id: string): Promise<Answer> {
+    return this.#send('DELETE', `/approvals/${id}/vote`)
   }
 
   /** Posts to the chat without a client around it; reads the answer to its end. */

@@ -1,0 +1,206 @@
+import { BaseLlm, type LlmRequest } from '@google/adk'
+import { expect, test } from 'vitest'
+
+import { adkApi } from '../../src/client/index.ts'
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { openSqliteStore } from '../../src/store/index.ts'
+import { assistant, tool } from '../support/agents.ts'
+import { serve } from '../support/serve.ts'
+import { Office } from './support/office.ts'
+import type { Answer } from './support/page.ts'
+import { callPayment } from './support/payments.ts'
+
+const BIG = {
+  process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
+} as const
+
+/** Asks for a payment, which waits for a manager and then an executive. */
+async function ask(office: Office) {
+  const page = office.page()
+  const text = `${callPayment(50)}[[then]][[say Paid.]]`
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
+  await page.post({ id: 'chat-1', messages: [message] })
+  const [asked] = await page.inbox()
+  return { page, id: asked?.id ?? '' }
+}
+
+async function codeOf(answer: Promise<Answer>) {
+  const { status, body } = await answer
+  return [status, body.error?.code]
+}
+
+test('[AP140] an approver who does not own the chat sees how a call ended, not what it gave', async () => {
+  await using office = await Office.open({ approvals: BIG })
+  const { page, id } = await ask(office)
+  await office.page('mari').decide(id, { approved: true })
+  await office.page('erin').decide(id, { approved: true })
+  await page.untilState(id, 'succeeded')
+  const own = (await page.approval(id)).history.at(-1)
+  expect(own).toMatchObject({ type: 'succeeded', output: { success: true } })
+  for (const approver of [office.page('mari'), office.page('erin')]) {
+    const { approval, history } = await approver.approval(id)
+    expect(approval.state).toBe('succeeded')
+    expect(history.at(-1)).toEqual({ at: own?.['at'], type: 'succeeded' })
+    expect(JSON.stringify(history)).not.toContain('success"')
+  }
+})
+
+test('[AP142] a vote is taken back while others have still to decide; nothing runs by it', async () => {
+  await using office = await Office.open({ approvals: BIG })
+  const { page, id } = await ask(office)
+  const [mari, erin, taro] = [office.page('mari'), office.page('erin'), office.page('taro')]
+  expect(await codeOf(mari.withdraw(id))).toEqual([409, 'not-voted'])
+  expect(await codeOf(page.withdraw(id))).toEqual([409, 'not-voted'])
+  expect(await codeOf(taro.withdraw(id))).toEqual([404, 'unknown-approval'])
+  await mari.decide(id, { approved: true })
+  expect(await mari.withdraw(id)).toMatchObject({
+    status: 200,
+    body: { approval: { state: 'requested', voted: false, approvals: { given: 0, needed: 2 } } },
+  })
+  expect(await codeOf(erin.decide(id, { approved: true }))).toEqual([403, 'not-allowed'])
+  expect(office.wallet.payments).toEqual([])
+  // Who took it back may deny, or approve again.
+  await mari.decide(id, { approved: true })
+  await erin.decide(id, { approved: true })
+  await page.untilState(id, 'succeeded')
+  expect(await codeOf(mari.withdraw(id))).toEqual([409, 'approval-decided'])
+  expect(office.wallet.payments).toHaveLength(1)
+  const told = (await page.approval(id)).history
+  expect(told.map(({ type }) => type)).toEqual([
+    'requested',
+    'voted',
+    'withdrawn',
+    'voted',
+    'approved',
+    'started',
+    'succeeded',
+  ])
+  expect(told[2]).toMatchObject({ by: 'mari', step: 0, dropped: [] })
+})
+
+test('[AP142] of a vote taken back and the vote that would decide, at once, one is first', async () => {
+  await using office = await Office.open({ approvals: BIG })
+  const { page, id } = await ask(office)
+  const [mari, erin] = [office.page('mari'), office.page('erin')]
+  await mari.decide(id, { approved: true })
+  const [back, decided] = await Promise.all([
+    mari.withdraw(id),
+    erin.decide(id, { approved: true }),
+  ])
+  // Either the vote is gone, and the second person was not asked yet; or it has decided, and cannot be taken back.
+  const isBack = back.status === 200
+  expect([back.status, decided.status]).toEqual(isBack ? [200, 403] : [409, 200])
+  await page.untilState(id, isBack ? 'requested' : 'succeeded')
+  expect(office.wallet.payments).toHaveLength(isBack ? 0 : 1)
+})
+
+test('[AP141] the inbox is read in pages, the oldest first, with what is one’s own and what is asked by others', async () => {
+  const store = await openSqliteStore({ path: ':memory:' })
+  const ledger = new Ledger({
+    store: store.approvals,
+    appName: 'adk-stream-protocol',
+    quota: { perChat: 1_000, perPrincipal: 1_000 },
+  })
+  const request = (index: number, principalId: string, roles: string[] = []) =>
+    ledger.request({
+      id: `approval-${index}`,
+      chat: { appName: ledger.appName, principalId, chatId: 'chat-1' },
+      toolCallId: `call-${index}`,
+      toolName: 'pay',
+      args: { index },
+      messageId: 'm1',
+      terms: { chain: [{ count: 1, principals: [principalId], roles }], idempotent: false },
+      deadlineMs: 60_000,
+    })
+  // Of 240, every second is taro's and for managers; a few are for nobody else.
+  for (let index = 0; index < 240; index += 1)
+    await request(index, index % 2 === 0 ? 'mari' : 'taro', ['manager'])
+  for (let index = 240; index < 250; index += 1) await request(index, 'taro')
+  await using server = await serve({
+    store,
+    agent: (model) => assistant(model, { tools: [tool('pay', () => ({}))] }),
+    authenticate: ({ headers }) => {
+      const id = headers.get('x-api-key') ?? ''
+      return { id, ...(id === 'mari' && { roles: ['manager'] }) }
+    },
+  })
+  const get = async (query: string, id = 'mari') => {
+    const response = await fetch(`${server.url}/approvals${query}`, {
+      headers: { 'x-api-key': id },
+    })
+    const body = (await response.json()) as {
+      approvals?: { id: string }[]
+      next?: string
+      error?: { code: string }
+    }
+    return { status: response.status, ...body, ids: body.approvals?.map((each) => each.id) ?? [] }
+  }
+  const first = await get('')
+  expect([first.ids.length, first.next]).toEqual([100, 'approval-99'])
+  const second = await get(`?limit=70&after=${first.next}`)
+  expect([second.ids.length, second.next]).toEqual([70, 'approval-169'])
+  // What is decided meanwhile is gone, and where a page began is remembered all the same.
+  await ledger.decide('approval-169', { by: { id: 'taro', roles: [] }, approved: false })
+  const third = await get(`?after=${second.next}`)
+  expect([third.ids.length, third.next]).toEqual([70, undefined])
+  const all = [...first.ids, ...second.ids, ...third.ids]
+  expect(all).toEqual(Array.from({ length: 240 }, (_, index) => `approval-${index}`))
+  expect((await get('', 'taro')).ids).toHaveLength(100)
+  for (const query of [
+    '?limit=0',
+    '?limit=101',
+    '?limit=x',
+    '?after=nothing',
+    '?after=approval-245',
+  ])
+    expect([query, (await get(query)).error?.code]).toEqual([query, 'bad-request'])
+
+  const api = adkApi({ url: server.url, headers: { 'x-api-key': 'mari' } })
+  expect(await api.listApprovals()).toHaveLength(239)
+  const page = await api.listApprovalsPage({ limit: 2, after: 'approval-1' })
+  expect([page.approvals.map(({ id }) => id), page.next]).toEqual([
+    ['approval-2', 'approval-3'],
+    'approval-3',
+  ])
+  await store.close()
+})
+
+/** A model that calls the same tool with other arguments each time, always under one id. */
+class RepeatingModel extends BaseLlm {
+  readonly told: string[] = []
+
+  constructor() {
+    super({ model: 'repeating' })
+  }
+
+  override async *generateContentAsync(request: LlmRequest) {
+    const last = JSON.stringify(request.contents.at(-1))
+    this.told.push(last)
+    const amount = this.told.length
+    const isAsked = last.includes('Pay')
+    const call = { functionCall: { id: 'call-1', name: 'pay', args: { amount } } }
+    yield { content: { role: 'model', parts: [isAsked ? call : { text: 'Done.' }] } }
+  }
+
+  override connect(): Promise<never> {
+    return Promise.reject(new Error('not live'))
+  }
+}
+
+test('[AP143] a call whose id was used before is refused with words that say so, and runs nothing', async () => {
+  const model = new RepeatingModel()
+  const paid: unknown[] = []
+  const pay = tool('pay', (args) => paid.push(args))
+  await using server = await serve({
+    agent: () => assistant(model, { tools: [pay] }),
+    approvals: { pay: true },
+    authenticate: () => ({ id: 'hanako' }),
+  })
+  const browser = server.browser()
+  expect(await (await browser.say('Pay one')).text()).toContain('tool-approval-request')
+  const again = await (await browser.say('Pay two')).text()
+  expect(again).not.toContain('tool-approval-request')
+  expect(again).toContain('has the same id')
+  expect(JSON.stringify(model.told)).not.toContain('too many')
+  expect(paid).toEqual([])
+})
