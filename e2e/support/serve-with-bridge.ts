@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-import { LlmAgent } from '@google/adk'
+import { type BaseTool, LlmAgent } from '@google/adk'
 import { createBridge, signedCookie } from 'adk-stream-protocol/server'
 import { openSqliteStore } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
@@ -11,15 +11,27 @@ import { openModel } from '../../apps/demo/src/server/model.ts'
 import { createPage, SECURITY_HEADERS } from '../../apps/demo/src/server/page.ts'
 import { readSettings } from '../../apps/demo/src/server/settings.ts'
 
-/** Serves the page that is built in `<dataDir>/page`, under the demo's policy, with a bridge around an agent without tools. */
-export async function serveWithBridge(emulator: Emulator, dataDir: string) {
+interface Served {
+  /** Default none. */
+  readonly tools?: BaseTool[]
+  /** Where the bridge is mounted. Default: at the root. */
+  readonly basePath?: string
+}
+
+/** Serves the page that is built in `<dataDir>/page`, under the demo's policy, with a bridge around an agent. */
+export async function serveWithBridge(
+  emulator: Emulator,
+  dataDir: string,
+  { tools = [], basePath = '' }: Served = {},
+) {
   const environment = { GOOGLE_API_KEY: 'e2e', GOOGLE_GEMINI_BASE_URL: emulator.baseUrl }
   const model = await openModel(readSettings(environment))
   const store = await openSqliteStore({ path: join(dataDir, 'chats.db') })
   const bridge = createBridge({
-    agent: new LlmAgent({ name: 'assistant', model: model.llm }),
+    agent: new LlmAgent({ name: 'assistant', model: model.llm, tools }),
     store,
     appName: 'page',
+    basePath,
     authenticate: signedCookie({ secret: () => store.secret('cookie') }),
     live: { model: model.live },
   })

@@ -43,3 +43,24 @@ function readHeadings(module: string): Set<string> {
   const text = existsSync(page) ? readFileSync(page, 'utf8').replaceAll('\\_', '_') : ''
   return new Set([...text.matchAll(/^### (?:abstract )?(\w+)/gim)].map((match) => match[1] ?? ''))
 }
+
+test('[DO150] every option of `createBridge` is explained where users look for it', () => {
+  const server = path.join(ROOT, 'packages/adk-stream-protocol/src/server')
+  const options = [
+    ...readFields(path.join(server, 'options.ts'), 'BridgeOptions'),
+    ...readFields(path.join(server, 'agent-host.ts'), 'AgentServices'),
+  ]
+  expect(options).toEqual(expect.arrayContaining(['agent', 'approvals', 'exposeState', 'plugins']))
+  const page = readFileSync(path.join(ROOT, 'docs/start/own-agent.md'), 'utf8')
+  const list = /^## Options\n([\s\S]*?)^## /m.exec(page)?.[1] ?? ''
+  expect(options.filter((name) => !list.includes(`\`${name}\``))).toEqual([])
+})
+
+/** The names of an interface's fields. */
+function readFields(file: string, name: string): string[] {
+  const [, body = ''] =
+    new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(
+      readFileSync(file, 'utf8'),
+    ) ?? []
+  return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map((match) => match[1] ?? '')
+}

@@ -5,12 +5,7 @@ import type { Block, Page } from './pages.ts'
 import { ROOT } from './pages.ts'
 
 /** Packages that the docs name and the workspace does not have. */
-const ELSEWHERE = new Set([
-  'next',
-  'create-next-app',
-  '@assistant-ui/react',
-  '@assistant-ui/react-ai-sdk',
-])
+const ELSEWHERE = new Set(['next', 'create-next-app'])
 
 /** Commands of the system, and of the shell. */
 const SYSTEM = new Set(['export', 'mkdir', 'cd', 'cp', 'sqlite3', 'openssl', 'echo'])

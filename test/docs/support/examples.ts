@@ -74,7 +74,9 @@ function writeBlock(folder: string, block: Block): string {
   mkdirSync(path.dirname(path.join(folder, file)), { recursive: true })
   // Its lines are those of the page: what the compiler says can be looked up there.
   const before = `${given.replaceAll('\n', ' ')}${'\n'.repeat(line - 1)}`
-  writeFileSync(path.join(folder, file), `${before}${text}\nexport {}\n`)
+  // A project with assistant-ui has its AI SDK 7.
+  const own = text.includes('@assistant-ui/') ? text.replace("from 'ai'", "from 'ai-7'") : text
+  writeFileSync(path.join(folder, file), `${before}${own}\nexport {}\n`)
   return file
 }
 

@@ -1,23 +1,40 @@
 /** What the docs show of packages that are not installed here, in the words of their own documentation; and what a bundler knows. */
 
-declare module '@assistant-ui/react' {
-  import type { FC, PropsWithChildren } from 'react'
+declare module '@/components/ai-elements/confirmation' {
+  import type { ToolUIPart } from 'ai'
+  import type { ComponentProps, FC, PropsWithChildren } from 'react'
 
-  export interface AssistantRuntime {
-    readonly threads: unknown
-  }
-  export const AssistantRuntimeProvider: FC<PropsWithChildren<{ runtime: AssistantRuntime }>>
+  export const Confirmation: FC<
+    PropsWithChildren<{
+      readonly approval?: ToolUIPart['approval']
+      readonly state: ToolUIPart['state']
+    }>
+  >
+  export const ConfirmationRequest: FC<PropsWithChildren>
+  export const ConfirmationAccepted: FC<PropsWithChildren>
+  export const ConfirmationRejected: FC<PropsWithChildren>
+  export const ConfirmationActions: FC<ComponentProps<'div'>>
+  export const ConfirmationAction: FC<ComponentProps<'button'>>
 }
 
-declare module '@assistant-ui/react-ai-sdk' {
-  import type { UseChatHelpers } from '@ai-sdk/react'
-  import type { AssistantRuntime } from '@assistant-ui/react'
-  import type { UIMessage } from 'ai'
+declare module '@/components/ai-elements/tool' {
+  import type { ToolUIPart } from 'ai'
+  import type { ComponentProps, FC, PropsWithChildren } from 'react'
 
-  export function useAISDKRuntime<Message extends UIMessage>(
-    chat: UseChatHelpers<Message>,
-    adapter?: { readonly cancelPendingToolCallsOnSend?: boolean },
-  ): AssistantRuntime
+  export const Tool: FC<PropsWithChildren<{ readonly defaultOpen?: boolean }>>
+  export const ToolHeader: FC<{
+    readonly type: ToolUIPart['type']
+    readonly state: ToolUIPart['state']
+    readonly title?: string
+  }>
+  export const ToolContent: FC<PropsWithChildren>
+  export const ToolInput: FC<ComponentProps<'div'> & { readonly input: ToolUIPart['input'] }>
+  export const ToolOutput: FC<
+    ComponentProps<'div'> & {
+      readonly output: ToolUIPart['output']
+      readonly errorText: ToolUIPart['errorText']
+    }
+  >
 }
 
 declare module '*.css' {}

@@ -1,6 +1,6 @@
 import type { Context } from '@google/adk'
-import { BasePlugin } from '@google/adk'
 
+import { QuietPlugin } from './quiet-plugin.ts'
 import type { ToolCall } from './tool-call.ts'
 import { describeToolError, returnsCaughtError } from './tool-failure.ts'
 
@@ -14,7 +14,7 @@ export interface ToolErrorsOptions {
 }
 
 /** The last plugin of a run: answers for a tool that threw, unless a plugin of the host has. */
-export class ToolErrors extends BasePlugin {
+export class ToolErrors extends QuietPlugin {
   readonly #options: ToolErrorsOptions
   readonly #answered = new WeakSet<Context>()
 

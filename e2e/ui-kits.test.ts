@@ -1,0 +1,91 @@
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { FunctionTool } from '@google/adk'
+import { startEmulator } from 'gemini-emulator'
+import { build } from 'vite'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { temporaryDirectory } from '../apps/demo/test/support/temporary-directory.ts'
+import { writeFiles } from '../test/docs/support/examples.ts'
+import { readPages } from '../test/docs/support/pages.ts'
+import { launchChromium } from './support/launch-chromium.ts'
+import { serveWithBridge } from './support/serve-with-bridge.ts'
+
+const KITS = ['assistant-ui', 'elements'] as const
+
+const MAIN = `
+import { createRoot } from 'react-dom/client'
+import { Assistant } from './src/assistant-ui.tsx'
+import { Elements } from './src/elements.tsx'
+const kits = { '#assistant-ui': Assistant, '#elements': Elements }
+const Kit = kits[location.hash]
+createRoot(document.body.appendChild(document.createElement('div'))).render(<Kit />)
+`
+const INDEX = `<!doctype html><html lang="en"><head><title>UI kits</title>
+<script type="module" src="./main.tsx"></script></head><body></body></html>`
+
+/** Builds what the recipe shows, as it stands there. */
+async function buildRecipe(outDir: string): Promise<void> {
+  const page = readPages().find(({ path }) => path === 'docs/recipes/custom-ui-kit.md')
+  const root = writeFiles('ui-kits', page?.blocks ?? [])
+  cpSync(join(import.meta.dirname, 'ui-kits-page'), root, { recursive: true })
+  writeFileSync(join(root, 'main.tsx'), MAIN)
+  writeFileSync(join(root, 'index.html'), INDEX)
+  await build({
+    root,
+    configFile: false,
+    logLevel: 'error',
+    resolve: { alias: { '@': root } },
+    build: { outDir },
+  })
+  rmSync(root, { recursive: true })
+}
+
+test('[DO152] the kits of the recipe ask, run what is allowed, and do not run what is denied', async () => {
+  await using directory = await temporaryDirectory()
+  await buildRecipe(join(directory.path, 'page'))
+  const paid: number[] = []
+  const payment = new FunctionTool({
+    name: 'process_payment',
+    description: 'Sends money to somebody.',
+    parameters: z.object({ amount: z.number(), recipient: z.string() }),
+    requireConfirmation: true,
+    execute: ({ amount }) => ({ success: paid.push(amount) > 0 }),
+  })
+  await using emulator = await startEmulator()
+  const options = { tools: [payment], basePath: '/adk' }
+  await using server = await serveWithBridge(emulator, directory.path, options)
+  const browser = await launchChromium()
+  try {
+    const page = await browser.newPage()
+    const faults: string[] = []
+    page.on('pageerror', ({ message }) => faults.push(message))
+    for (const kit of KITS) {
+      paid.length = 0
+      await page.goto(`${server.url}/#${kit}`)
+      await page.reload()
+      const field = page.getByLabel('Message')
+      await field.fill('Send $30 to Alice')
+      await field.press('Enter')
+      const allow = page.getByRole('button', { name: 'Allow' })
+      await allow.waitFor()
+      expect(paid).toEqual([])
+      await allow.click()
+      await page.getByText('I sent $30 to Alice.').waitFor()
+      expect(paid).toEqual([30])
+      await field.fill(
+        '[[call process_payment {"amount":40,"recipient":"Bob"}]][[then]][[say All right.]]',
+      )
+      await field.press('Enter')
+      await page.getByRole('button', { name: 'Deny' }).click()
+      await page.getByText('All right.', { exact: true }).waitFor()
+      await page.getByText(/^(?:Denied|You denied it\.)$/).waitFor()
+      expect(paid).toEqual([30])
+    }
+    expect(faults).toEqual([])
+  } finally {
+    await browser.close()
+  }
+})
