@@ -7,6 +7,7 @@ test('[DM10] an empty environment gives the defaults', () => {
     host: '127.0.0.1',
     port: 8000,
     allowedHosts: [],
+    allowedOrigins: [],
     dataDir: '.data',
     model: 'gemini-2.5-flash',
     liveModel: 'gemini-2.5-flash-native-audio-preview-12-2025',
@@ -28,6 +29,22 @@ test('[DM140] allowed hosts are names with commas between them, and HOST if it i
     HOST: 'box',
   })
   expect(allowedHosts).toEqual(['a.example', '.b.example:8443', 'box'])
+})
+
+test('[DM130] pages on other ports may be allowed, by origin', () => {
+  const { allowedOrigins } = readSettings({
+    ALLOWED_ORIGINS: 'http://localhost:3000, https://a.example',
+  })
+  expect(allowedOrigins).toEqual(['http://localhost:3000', 'https://a.example'])
+  for (const wrong of ['*', 'localhost:3000', 'http://localhost:3000/', 'file:///tmp']) {
+    expect(() => readSettings({ ALLOWED_ORIGINS: wrong })).toThrow(/^ALLOWED_ORIGINS is not a list/)
+  }
+})
+
+test('[DM131] a short key of clients that have it fixed is taken by setting only', () => {
+  const API_KEY = 'dev-key-12345'
+  expect(() => readSettings({ API_KEY })).toThrow('DEMO_ALLOW_SHORT_API_KEY=1')
+  expect(readSettings({ API_KEY, DEMO_ALLOW_SHORT_API_KEY: '1' }).apiKey).toBe(API_KEY)
 })
 
 test('[DM10] either name of the Gemini key is read, and GOOGLE_API_KEY wins', () => {

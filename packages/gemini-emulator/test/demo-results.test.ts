@@ -66,6 +66,7 @@ describe('payments', () => {
 
   test.each([
     [{ error: 'This tool call is rejected.' }, undefined],
+    [{ status: 'denied', error: 'The person denied this call. It did not run.' }, undefined],
     [{ denied: true, reason: 'too much' }, 'too much'],
     [{ status: 'denied', reason: 'too much' }, 'too much'],
     [{ approved: false, user_message: '高すぎる' }, '高すぎる'],

@@ -10,6 +10,8 @@ export interface Settings {
   readonly port: number
   /** Names under which browsers reach the demo, beside `localhost` and addresses. */
   readonly allowedHosts: readonly string[]
+  /** Origins of pages on other hosts or ports that may use the demo. */
+  readonly allowedOrigins: readonly string[]
   /** Where chats, wallets and the cookie's secret are kept. */
   readonly dataDir: string
   readonly model: string
@@ -30,7 +32,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads the settings; throws a `bad-setting` with one sentence for the first bad value. */
 export function readSettings(env: Environment): Settings {
-  const parsed = Variables.safeParse(dropEmpty(env))
+  const schema = env['DEMO_ALLOW_SHORT_API_KEY'] === '1' ? Variables.extend({ API_KEY }) : Variables
+  const parsed = schema.safeParse(dropEmpty(env))
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
     throw new DemoError('bad-setting', `${issue?.path.join('.')} ${issue?.message}`)
@@ -40,6 +43,7 @@ export function readSettings(env: Environment): Settings {
     host: variables.HOST,
     port: Number(variables.PORT),
     allowedHosts: [...variables.ALLOWED_HOSTS, ...(isIP(variables.HOST) ? [] : [variables.HOST])],
+    allowedOrigins: variables.ALLOWED_ORIGINS,
     dataDir: variables.DATA_DIR,
     model: variables.GEMINI_MODEL,
     liveModel: variables.GEMINI_LIVE_MODEL,
@@ -50,6 +54,8 @@ export function readSettings(env: Environment): Settings {
     approvalDeadlineMs: Number(variables.DEMO_APPROVAL_DEADLINE_MS),
   }
 }
+
+const API_KEY = secret('a key to give to clients')
 
 const Variables = z.object({
   HOST: z
@@ -67,6 +73,14 @@ const Variables = z.object({
       'is not a list of host names. Set it to names with commas between them, like chat.example.com, or leave it out.',
     )
     .transform((names) => names.split(',').map((name) => name.trim()))
+    .default([]),
+  ALLOWED_ORIGINS: z
+    .string()
+    .transform((origins) => origins.split(',').map((origin) => origin.trim()))
+    .refine(
+      (origins) => origins.every(isOrigin),
+      'is not a list of origins. Set it to origins with commas between them, like http://localhost:3000, or leave it out.',
+    )
     .default([]),
   DATA_DIR: z.string().default('.data'),
   GEMINI_MODEL: z
@@ -89,9 +103,9 @@ const Variables = z.object({
     })
     .optional(),
   OPENWEATHER_API_KEY: secret('a key of OpenWeatherMap'),
-  API_KEY: secret('a key to give to clients').refine(
+  API_KEY: API_KEY.refine(
     (key) => key === undefined || key.length >= 16,
-    'is too short to be a secret. Use at least 16 characters.',
+    'is too short to be a secret. Use at least 16 characters, or set DEMO_ALLOW_SHORT_API_KEY=1 for clients with a fixed key.',
   ),
   DEMO_APPROVAL_DEADLINE_MS: z
     .string()
@@ -101,6 +115,10 @@ const Variables = z.object({
     )
     .default('600000'),
 })
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
 
 function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535

@@ -96,6 +96,7 @@ async function open({ settings, options, lifetime, code }: Opening) {
     appName: 'demo',
     authenticate,
     allowedHosts: settings.allowedHosts,
+    allowedOrigins: settings.allowedOrigins,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
     // A reload of the page, or a tunnel without reception, does not lose the answer.
     disconnectGraceMs: 30_000,

@@ -4,7 +4,8 @@ import { z } from 'zod'
 export const GetLocation = {
   description: "Gets the user's current position from their browser: latitude and longitude.",
   parameters: z.object({}),
-  output: z.object({
+  // Clients may tell more than this; the model is told all of it.
+  output: z.looseObject({
     latitude: z.number().min(-90).max(90),
     longitude: z.number().min(-180).max(180),
     accuracy: z.number().nonnegative().optional(),
@@ -21,7 +22,8 @@ export const ChangeBgm = {
   parameters: z.object({
     track: z.int().min(1).max(2).describe('The number of the track: 1 or 2.'),
   }),
-  output: z.object({ success: z.boolean(), track: z.int() }),
+  // Clients of the earlier system give `{ track, message }`.
+  output: z.looseObject({ success: z.boolean().default(true), track: z.int() }),
 }
 
 /** Changes the music that plays in the browser; nobody has to approve it. */

@@ -107,8 +107,9 @@ function saysNo(value: Readonly<Record<string, unknown>>): boolean {
 }
 
 const LONGEST_REASON = 300
-// What ADK itself says when a person refuses or has not decided yet; it is no reason of theirs.
-const NO_REASON = /^This tool call (?:is rejected|requires confirmation)/
+// What ADK and the bridge say when a person refuses or has not decided yet; it is no reason of theirs.
+const NO_REASON =
+  /^(?:This tool call (?:is rejected|requires confirmation)|The person denied this call)/
 
 function reasonOf(
   value: Readonly<Record<string, unknown>>,
