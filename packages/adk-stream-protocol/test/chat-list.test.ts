@@ -114,6 +114,15 @@ test('[CV6] [CV8] chats of another principal are neither listed nor named', asyn
   expect((await listOf(owner))[0]?.title).toBe('Mine [[say Hi.]]')
 })
 
+test('[CV8] a title with NUL and line breaks is kept whole, as one line', async () => {
+  await using server = await serve()
+  const browser = server.browser()
+  await (await browser.say('First [[say Hi.]]', 'a')).text()
+  expect((await rename(browser, ['a', { title: 'Before\0after\r\n end' }])).status).toBe(204)
+  expect(await listOf(browser)).toMatchObject([{ title: 'Before after end' }])
+  expect((await rename(browser, ['a', { title: '\0' }])).status).toBe(400)
+})
+
 test.each([
   ['nothing', {}],
   ['an empty title', { title: '' }],

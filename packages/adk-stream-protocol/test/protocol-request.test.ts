@@ -153,6 +153,14 @@ describe('limits', () => {
   test('[RQ6] messages, parts and text', () => {
     const hi = user([text('hi')])
     expect(limited({ maxMessages: 1 }, [hi, hi]).code).toBe('bad-request')
+    const history = Array.from({ length: 20_000 }, (_, index) => ({
+      id: `m${index}`,
+      role: index % 2 ? 'assistant' : 'user',
+      parts: Array.from({ length: 10 }, () => text('earlier')),
+    }))
+    expect(read({ id: 'c1', messages: [...history, hi], messageId: 'm7' }).message.parts).toEqual([
+      text('hi'),
+    ])
     expect(limited({ maxParts: 1 }, [user([text('a'), text('b')])]).code).toBe('bad-request')
     expect(limited({ maxTextLength: 3 }, [user([text('abcd')])]).code).toBe('too-large')
     expect(limited({ maxTextLength: 3 }, [user([text('ab'), text('cd')])]).code).toBe('too-large')

@@ -23,13 +23,18 @@ export function saysSomething(content: Content | undefined): boolean {
   return content !== undefined && !['', UNHEARD].includes(titleOf(content))
 }
 
-function shorten(text: string): string {
+/** A text as one line that can be stored and shown: without control characters, NUL among them, and without direction marks. */
+export function toLine(text: string): string {
   // A text that turns the direction of writing around would do so to all that stands beside it.
-  const line = text
+  return text
     .toWellFormed()
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
     .replaceAll(TURNS, '')
     .trim()
+}
+
+function shorten(text: string): string {
+  const line = toLine(text)
   const characters = [...new Intl.Segmenter().segment(line)].map(({ segment }) => segment)
   if (characters.length <= MAX_CHARACTERS && line.length <= MAX_LENGTH) return line
   let title = ''

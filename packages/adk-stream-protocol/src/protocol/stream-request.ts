@@ -7,7 +7,7 @@ import { checkCount, Edits, readAnswers, readEarlierDecisions } from './read-ans
 
 /** What one request may hold. */
 export interface MessageLimits {
-  /** Default 1,000: the AI SDK uploads the whole history with every message. */
+  /** Default 100,000: the AI SDK uploads the whole history with every message. Only a few of them are read. */
   readonly maxMessages: number
   /** Parts of the newest message. Default 64. */
   readonly maxParts: number

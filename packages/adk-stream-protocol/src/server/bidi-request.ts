@@ -21,7 +21,8 @@ export function withoutBidi(exchange: Exchange): Exchange {
   const url = new URL(exchange.url)
   url.searchParams.delete('dialect')
   if (rest.length > 0) url.searchParams.set('dialect', rest.join(','))
-  return { ...exchange, url }
+  const { method, headers, readBody } = exchange
+  return { method, headers, readBody, url }
 }
 
 /** What is wrong with the address of a socket: its dialect or its chat. */

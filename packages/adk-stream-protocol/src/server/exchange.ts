@@ -57,3 +57,30 @@ export function withHeaders<R extends Reply>(
 ): R {
   return { ...answer, headers: { ...answer.headers, ...headers } }
 }
+
+/** A request without its body, kept in little space for as long as a socket is open: url and headers are made when they are asked for. */
+export class KeptExchange implements Exchange {
+  readonly method: string
+  readonly #href: string
+  readonly #headers: string
+
+  constructor({ method, url, headers }: Pick<Exchange, 'method' | 'url' | 'headers'>) {
+    this.method = method
+    this.#href = url.href
+    // One text is a tenth of the size of the object.
+    this.#headers = JSON.stringify([...headers])
+  }
+
+  get url(): URL {
+    return new URL(this.#href)
+  }
+
+  get headers(): Headers {
+    // Written by the constructor.
+    return new Headers(JSON.parse(this.#headers) as [string, string][])
+  }
+
+  async readBody(): Promise<Uint8Array> {
+    return new Uint8Array()
+  }
+}

@@ -1,3 +1,4 @@
+import { toLine } from '../adk/chat-title.ts'
 import type { PageEvent } from '../protocol/chat-summary.ts'
 import { ChatChange } from '../protocol/chat-change.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -47,10 +48,11 @@ export class ListDesk {
   async #rename({ principal, id: chatId, exchange }: Visit): Promise<Reply> {
     const { backend, limits, lists } = this.#options
     const body = ChatChange.safeParse(await readJson(exchange, limits))
-    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const title = toLine(body.data?.title ?? '')
+    if (title === '') throw new ProtocolError('bad-request', { message: BAD_BODY })
     const opened = await backend.get()
     const chat = toApprovalChat(opened, { principalId: principal.id, chatId })
-    if (!(await renameChat(opened, chat, body.data.title))) throw new ProtocolError('unknown-chat')
+    if (!(await renameChat(opened, chat, title))) throw new ProtocolError('unknown-chat')
     lists.chatChanged(chat)
     return reply(204)
   }

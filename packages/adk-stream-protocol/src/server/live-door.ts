@@ -7,13 +7,14 @@ import { WebSocketServer } from 'ws'
 import { BIDI_SUBPROTOCOL } from '../protocol/bidi-events.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
+import { Heartbeats } from '../transport/heartbeat.ts'
 import { ClosingSocket } from '../transport/closing-socket.ts'
 import type { Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
 import type { Drain } from './drain.ts'
 import { Credentials } from './credentials.ts'
 import type { Exchange, JsonReply } from './exchange.ts'
-import { reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
+import { KeptExchange, reply, SECURITY_HEADERS, withHeaders } from './exchange.ts'
 import type { FindCall } from './bidi-conversation.ts'
 import { findAddressFault } from './bidi-request.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
@@ -46,9 +47,11 @@ export class LiveDoor {
   readonly #perPrincipal: Quota
   readonly #perAddress: Quota
   #taken = 0
+  readonly #heartbeats: Heartbeats
 
   constructor(options: LiveDoorOptions) {
     this.#options = options
+    this.#heartbeats = new Heartbeats(options.limits.keepAliveMs)
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
     // `ws` takes options that its types do not know yet.
@@ -86,7 +89,7 @@ export class LiveDoor {
     { head, exchange }: { head: Buffer; exchange: Exchange },
   ): Promise<void> {
     // Without a listener, a client that resets the connection would end the process.
-    stream.on('error', () => stream.destroy())
+    stream.on('error', destroyStream)
     const admission = await this.#options.door.admit(exchange)
     if ('refusal' in admission) return refuseUpgrade(stream, admission.refusal)
     // Gone while it was asked who it is: its place would never be given back.
@@ -101,8 +104,9 @@ export class LiveDoor {
     }
     stream.once('close', place)
     this.#handshakeHeaders.set(request, headers)
+    const kept = new KeptExchange(exchange)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
-      this.#welcome(principal, { socket, stream, exchange }),
+      this.#welcome(principal, { socket, stream, exchange: kept }),
     )
   }
 
@@ -143,7 +147,13 @@ export class LiveDoor {
     const credentials = new Credentials(connected.exchange, principal, (request) =>
       door.identify(request),
     )
-    const live = new LiveSocket({ ...options, ...connected, principal, credentials })
+    const live = new LiveSocket({
+      ...options,
+      ...connected,
+      principal,
+      credentials,
+      heartbeats: this.#heartbeats,
+    })
     this.#open.add(live)
     connected.socket.once('close', () => this.#open.delete(live))
   }
@@ -171,4 +181,9 @@ export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonRep
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
+}
+
+/** A listener that captures nothing: one made where a request is answered would keep all of the request for as long as the socket is open. */
+function destroyStream(this: Duplex): void {
+  this.destroy()
 }

@@ -6,6 +6,7 @@ import type { CloseReason } from '../protocol/close-codes.ts'
 import type { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { openBidiCodec } from '../transport/bidi-frames.ts'
+import type { Heartbeats } from '../transport/heartbeat.ts'
 import type { ClosingSocket } from '../transport/closing-socket.ts'
 import type { IncomingFrame, SocketCodec } from '../transport/socket-codec.ts'
 import { jsonCodec } from '../transport/socket-codec.ts'
@@ -35,6 +36,8 @@ export interface LiveSocketOptions {
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
   readonly drain: Drain
+  /** Of all sockets. */
+  readonly heartbeats: Heartbeats
   readonly onError: (error: unknown) => void
 }
 
@@ -53,7 +56,7 @@ export class LiveSocket {
   constructor(options: LiveSocketOptions) {
     this.#options = options
     const { socket, stream, limits, exchange } = options
-    this.#peer = new SocketPeer({ socket, stream }, limits, {
+    this.#peer = new SocketPeer({ socket, stream, heartbeats: options.heartbeats }, limits, {
       codec: () => this.#codec,
       onFirst: (bytes) => {
         if (socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
@@ -98,7 +101,9 @@ export class LiveSocket {
     const { principal, exchange } = this.#options
     return {
       principal,
-      exchange: withoutBidi(exchange),
+      get exchange() {
+        return withoutBidi(exchange)
+      },
       checkPrincipal: () => this.#check(),
       tell: (frame) => this.#peer.tell(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),

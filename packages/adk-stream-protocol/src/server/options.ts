@@ -172,7 +172,7 @@ const MEBI = 1_048_576
 
 export const DEFAULT_LIMITS: BridgeLimits = {
   maxBodyBytes: 8 * MEBI,
-  maxMessages: 1_000,
+  maxMessages: 100_000,
   maxParts: 64,
   maxAnswers: 256,
   maxTextLength: 200_000,

@@ -7,7 +7,7 @@ import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import type { ClosingSocket } from './closing-socket.ts'
-import { Heartbeat } from './heartbeat.ts'
+import type { HeartbeatPeer, Heartbeats } from './heartbeat.ts'
 import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
 import { soundIn } from './socket-codec.ts'
 import type { SocketLimits } from './socket-limits.ts'
@@ -44,12 +44,12 @@ const MAX_GATHERED = 4_096
 const MAX_AUDIO_WAITING = 96_000
 
 /** The other end of one socket: what it says, parsed and within limits, and what it is told, no faster than it reads. */
-export class SocketPeer {
+export class SocketPeer implements HeartbeatPeer {
   readonly #socket: ClosingSocket
   readonly #stream: Duplex
   readonly #limits: SocketLimits
   readonly #events: SocketEvents
-  readonly #heartbeat: Heartbeat
+  readonly #heartbeats: Heartbeats
   readonly #frames: TokenBucket
   readonly #audio: TokenBucket
   #corked = false
@@ -61,7 +61,11 @@ export class SocketPeer {
   readonly closed: Promise<void>
 
   constructor(
-    { socket, stream }: { socket: ClosingSocket; stream: Duplex },
+    {
+      socket,
+      stream,
+      heartbeats,
+    }: { socket: ClosingSocket; stream: Duplex; heartbeats: Heartbeats },
     limits: SocketLimits,
     events: SocketEvents,
   ) {
@@ -71,13 +75,18 @@ export class SocketPeer {
     this.#events = events
     this.#frames = new TokenBucket(limits.maxFramesPerSecond)
     this.#audio = new TokenBucket(limits.maxAudioBytesPerSecond)
-    this.#heartbeat = new Heartbeat({
-      intervalMs: limits.keepAliveMs,
-      ping: () => socket.ping(),
-      onDead: () => this.close('dead-peer'),
-    })
+    this.#heartbeats = heartbeats
+    heartbeats.add(this)
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
     this.#listen()
+  }
+
+  ping(): void {
+    this.#socket.ping()
+  }
+
+  onDead(): void {
+    this.close('dead-peer')
   }
 
   /** Pieces of audio that this client was too slow for. */
@@ -149,7 +158,7 @@ export class SocketPeer {
   #listen(): void {
     const { onDrain } = this.#events
     this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
-    this.#socket.on('pong', () => this.#heartbeat.beat())
+    this.#socket.on('pong', () => this.#heartbeats.beat(this))
     this.#socket.on('ping', () => this.#admit(1))
     // What is wrong with the connection or its bytes is answered by a close code; the close follows.
     this.#socket.on('error', () => undefined)
@@ -158,7 +167,7 @@ export class SocketPeer {
     this.#socket.on('close', () => this.#leave())
     this.#stream.on('drain', () => {
       // What waited was taken, so somebody is there: pings wait in the same line.
-      this.#heartbeat.beat()
+      this.#heartbeats.beat(this)
       this.#unread = 0
       onDrain()
     })
@@ -167,12 +176,12 @@ export class SocketPeer {
   #leave(): void {
     if (this.#state === 'closing') return
     this.#state = 'closing'
-    this.#heartbeat.stop()
+    this.#heartbeats.remove(this)
     this.#events.onClose()
   }
 
   #receive(data: RawData, isBinary: boolean): void {
-    this.#heartbeat.beat()
+    this.#heartbeats.beat(this)
     // One buffer, and not its fragments: `ws` joins them unless told otherwise.
     const bytes = data as Buffer
     if (!this.#admit(1 + Math.floor(bytes.byteLength / COSTLY_BYTES))) return

@@ -7,7 +7,7 @@ export class TokenBucket {
   #filledAt: number
 
   /** By default the bucket holds two seconds' worth. */
-  constructor(perSecond: number, capacity = perSecond * 2, now = () => performance.now()) {
+  constructor(perSecond: number, capacity = perSecond * 2, now = monotonicNow) {
     this.#perSecond = perSecond
     this.#capacity = capacity
     this.#now = now
@@ -25,4 +25,8 @@ export class TokenBucket {
     this.#tokens -= count
     return true
   }
+}
+
+function monotonicNow(): number {
+  return performance.now()
 }

@@ -6,7 +6,7 @@ import { InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
-import { Heartbeat } from '../../src/transport/heartbeat.ts'
+import { Heartbeats } from '../../src/transport/heartbeat.ts'
 import { jsonCodec } from '../../src/transport/socket-codec.ts'
 import { SocketPeer } from '../../src/transport/socket-peer.ts'
 import { TokenBucket } from '../../src/transport/token-bucket.ts'
@@ -138,16 +138,25 @@ test('[WS17] a client that answers pings stays, however long it is silent', asyn
 test('[WS17] two misses in a row are forgiven, not a third; every sign counts', async () => {
   const dead = defer()
   let pings = 0
-  const heartbeat = new Heartbeat({
-    intervalMs: 5,
+  const heartbeats = new Heartbeats(5)
+  const peer = {
     ping: () => {
       pings += 1
-      if (pings === 2) heartbeat.beat()
+      if (pings === 2) heartbeats.beat(peer)
     },
     onDead: () => dead.resolve(),
-  })
+  }
+  heartbeats.add(peer)
+  // Others on the same timer, and one that leaves, change nothing.
+  let others = 0
+  const living = { ping: () => ((others += 1), heartbeats.beat(living)), onDead: () => undefined }
+  heartbeats.add(living)
+  const leaving = { ping: () => heartbeats.remove(leaving), onDead: () => undefined }
+  heartbeats.add(leaving)
   await dead.promise
+  heartbeats.remove(living)
   expect(pings).toBe(4)
+  expect(others).toBeGreaterThanOrEqual(3)
 })
 
 test('[WS15] a bucket lets through its rate, and its size at once', () => {
@@ -182,7 +191,11 @@ async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & 
   // A server that listens on a port has such an address.
   const { port } = server.address() as AddressInfo
   const client = await SocketClient.open(`http://127.0.0.1:${port}`)
-  const peer = new SocketPeer(await accepted.promise, DEFAULT_LIMITS, events)
+  const peer = new SocketPeer(
+    { ...(await accepted.promise), heartbeats: new Heartbeats(DEFAULT_LIMITS.keepAliveMs) },
+    DEFAULT_LIMITS,
+    events,
+  )
   return {
     peer,
     client,

@@ -24,11 +24,15 @@ export class SqliteChatStore implements ChatStore {
   }
 
   async note(chat: ApprovalChat, { title, createdAt }: ChatNote): Promise<void> {
-    await this.#write(() => this.#statements.note.run(...chatColumns(chat), title, createdAt))
+    await this.#write(() =>
+      this.#statements.note.run(...chatColumns(chat), checkName('title', title), createdAt),
+    )
   }
 
   async rename(chat: ApprovalChat, name: string): Promise<void> {
-    await this.#write(() => this.#statements.rename.run(...chatColumns(chat), name))
+    await this.#write(() =>
+      this.#statements.rename.run(...chatColumns(chat), checkName('name', name)),
+    )
   }
 
   async forgetNote(chat: ApprovalChat): Promise<void> {
