@@ -55,7 +55,7 @@ test.concurrent.each([
       ])
       expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
       expect(server.printed()).toContain('Listening on http://localhost:')
-      expect(server.printed()).not.toMatch(/warn|error|experimental/i)
+      expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
     }
     rmSync(folder, { recursive: true })
   },

@@ -10,9 +10,9 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 12],
   ['sseTransport', 'client/index.ts', 20],
   ['liveTransport', 'client/index.ts', 26],
-  ['useAdkChat', 'react/index.ts', 33],
+  ['useAdkChat', 'react/index.ts', 36],
   ['*', 'client/index.ts', 68],
-  ['*', 'react/index.ts', 75],
+  ['*', 'react/index.ts', 85],
   ['*', 'protocol/index.ts', 10],
 ] as const
 
