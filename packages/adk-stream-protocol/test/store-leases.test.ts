@@ -104,11 +104,11 @@ const LEASE_COLUMNS = [
 test('[ST81] leases that were written by the clock of the day have ended', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
-  const before = migrations.findIndex((step) => step.includes('ADD COLUMN taken_at'))
+  const before = migrations.findIndex((step) => String(step).includes('ADD COLUMN taken_at'))
   const database = new Database(path)
   database.exec('CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT')
   database.exec(`INSERT INTO schema_version VALUES (${before})`)
-  for (const step of migrations.slice(0, before)) database.exec(step)
+  for (const step of migrations.slice(0, before)) database.exec(String(step))
   const now = Date.now()
   const asked = requestOf()
   database.exec(`INSERT INTO workers VALUES ('w', ${now})`)
