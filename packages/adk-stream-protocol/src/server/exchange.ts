@@ -61,11 +61,13 @@ export function withHeaders<R extends Reply>(
 /** A request without its body, kept in little space for as long as a socket is open: url and headers are made when they are asked for. */
 export class KeptExchange implements Exchange {
   readonly method: string
+  readonly address?: string
   readonly #href: string
   readonly #headers: string
 
-  constructor({ method, url, headers }: Pick<Exchange, 'method' | 'url' | 'headers'>) {
+  constructor({ method, url, headers, address }: Omit<Exchange, 'readBody'>) {
     this.method = method
+    if (address !== undefined) this.address = address
     this.#href = url.href
     // One text is a tenth of the size of the object.
     this.#headers = JSON.stringify([...headers])
