@@ -130,7 +130,8 @@ export class ChatFollower {
     const { chat, onProgress } = this.#parts
     // What could not be sent is on this page alone.
     const next = chat.status === 'error' ? mergeMessages(messages, chat.messages) : messages
-    if (JSON.stringify(next) !== JSON.stringify(chat.messages)) chat.messages = next
+    if (JSON.stringify(next) === JSON.stringify(chat.messages)) return false
+    chat.messages = next
     onProgress()
     return false
   }

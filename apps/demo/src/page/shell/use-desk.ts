@@ -1,5 +1,5 @@
 import { useInbox } from 'adk-stream-protocol/react'
-import { useCallback, useEffect } from 'react'
+import { useCallback, useEffect, useRef } from 'react'
 
 import { useChats } from '../chats/use-chats.ts'
 import { useLanguage } from '../i18n/language.tsx'
@@ -13,10 +13,14 @@ export function useDesk(onLeave: () => void) {
   const { place, kept, startNew, open, remember } = usePlace(onLeave)
   const inbox = useInbox(api)
   const { refresh } = inbox
-  const { store, list } = useChats(refresh)
+  const { store, list } = useChats()
   const { language } = useLanguage()
-  // The server hears by it in which language to write its hints: what is said on a socket does not tell.
-  useEffect(refresh, [language, refresh])
+  const heardLanguage = useRef(language)
+  useEffect(() => {
+    // The server hears by it in which language to write its hints: what is said on a socket does not tell.
+    if (heardLanguage.current !== language) refresh()
+    heardLanguage.current = language
+  }, [language, refresh])
   const { id } = place
   return {
     place,

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { openWorld, type World } from './support/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+
+test('[DM141] while it loads, the page asks for each list once', async () => {
+  const page = await world.visit()
+  await page.getByText('What would you like to do?').waitFor()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.reload()
+  await page.getByRole('button', { name: 'Approvals: 0 are waiting' }).waitFor()
+  // The feed is open, and what is read when it opens has been answered.
+  await page.getByText('Your chats will be here.').waitFor()
+  await expect
+    .poll(() => asked.filter((path) => path.endsWith('/messages')).length)
+    .toBeGreaterThan(0)
+  const count = (path: string) => asked.filter((each) => each === path).length
+  expect({
+    approvals: count('/approvals'),
+    chats: count('/chats'),
+    events: count('/events'),
+  }).toEqual({
+    approvals: 1,
+    chats: 1,
+    events: 1,
+  })
+  await world.leave()
+})
