@@ -23,6 +23,7 @@ const DecidedNote = z.object({
   state: z.enum(['approved', 'denied', 'expired', 'cancelled', 'unknown']),
   reason: z.string().exactOptional(),
   editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
+  approvedPayload: z.unknown().exactOptional(),
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ProtocolError } from './errors.ts'
 import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
 import type { Answers, DecisionAnswer } from './read-answers.ts'
-import { checkCount, Edits, readAnswers, readEarlierDecisions } from './read-answers.ts'
+import { checkCount, Edits, Payloads, readAnswers, readEarlierDecisions } from './read-answers.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -78,6 +78,7 @@ const Body = z.object({
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
+  payloads: Payloads.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
 })
@@ -98,6 +99,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     trigger,
     messageId,
     edits,
+    payloads,
     dialect,
     hold,
   } = parse(Body, body, '')
@@ -107,12 +109,14 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   }
   const { maxAnswers } = limits
   checkCount(Object.keys(edits ?? {}).length, maxAnswers)
+  checkCount(Object.keys(payloads ?? {}).length, maxAnswers)
+  const beside = { maxAnswers, edits, payloads }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findAnswered(messages, messageId)
-  const answers = readAnswers(named?.message ?? last, { maxAnswers, edits })
+  const answers = readAnswers(named?.message ?? last, beside)
   const index = answers && named ? named.index : messages.length - 1
   const kind = {
-    earlier: readEarlierDecisions(messages.toSpliced(index, 1), { maxAnswers, edits }),
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), beside),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }

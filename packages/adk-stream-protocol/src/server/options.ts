@@ -147,6 +147,8 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxPendingPerChat: number
   /** Approvals that may wait in all chats of one principal. Default 100. */
   readonly maxPendingPerPrincipal: number
+  /** Characters of JSON in the payload of one decision. Default 65,536. */
+  readonly maxPayloadLength: number
   /** How long a process that died keeps what it ran, in ms. Default 15,000. */
   readonly leaseMs: number
   /**
@@ -200,6 +202,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   keepAliveMs: 15_000,
   maxPendingPerChat: 16,
   maxPendingPerPrincipal: 100,
+  maxPayloadLength: 65_536,
   leaseMs: 15_000,
   maxBlockedMs: 120_000,
   sweepMs: 1_000,
