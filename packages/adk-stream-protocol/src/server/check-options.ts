@@ -102,6 +102,7 @@ const Limits = z.strictObject({
   keepAliveMs: Interval.optional(),
   maxPendingPerChat: Count.optional(),
   maxPendingPerPrincipal: Count.optional(),
+  maxPayloadLength: Count.optional(),
   leaseMs: Interval.optional(),
   maxBlockedMs: Interval.optional(),
   sweepMs: Interval.optional(),
