@@ -24,7 +24,7 @@ const FRAMES = [
     // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
     // when the socket was opened.
     body: z
-      .object({
+      .looseObject({
         edits: Edits.optional(),
         payloads: Payloads.optional(),
         dialect: z.string().max(64).optional(),

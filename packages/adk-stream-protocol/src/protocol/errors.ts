@@ -34,6 +34,7 @@ const ERRORS = {
     409,
     'A page cannot give the result of this call: the application on the server completes it.',
   ],
+  'unknown-artifact': [404, 'There is no such artifact in this chat.'],
   'unknown-call': [404, 'There is no such call that you may complete.'],
   'call-completed': [409, 'This call was completed before. Its result stays as it is.'],
   'not-completable': [

@@ -47,10 +47,19 @@ export type StreamRequest = (MessageRequest | AnswersRequest) & {
   readonly earlier: readonly DecisionAnswer[]
 }
 
+/** What a client sends beside its message. It chose all of it. */
+export interface ClientContext {
+  /** What is in the body and is not part of the protocol: the `body` of `useChat`. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The `metadata` of the newest message. */
+  readonly metadata?: unknown
+}
+
 export interface MessageRequest {
   readonly type: 'message'
   readonly chatId: string
   readonly message: UserMessage
+  readonly context?: ClientContext
   /**
    * Whether the message takes the place of the stored one with its id, and of all that followed: the AI SDK's
    * `regenerate()` and `sendMessage({ messageId })`.
@@ -70,7 +79,7 @@ export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
   message: 'A chat id has 1 to 128 letters, digits or . _ ~ : - characters.',
 })
 
-const Body = z.object({
+const Body = z.looseObject({
   // `id` is what the AI SDK sends, `chatId` what clients of the earlier system send.
   id: ChatId.optional(),
   chatId: ChatId.optional(),
@@ -102,6 +111,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     payloads,
     dialect,
     hold,
+    ...own
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
   if (messages.length > limits.maxMessages) {
@@ -127,6 +137,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     type: 'message',
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
+    context: { body: own, metadata: last.metadata },
     replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
     history: readIds(messages.slice(0, -1)),
   }

@@ -113,7 +113,10 @@ class SocketRequests {
     if (!this.#admit(frame)) return
     const { source, limits } = this.#options
     const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
-    const request = readStreamRequest({ id, messages, trigger, messageId, ...body }, limits)
+    const request = readStreamRequest(
+      { ...body, id, chatId: id, messages, trigger, messageId },
+      limits,
+    )
     const dialect = readDialect(exchange, request.dialect)
     this.#opening.add(requestId)
     try {
