@@ -6,7 +6,6 @@ import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import type { Principal } from './authenticate.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { StateDelta } from './request-context.ts'
 import type { OpenedTurn, TurnSourceParts } from './turn-source.ts'
 import { TurnByTurn } from './turn-source.ts'
 
@@ -25,21 +24,23 @@ export class LiveSource extends TurnByTurn {
 
   override async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
-    const { earlier } = request
-    // RQ121: what is refused is refused before anything is done for the request.
     if (request.type === 'message')
-      await this.#parts.context.toState(principal, chat.chatId, request.context)
-    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
-    return request.type === 'message'
-      ? { turn: await this.say(principal, chat, request), from: 'start' }
-      : this.goOn(principal, chat, request)
+      return { turn: await this.say(principal, chat, request), from: 'start' }
+    await this.#decideEarlier(principal, chat, request)
+    return this.goOn(principal, chat, request)
   }
 
   /** Says something in the chat's live conversation. */
   say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
-    const { runs, context } = this.#parts
-    const state = context.toState(principal, chat.chatId, said.context)
-    return runs.opening(chat, this.#say(chat, said, state))
+    return this.#parts.runs.opening(chat, this.#say(principal, chat, said))
+  }
+
+  async #decideEarlier(
+    principal: Principal,
+    chat: ChatKey,
+    { earlier = [] }: Partial<Pick<StreamRequest, 'earlier'>>,
+  ): Promise<void> {
+    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
   }
 
   /** Sets the state of a chat in which a principal only speaks: no message carries it. */
@@ -48,10 +49,12 @@ export class LiveSource extends TurnByTurn {
     await turnDesk.setState(chat, await context.toState(principal, chat.chatId, undefined))
   }
 
-  async #say(chat: ChatKey, said: Said, given: Promise<StateDelta>): Promise<Turn> {
-    const { runs, turnDesk } = this.#parts
+  async #say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
+    const { runs, turnDesk, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = said
-    const state = await given
+    // RQ121: what is refused is refused before anything is done for the request.
+    const state = await context.toState(principal, chat.chatId, said.context)
+    await this.#decideEarlier(principal, chat, said)
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces
       ? userMessageId
@@ -67,4 +70,4 @@ export class LiveSource extends TurnByTurn {
 
 type Said = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
-  Pick<StreamRequest, 'hold'>
+  Partial<Pick<StreamRequest, 'hold' | 'earlier'>>
