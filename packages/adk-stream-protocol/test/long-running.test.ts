@@ -1,5 +1,5 @@
 import type { BaseTool } from '@google/adk'
-import { getUserChoiceTool, LongRunningFunctionTool } from '@google/adk'
+import { getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import type { CallAddress } from '../src/server/index.ts'
@@ -141,13 +141,14 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
 const FOREIGN: readonly (readonly [string, BaseTool])[] = [
   ['run_report', jobTool(null).job],
   ['get_user_choice', getUserChoiceTool],
+  ['adk_request_input', requestInputTool],
 ]
 
 describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => {
   test('[BT120] is refused over HTTP, with a sentence, and changes nothing', async () => {
     await using office = await Office.open({ tools: () => [foreign] })
     const page = office.page()
-    await say(page, `[[call ${name} {"options":["a","b"]}]]`)
+    await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
     const [user, asked] = await page.messages()
     const parts = asked?.parts.map((part) =>
       part.toolCallId === undefined ? part : { ...part, state: 'output-available', output: 'a' },
@@ -166,7 +167,7 @@ describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => 
   test('[BT120] is refused over the socket, by `tool-output` and by `send`', async () => {
     await using office = await Office.open({ tools: () => [foreign] })
     const page = office.page()
-    await say(page, `[[call ${name} {"options":["a","b"]}]]`)
+    await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
     const [user, asked] = await page.messages()
     const toolCallId = toolParts(asked)[0]?.toolCallId
     const headers = { 'x-api-key': 'hanako' }
@@ -269,3 +270,21 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
     expect(await whole(client, 'r2')).toBe('Next.')
   },
 )
+
+test('[BT126] requestInputTool is completed by the application: the model reads the answer, and no message of the person appears', async () => {
+  await using office = await Office.open({ tools: () => [requestInputTool] })
+  const page = office.page()
+  await say(page, '[[call adk_request_input {"message":"Which year?"}]][[then]][[say Thanks.]]')
+  const [, asked] = await page.messages()
+  const { toolCallId = '' } = toolParts(asked)[0] ?? {}
+  const chat = { principalId: 'hanako', chatId: 'chat-1' }
+  await office.bridge.completeCall({ ...chat, toolCallId, output: { year: 2026 } })
+  await settled(page, (message) => toolParts(message)[0]?.output !== undefined)
+  const messages = await page.messages()
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
+  expect(toolParts(messages[1])).toMatchObject([{ output: { year: 2026 } }])
+  expect(office.told).toContain('Which year?')
+  expect(office.told).toContain('2026')
+  const again = office.bridge.completeCall({ ...chat, toolCallId, output: 1 })
+  expect(await codeOf(again)).toBe('call-completed')
+})

@@ -43,6 +43,8 @@ describe('the body', () => {
       type: 'message',
       chatId: 'c1',
       message: { id: 'u1', parts: [{ type: 'text', text: 'hi' }] },
+      // Of this, only what the option `context` maps reaches the agent (RQ122).
+      context: { body: { extra: 1 }, metadata: undefined },
       replaces: false,
       history: [],
       earlier: [],

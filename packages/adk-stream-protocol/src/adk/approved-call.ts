@@ -1,3 +1,6 @@
+import type { Context } from '@google/adk'
+import { ToolConfirmation } from '@google/adk'
+
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
@@ -12,12 +15,25 @@ export function editOf(approval: Approval | undefined): Args | undefined {
   return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
 }
 
+/** Confirms a call for its tool, with the approver's answer to its payload, or else with the payload that the tool proposed itself. */
+export function confirmCall(toolContext: Context, { state, terms }: Approval): void {
+  const given = 'payload' in state ? state.payload : undefined
+  const payload = given ?? terms.payload
+  toolContext.toolConfirmation = new ToolConfirmation({
+    confirmed: true,
+    ...(payload !== undefined && { payload }),
+  })
+}
+
 /** What is noted beside the result of a call that was approved. */
-export function toApprovedNote(toolCallId: string, editedArgs: Args | undefined): DecidedNote {
+export function toApprovedNote(approval: Approval): DecidedNote {
+  const { toolCallId, state } = approval
+  const editedArgs = editOf(approval)
   return {
     toolCallId,
     state: 'approved',
     ...(editedArgs && { editedArgs: { ...editedArgs } }),
+    ...('payload' in state && state.payload !== undefined && { approvedPayload: state.payload }),
   }
 }
 

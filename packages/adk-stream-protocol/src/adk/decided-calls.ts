@@ -7,7 +7,7 @@ import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { adoptCall } from './adopt-call.ts'
 import { describeEnding, toResponse, UNASKABLE } from './approval-answers.ts'
-import { editOf, recordOutcome, resultOf, toApprovedNote } from './approved-call.ts'
+import { confirmCall, editOf, recordOutcome, resultOf, toApprovedNote } from './approved-call.ts'
 import type { DecidedNote } from './event-notes.ts'
 import { chatOf } from './gate-chat.ts'
 import type { GateRun } from './gate-run.ts'
@@ -78,7 +78,7 @@ export class DecidedCalls {
     outcome.catch(ignore)
     this.#begun.set(approvalId, {
       toolContext: call.toolContext,
-      note: toApprovedNote(claimed.toolCallId, editOf(claimed)),
+      note: toApprovedNote(claimed),
       outcome,
     })
     this.#forgetOldest()
@@ -104,7 +104,7 @@ export class DecidedCalls {
     }
     const claimed = await this.#claim(approval.id, call)
     if (isRefusal(claimed)) return this.#refuse(run, approval.id)
-    run.decided.set(toolCallId, toApprovedNote(claimed.toolCallId, editOf(claimed)))
+    run.decided.set(toolCallId, toApprovedNote(claimed))
     if (editOf(claimed))
       return takeResponse(run, toolCallId, await orLose(this.#run(claimed, call), run))
     this.#left.set(toolContext, approval.id)
@@ -123,7 +123,14 @@ export class DecidedCalls {
     const { tool, toolArgs: args, toolContext } = call
     const chat = chatOf(toolContext.invocationContext.session)
     const toolCallId = toolContext.functionCallId ?? ''
-    return this.#ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
+    const claimed = await this.#ledger.claim(approvalId, {
+      chat,
+      toolCallId,
+      toolName: tool.name,
+      args,
+    })
+    if (!isRefusal(claimed)) confirmCall(toolContext, claimed)
+    return claimed
   }
 
   /** Runs a claimed call and records its outcome. */

@@ -23,6 +23,7 @@ const DecidedNote = z.object({
   state: z.enum(['approved', 'denied', 'expired', 'cancelled', 'unknown']),
   reason: z.string().exactOptional(),
   editedArgs: z.record(z.string(), z.unknown()).exactOptional(),
+  approvedPayload: z.unknown().exactOptional(),
 })
 export type DecidedNote = z.infer<typeof DecidedNote>
 
@@ -57,6 +58,8 @@ const EventNotes = z.object({
   failed: z.array(z.string()).exactOptional(),
   /** How much of the message was spoken so far. Speech itself is not stored. */
   audio: AudioNote.exactOptional(),
+  /** The event only sets state, and belongs to no message. */
+  context: z.boolean().exactOptional(),
   /** Calls whose response in this event only holds their place. */
   pending: z.array(z.string()).exactOptional(),
 })

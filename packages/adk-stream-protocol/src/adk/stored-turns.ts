@@ -29,6 +29,7 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
   let current: StoredTurn | undefined
   for (const event of events) {
     const notes = readNotes(event)
+    if (notes.context) continue
     if (beginsTurn(event)) {
       // A workflow stores the input of each agent in it as a message of the user, which no person wrote.
       if (notes.messageId === undefined && ofInvocation.has(event.invocationId)) continue

@@ -66,6 +66,8 @@ export type ApprovalState =
       readonly at: number
       /** What runs in place of `args`, when the approver changed it. */
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      /** What the approver answers to a tool that asked with a payload. */
+      readonly payload?: unknown
       readonly reason?: string
     }
   | { readonly name: 'denied'; readonly at: number; readonly by: string; readonly reason?: string }
@@ -76,24 +78,28 @@ export type ApprovalState =
       readonly at: number
       readonly worker: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      readonly payload?: unknown
     }
   | {
       readonly name: 'succeeded'
       readonly at: number
       readonly output: unknown
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      readonly payload?: unknown
     }
   | {
       readonly name: 'failed'
       readonly at: number
       readonly error: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      readonly payload?: unknown
     }
   /** The process died, or lost its lease, while the tool ran: it may or may not have taken effect. */
   | {
       readonly name: 'unknown'
       readonly at: number
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      readonly payload?: unknown
     }
 
 export type ApprovalStateName = ApprovalState['name']

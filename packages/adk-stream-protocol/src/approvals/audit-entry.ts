@@ -50,6 +50,7 @@ export type AuditEvent =
       readonly step: number
       readonly reason?: string
       readonly editedArgs?: Readonly<Record<string, unknown>>
+      readonly payload?: unknown
     }
   | {
       readonly type: 'denied'
@@ -64,6 +65,8 @@ export type AuditEvent =
       readonly type: 'started'
       readonly worker: string
       readonly args: Readonly<Record<string, unknown>>
+      /** What the approver answered to the tool's payload. */
+      readonly payload?: unknown
     }
   | { readonly type: 'succeeded'; readonly output: unknown }
   | { readonly type: 'failed'; readonly error: string }

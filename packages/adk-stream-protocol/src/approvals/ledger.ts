@@ -119,7 +119,9 @@ export class Ledger {
       decision.editedArgs === undefined
         ? {}
         : { editedArgs: plainJson('`editedArgs`', decision.editedArgs) }
-    const result = await this.#step(id, { type: 'decide', ...decision, ...editedArgs })
+    const payload =
+      decision.payload === undefined ? {} : { payload: plainJson('`payload`', decision.payload) }
+    const result = await this.#step(id, { type: 'decide', ...decision, ...editedArgs, ...payload })
     // Too late, and the sweep has not come by: everyone may know now.
     if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
     return result

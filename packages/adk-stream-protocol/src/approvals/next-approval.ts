@@ -15,6 +15,8 @@ export interface Decision {
   readonly reason?: string
   /** What is to run in place of the arguments shown; already checked against the tool's own schema. */
   readonly editedArgs?: Readonly<Record<string, unknown>>
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 export type ApprovalCommand =
@@ -104,7 +106,7 @@ export function isUntold({ state }: Approval): boolean {
 function decide(approval: Approval, decision: Decision, now: number): Transition | Refusal {
   const refusal = refuseDecision(approval, decision, now)
   if (refusal !== undefined) return refusal
-  const { by, approved, reason, editedArgs } = decision
+  const { by, approved, reason } = decision
   const step = currentStep(approval)
   // `refuseDecision` lets only those pass who are eligible for a step that waits.
   if (step === undefined) return { refused: 'not-allowed' }
@@ -120,7 +122,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
     const event = { type: 'voted', by: by.id, step, ...why } as const
     return { ...transition(approval, { votes }, { at: now, event }), before }
   }
-  const edit = editedArgs === undefined ? {} : { editedArgs }
+  const edit = changesOf(decision)
   const state = { name: 'approved', at: now, ...why, ...edit } as const
   const event = { type: 'approved', by: by.id, step, ...why, ...edit } as const
   return { ...transition(approval, { state, votes }, { at: now, event }), before }
@@ -128,7 +130,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
 
 function refuseDecision(
   approval: Approval,
-  { by, approved, editedArgs }: Decision,
+  { by, approved, editedArgs, payload }: Decision,
   now: number,
 ): Refusal | undefined {
   const { state, terms, votes, deadline } = approval
@@ -138,8 +140,10 @@ function refuseDecision(
   if (now >= deadline) return { refused: 'expired' }
   if (votes.some((vote) => vote.principalId === by.id)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
-  if (approved && editedArgs !== undefined && !isDecidedByOne(terms))
-    return { refused: 'not-editable' }
+  const isChanged = editedArgs !== undefined || payload !== undefined
+  if (approved && isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
+  if (approved && payload !== undefined && terms.payload === undefined)
+    return { refused: 'no-payload' }
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
 }
 
@@ -190,8 +194,14 @@ function claim(
   if (!isSameCall || !isIntact(approval)) return { refused: 'mismatch' }
   if (state.name !== 'approved') return refuseState(state)
   const { worker } = call
-  const executing = { name: 'executing', at: now, worker, ...editOf(state) } as const
-  const event = { type: 'started', worker, args: argsToRun(approval) } as const
+  const executing = { name: 'executing', at: now, worker, ...changesOf(state) } as const
+  const { payload } = changesOf(state)
+  const event = {
+    type: 'started',
+    worker,
+    args: argsToRun(approval),
+    ...(payload !== undefined && { payload }),
+  } as const
   return transition(approval, { state: executing }, { at: now, event })
 }
 
@@ -204,7 +214,7 @@ function finish(
   if (state.name !== 'executing') return refuseState(state)
   // The lease of this worker ran out and another one has taken the call over.
   if (state.worker !== command.worker) return { refused: 'not-approved' }
-  const edit = editOf(state)
+  const edit = changesOf(state)
   switch (command.type) {
     case 'succeed': {
       const { output } = command
@@ -260,9 +270,18 @@ function isIntact(approval: Approval): boolean {
   return digestCall(approval) === approval.digest
 }
 
-function editOf(state: ApprovalState): { editedArgs?: Readonly<Record<string, unknown>> } {
-  const editedArgs = editedArgsOf(state)
-  return editedArgs === undefined ? {} : { editedArgs }
+/** What the approver put in place of what was shown: other arguments, an answer to the tool's payload. */
+function changesOf(given: object): Changes {
+  const { editedArgs, payload }: Changes = given
+  return {
+    ...(editedArgs !== undefined && { editedArgs }),
+    ...(payload !== undefined && { payload }),
+  }
+}
+
+interface Changes {
+  readonly editedArgs?: Readonly<Record<string, unknown>>
+  readonly payload?: unknown
 }
 
 function editedArgsOf(state: ApprovalState): Readonly<Record<string, unknown>> | undefined {

@@ -16,6 +16,8 @@ export type Refusal =
   | { readonly refused: 'cancelled' }
   /** Others have to decide it too, as it was shown or as it would be changed: one alone may not change what they see. */
   | { readonly refused: 'not-editable' }
+  /** The tool asked for no payload. */
+  | { readonly refused: 'no-payload' }
   /** The call waits for a decision, or the worker does not run it. */
   | { readonly refused: 'not-approved' }
   /** The call is not the one that was shown. */

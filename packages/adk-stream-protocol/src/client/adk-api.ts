@@ -19,6 +19,8 @@ export interface DecisionGiven {
   readonly reason?: string
   /** Arguments in place of those shown. */
   readonly args?: Readonly<Record<string, unknown>>
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 /** Which page of the approvals is read. */
@@ -100,8 +102,9 @@ export class AdkApi {
   }
 
   /** Decides a call; resolves with the state that its approval is in then. */
-  async decide(approvalId: string, { approved, reason, args }: DecisionGiven): Promise<string> {
-    const request = { method: 'POST' as const, body: { approved, reason, args } }
+  async decide(approvalId: string, decision: DecisionGiven): Promise<string> {
+    const { approved, reason, args, payload } = decision
+    const request = { method: 'POST' as const, body: { approved, reason, args, payload } }
     const { approval } = await this.#http.read(approvalPath(approvalId), isApprovalNow, request)
     return approval.state
   }

@@ -11,6 +11,8 @@ export interface DecisionSent {
   readonly reason?: string
   /** Arguments in place of those shown. */
   readonly args?: Record<string, unknown>
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 export type OutputSent = { readonly chatId: string; readonly toolCallId: string } & (

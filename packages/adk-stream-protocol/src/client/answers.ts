@@ -1,3 +1,13 @@
+import type { Supplements } from '../protocol/read-answers.ts'
+
+/** What a person adds to an approval. */
+export interface DecisionSupplement {
+  /** Arguments in place of those shown. */
+  readonly args?: Readonly<Record<string, unknown>> | undefined
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
+}
+
 /** A part of a message as far as answers are concerned; every AI SDK's `UIMessage` fits. */
 export interface PartView {
   readonly type: string
@@ -27,8 +37,8 @@ type AnswerState = 'given' | 'travelling' | 'taken' | 'refused'
 /** What this client answered, and how far each answer has come: the ids are those of approvals and of calls. */
 export class Answers {
   readonly #states = new Map<string, AnswerState>()
-  /** Arguments that a person changed, by approval. */
-  readonly #edits = new Map<string, Readonly<Record<string, unknown>>>()
+  /** What goes with decisions, by approval. */
+  readonly #supplements = new Map<string, DecisionSupplement>()
 
   readonly #listeners = new Set<() => void>()
   #unconfirmed: ReadonlySet<string> = new Set()
@@ -46,7 +56,7 @@ export class Answers {
   /** The answer is open again. */
   forget(id: string): void {
     this.#states.delete(id)
-    this.#edits.delete(id)
+    this.#supplements.delete(id)
     this.#notify()
   }
 
@@ -82,19 +92,29 @@ export class Answers {
     return state !== undefined && state !== 'refused'
   }
 
-  /** The arguments that an approval goes with; nothing for those that are shown. */
-  edit(approvalId: string, args: Readonly<Record<string, unknown>> | undefined): void {
-    if (args) this.#edits.set(approvalId, args)
-    else this.#edits.delete(approvalId)
+  /** Sets what an approval goes with; nothing for the call as it is shown. */
+  supplement(approvalId: string, given: DecisionSupplement | undefined): void {
+    if (given) this.#supplements.set(approvalId, given)
+    else this.#supplements.delete(approvalId)
   }
 
-  editsOf(ids: readonly string[]): Record<string, Readonly<Record<string, unknown>>> {
-    return Object.fromEntries(
-      ids.flatMap((id) => {
-        const args = this.#edits.get(id)
-        return args ? [[id, args] as const] : []
-      }),
-    )
+  supplementOf(approvalId: string): DecisionSupplement {
+    return this.#supplements.get(approvalId) ?? {}
+  }
+
+  /** What goes with decisions beside the messages of a request. */
+  supplementsOf(ids: readonly string[]): Supplements {
+    const edits: [string, Record<string, unknown>][] = []
+    const payloads: [string, unknown][] = []
+    for (const id of ids) {
+      const { args, payload } = this.supplementOf(id)
+      if (args) edits.push([id, { ...args }])
+      if (payload !== undefined) payloads.push([id, payload])
+    }
+    return {
+      ...(edits.length > 0 && { edits: Object.fromEntries(edits) }),
+      ...(payloads.length > 0 && { payloads: Object.fromEntries(payloads) }),
+    }
   }
 
   /** The answers of a message that the server does not have. A decision that this page did not count is one of them. */

@@ -1,7 +1,7 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { AdkApi } from './adk-api.ts'
 import type { AnswerChannel, StoredConversation } from './answer-channel.ts'
-import type { MessageView } from './answers.ts'
+import type { MessageView, DecisionSupplement } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven, Ways } from './attachable-chat.ts'
 import { takeOver, whenIdle } from './attachable-chat.ts'
 import { ChatAnswers } from './chat-answers.ts'
@@ -92,10 +92,10 @@ export class AttachedChat {
     this.#follow()
   }
 
-  /** Approves a call, with other arguments than those shown if given. */
-  approve(id: string, { args, reason }: ApproveOptions = {}): Promise<void> {
+  /** Approves a call, with other arguments than those shown and with a payload if given. */
+  approve(id: string, { reason, ...supplement }: ApproveOptions = {}): Promise<void> {
     const decision = { id, approved: true, ...(reason !== undefined && { reason }) }
-    return this.#answers.decide(decision, args)
+    return this.#answers.decide(decision, supplement)
   }
 
   deny(id: string, reason?: string): Promise<void> {
@@ -254,7 +254,6 @@ export class AttachedChat {
 /** Chunks that move a call. */
 const MOVING = new Set<string>(['tool-input-available', 'data-approval', 'data-browser-call'])
 
-interface ApproveOptions {
-  readonly args?: Readonly<Record<string, unknown>>
+interface ApproveOptions extends DecisionSupplement {
   readonly reason?: string
 }

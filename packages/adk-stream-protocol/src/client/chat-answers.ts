@@ -1,6 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import type { AnswerChannel } from './answer-channel.ts'
-import type { MessageView, PartView } from './answers.ts'
+import type { DecisionSupplement, MessageView, PartView } from './answers.ts'
 import type { AttachableChat, OwnWays, ToolOutputGiven } from './attachable-chat.ts'
 import { isBusy } from './attachable-chat.ts'
 import type { Decision } from './chat-keeper.ts'
@@ -86,13 +86,13 @@ export class ChatAnswers {
     if ('toolCallId' in chunk) this.#untold.delete(chunk.toolCallId)
   }
 
-  async decide(decision: Decision, edits?: Readonly<Record<string, unknown>>): Promise<void> {
+  async decide(decision: Decision, supplement?: DecisionSupplement): Promise<void> {
     const { chat, channel, own, onProgress, onError } = this.#parts
     const { answers } = channel
     const { id, approved, reason } = decision
     // A second click on what was decided changes nothing.
     if (!findApproval(chat.messages, id, 'approval-requested') || answers.isOnItsWay(id)) return
-    answers.edit(id, edits)
+    answers.supplement(id, supplement)
     const beside = channel.beside(chat.id)
     if (!beside) {
       answers.give(id)
@@ -103,7 +103,7 @@ export class ChatAnswers {
     answers.mark([id], 'travelling')
     // First the chat, then the wire: the outcome must not come before the decision.
     await own.answer(decision)
-    const args = approved ? answers.editsOf([id])[id] : undefined
+    const { args, payload } = approved ? answers.supplementOf(id) : {}
     try {
       const state = await beside.decide({
         chatId: chat.id,
@@ -111,6 +111,7 @@ export class ChatAnswers {
         approved,
         ...(reason !== undefined && { reason }),
         ...(args && { args: { ...args } }),
+        ...(payload !== undefined && { payload }),
       })
       // One vote of several: others have still to decide.
       if (state === 'requested') return this.#reopen(id)
@@ -170,7 +171,7 @@ export class ChatAnswers {
     const { chat, channel } = this.#parts
     const { answers } = channel
     answers.mark(ids, 'refused')
-    for (const id of ids) answers.edit(id, undefined)
+    for (const id of ids) answers.supplement(id, undefined)
     this.#parts.onRefused(ids, error)
     if (isOver(error)) return this.#lookUp(ids)
     for (const id of ids) {

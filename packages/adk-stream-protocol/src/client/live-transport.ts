@@ -68,7 +68,6 @@ export class LiveTransport
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
     const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
-    const edits = this.answers.editsOf(answered)
     const frame = {
       type: 'send' as const,
       requestId: '',
@@ -80,7 +79,7 @@ export class LiveTransport
         ...body,
         // A chat that nobody looks after answers when its stream has ended, and not before.
         hold: (this.#options.hold ?? true) && this.#keepers.of(id) !== undefined,
-        ...(Object.keys(edits).length > 0 && { edits }),
+        ...this.answers.supplementsOf(answered),
       },
     }
     const stream = await this.#wire.requests.ask(frame, answered, abortSignal)

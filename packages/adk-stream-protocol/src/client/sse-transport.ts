@@ -73,15 +73,14 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, AnswerChannel,
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId, trigger, messageId, abortSignal, headers, body } = options
     const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
-    const edits = this.answers.editsOf(answered)
-    const edited = Object.keys(edits).length > 0 && { edits }
+    const supplements = this.answers.supplementsOf(answered)
     this.answers.mark(answered, 'travelling')
     const tap = new WireTap(this.#observe, { chatId, trigger, messageId, message: messages[0] })
     const answer = this.#reading.begin(chatId, 'asked', { tap, signal: abortSignal })
     try {
       const response = await this.#http.send('/stream', {
         method: 'POST',
-        body: { ...body, id: chatId, trigger, messageId, messages, ...edited },
+        body: { ...body, id: chatId, trigger, messageId, messages, ...supplements },
         signal: answer.signal,
         headers,
       })

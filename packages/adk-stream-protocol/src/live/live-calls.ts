@@ -4,7 +4,13 @@ import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
 import { describeEnding, describeUnasked, toResponse, UNASKABLE } from '../adk/approval-answers.ts'
-import { editOf, recordOutcome, resultOf, toApprovedNote } from '../adk/approved-call.ts'
+import {
+  confirmCall,
+  editOf,
+  recordOutcome,
+  resultOf,
+  toApprovedNote,
+} from '../adk/approved-call.ts'
 import { NO_ANSWER, toBrowserResponse } from '../adk/browser-output.ts'
 import type { BrowserTool } from '../adk/browser-tool.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
@@ -254,7 +260,8 @@ export class LiveCalls {
       else this.#forget(call)
       return
     }
-    confirm(call, claimed.terms.payload)
+    confirmCall(call.toolContext, claimed)
+    call.toolContext.actions.requestedToolConfirmations = {}
     await this.#run(call, claimed)
   }
 
@@ -282,7 +289,7 @@ export class LiveCalls {
     const asked = question && (await termsOfQuestion(call, question, terms))
     if (asked && canWait(call, isAnyRoot)) return this.#ask(call, asked)
     if (asked) return this.#settle(call, UNASKABLE)
-    const note = approval && toApprovedNote(call.id, edited)
+    const note = approval && toApprovedNote(approval)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
   }
@@ -425,11 +432,8 @@ function contextOf({ toolContext }: ToolCall): InvocationContext {
 }
 
 /** Lets a tool run that would ask, or refuse, without a confirmation. */
-function confirm({ toolContext }: ToolCall, payload?: unknown): void {
-  toolContext.toolConfirmation = new ToolConfirmation({
-    confirmed: true,
-    ...(payload !== undefined && { payload }),
-  })
+function confirm({ toolContext }: ToolCall): void {
+  toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
   toolContext.actions.requestedToolConfirmations = {}
 }
 

@@ -13,6 +13,8 @@ export interface LiveMessageOptions {
   readonly userMessageId?: string
   /** Whether its stream stays open while it waits for a person. Default false: it ends, and goes on in another. */
   readonly held?: boolean
+  /** What is set in the session state with what the person said. */
+  readonly state?: Readonly<Record<string, unknown>>
 }
 
 /** What a person said and the message that answers it, as it is made in a live run. */
@@ -20,6 +22,7 @@ export class LiveMessage {
   readonly messageId: string
   readonly userMessageId: string
   readonly held: boolean
+  readonly state: Readonly<Record<string, unknown>>
   /** What was heard so far, of something that was spoken. */
   heard = ''
   /** How much of the answer was spoken. */
@@ -38,6 +41,7 @@ export class LiveMessage {
     this.messageId = messageId
     this.userMessageId = userMessageId
     this.held = held
+    this.state = options.state ?? {}
   }
 
   /** Whether the message is being told. */

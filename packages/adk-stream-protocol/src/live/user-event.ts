@@ -8,8 +8,12 @@ import { writeNotes } from '../adk/event-notes.ts'
 import type { LiveMessage } from './live-message.ts'
 
 /** What a person said, as the event that begins a turn of the session: in the form that ADK gives it over SSE. */
-export function toUserEvent({ messageId, userMessageId }: LiveMessage, content: Content): Event {
+export function toUserEvent(
+  { messageId, userMessageId, state }: LiveMessage,
+  content: Content,
+): Event {
   return createEvent({
+    actions: { stateDelta: { ...state } },
     author: 'user',
     invocationId: randomUUID(),
     content,

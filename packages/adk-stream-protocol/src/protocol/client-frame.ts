@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { UncheckedArray, UncheckedObject } from './raw-message.ts'
-import { Edits } from './read-answers.ts'
+import { Edits, Payloads } from './read-answers.ts'
 import { ChatId } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)
@@ -24,8 +24,9 @@ const FRAMES = [
     // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
     // when the socket was opened.
     body: z
-      .object({
+      .looseObject({
         edits: Edits.optional(),
+        payloads: Payloads.optional(),
         dialect: z.string().max(64).optional(),
         hold: z.boolean().optional(),
       })
@@ -48,6 +49,7 @@ const FRAMES = [
     approved: z.boolean(),
     reason: z.string().max(2_000).optional(),
     args: UncheckedObject.optional(),
+    payload: z.unknown().optional(),
   }),
   z
     .object({

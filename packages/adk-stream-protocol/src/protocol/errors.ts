@@ -29,10 +29,12 @@ const ERRORS = {
     409,
     'The arguments cannot be changed like this, because others have to decide that too. Approve the call as shown, or deny it and ask for another one.',
   ],
+  'no-payload': [409, 'This call asked for no payload. Decide it without one.'],
   'not-client-output': [
     409,
     'A page cannot give the result of this call: the application on the server completes it.',
   ],
+  'unknown-artifact': [404, 'There is no such artifact in this chat.'],
   'unknown-call': [404, 'There is no such call that you may complete.'],
   'call-completed': [409, 'This call was completed before. Its result stays as it is.'],
   'not-completable': [

@@ -69,6 +69,8 @@ export interface DataParts {
     readonly reason?: string
     /** The arguments that ran in place of those shown. */
     readonly editedArgs?: Readonly<Record<string, unknown>>
+    /** What the approver answered to the tool's `payload`. */
+    readonly approvedPayload?: unknown
   }
   /** A call waits for the client, and may run there; transient. */
   readonly 'browser-call': { readonly toolCallId: string }

@@ -19,6 +19,7 @@ export const RawMessage = z.object({
   role: z.string(),
   parts: UncheckedArray.optional(),
   content: z.union([z.string(), UncheckedArray]).optional(),
+  metadata: z.unknown().optional(),
 })
 export type RawMessage = z.infer<typeof RawMessage>
 

@@ -12,6 +12,8 @@ export interface DecisionAnswer {
   readonly approved: boolean
   readonly reason?: string
   readonly editedArgs?: Readonly<Record<string, unknown>>
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 /** What a tool gave that ran on the client. */
@@ -37,10 +39,21 @@ export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, un
 )
 export type Edits = z.infer<typeof Edits>
 
-export interface ReadAnswersOptions {
+/** Answers to the payloads of tools by approval, beside the messages for the same reason. */
+export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isObject, {
+  message: 'Invalid input: expected an object of payloads by approval id',
+})
+export type Payloads = z.infer<typeof Payloads>
+
+/** What goes with decisions beside the messages. */
+export interface Supplements {
+  readonly edits?: Edits | undefined
+  readonly payloads?: Payloads | undefined
+}
+
+export interface ReadAnswersOptions extends Supplements {
   /** How many answers a request may hold (RQ131). */
   readonly maxAnswers: number
-  readonly edits?: Edits | undefined
 }
 
 const Id = z.string().min(1).max(256)
@@ -73,18 +86,28 @@ const ResultPart = z.object({
 /** Reads the answers in a message; undefined for a message that holds none. */
 export function readAnswers(
   message: RawMessage,
-  { maxAnswers, edits = {} }: ReadAnswersOptions,
+  { maxAnswers, ...beside }: ReadAnswersOptions,
 ): Answers | undefined {
   const results = readResults(message, maxAnswers)
   if (message.role === 'user' && results.length > 0) {
-    return { messageId: undefined, decisions: [], outputs: [], results: withEdits(results, edits) }
+    return {
+      messageId: undefined,
+      decisions: [],
+      outputs: [],
+      results: results.map((result) => supplement(result, result.toolCallId, beside)),
+    }
   }
   if (message.role !== 'assistant') return undefined
   const parts = newest(partsOf(message), maxAnswers)
-  const decisions = parts.flatMap((part) => readDecision(part, edits))
+  const decisions = parts.flatMap((part) => readDecision(part, beside))
   const outputs = parts.flatMap(readOutput)
   if (decisions.length + outputs.length + results.length === 0) return undefined
-  return { messageId: message.id, decisions, outputs, results: withEdits(results, edits) }
+  return {
+    messageId: message.id,
+    decisions,
+    outputs,
+    results: results.map((result) => supplement(result, result.toolCallId, beside)),
+  }
 }
 
 /**
@@ -93,7 +116,7 @@ export function readAnswers(
  */
 export function readEarlierDecisions(
   messages: readonly unknown[],
-  { maxAnswers, edits = {} }: ReadAnswersOptions,
+  { maxAnswers, ...beside }: ReadAnswersOptions,
 ): DecisionAnswer[] {
   const parts: RawPart[] = []
   for (const message of messages.toReversed()) {
@@ -105,7 +128,7 @@ export function readEarlierDecisions(
   }
   return parts
     .filter((part) => RespondedPart.safeParse(part).success)
-    .flatMap((part) => readDecision(part, edits))
+    .flatMap((part) => readDecision(part, beside))
 }
 
 /** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
@@ -147,19 +170,12 @@ function hasEnded({ state }: RawPart): boolean {
   return state === 'output-available' || state === 'output-error'
 }
 
-function readDecision(part: RawPart, edits: Edits): DecisionAnswer[] {
+function readDecision(part: RawPart, beside: Supplements): DecisionAnswer[] {
   const responded = RespondedPart.safeParse(part)
   if (responded.success) {
     const { id: approvalId, approved, reason } = responded.data.approval
-    const editedArgs = editOf(edits, approvalId)
-    return [
-      {
-        approvalId,
-        approved,
-        ...(reason !== undefined && { reason }),
-        ...(editedArgs && { editedArgs }),
-      },
-    ]
+    const said = { approvalId, approved, ...(reason !== undefined && { reason }) }
+    return [supplement(said, approvalId, beside)]
   }
   // A decision that says something else than yes or no is neither.
   if (part['state'] === 'approval-responded') throw badAnswer(BAD_DECISION)
@@ -201,11 +217,19 @@ function toResult(part: RawPart): ToolResult {
   return { toolCallId, result, ...(named !== undefined && { toolName: named }) }
 }
 
-function withEdits(results: readonly ToolResult[], edits: Edits): ToolResult[] {
-  return results.map((result) => {
-    const editedArgs = editOf(edits, result.toolCallId)
-    return editedArgs ? { ...result, editedArgs } : result
-  })
+/** Adds what came beside the messages to the answer that it belongs to. */
+function supplement<Answer extends object>(
+  answer: Answer,
+  id: string,
+  { edits = {}, payloads = {} }: Supplements,
+): Answer & Pick<DecisionAnswer, 'editedArgs' | 'payload'> {
+  const editedArgs = editOf(edits, id)
+  const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
+  return {
+    ...answer,
+    ...(editedArgs && { editedArgs }),
+    ...(payload !== undefined && { payload }),
+  }
 }
 
 function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {

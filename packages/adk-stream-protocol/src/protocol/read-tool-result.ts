@@ -11,6 +11,8 @@ export interface ToolResult {
   readonly result?: unknown
   /** Changed arguments, where the client sent some beside it. */
   readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
+  /** The answer to a tool that asked with a payload, where the client sent it beside it. */
+  readonly payload?: unknown
 }
 
 /** The approval that an id stands for: by its own id, or by that of the call that it is about. */
@@ -26,9 +28,14 @@ export interface NamedApproval {
 
 export type ReadResult = { readonly decision: DecisionAnswer } | { readonly output: OutputAnswer }
 
-const Confirmation = z.object({ confirmed: z.boolean(), reason: z.string().max(2_000).optional() })
+const Confirmation = z.object({
+  confirmed: z.boolean(),
+  reason: z.string().max(2_000).optional(),
+  payload: z.unknown().optional(),
+})
 const Consent = z.object({
   approved: z.boolean(),
+  payload: z.unknown().optional(),
   user_message: z.string().max(2_000).optional(),
   reason: z.string().max(2_000).optional(),
 })
@@ -64,22 +71,25 @@ export function waitsForApproval(known: NamedApproval): ProtocolError {
 interface Decided {
   readonly approved: boolean
   readonly reason: string | undefined
+  readonly payload: unknown
 }
 
 function readConfirmation(result: unknown, known: NamedApproval): Decided {
   const { data } = Confirmation.safeParse(result)
   if (!data) throw refuse(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
-  return { approved: data.confirmed, reason: data.reason }
+  return { approved: data.confirmed, reason: data.reason, payload: data.payload }
 }
 
 function readConsent(result: unknown): Decided | undefined {
   const { data } = Consent.safeParse(result)
-  return data && { approved: data.approved, reason: data.user_message ?? data.reason }
+  if (!data) return undefined
+  const { approved, user_message: said, reason = said, payload } = data
+  return { approved, reason: said ?? reason, payload }
 }
 
 function toDecision(
-  { approved, reason }: Decided,
-  { editedArgs }: ToolResult,
+  { approved, reason, payload: own }: Decided,
+  { editedArgs, payload = own }: ToolResult,
   { approvalId }: NamedApproval,
 ): DecisionAnswer {
   return {
@@ -87,6 +97,7 @@ function toDecision(
     approved,
     ...(reason !== undefined && { reason }),
     ...(editedArgs && { editedArgs }),
+    ...(payload !== undefined && { payload }),
   }
 }
 

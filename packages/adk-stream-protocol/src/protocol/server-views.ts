@@ -36,6 +36,8 @@ export interface PendingApproval {
   readonly step: number
   readonly reason?: string | undefined
   readonly editedArgs?: Record<string, unknown> | undefined
+  /** What the approver answered to the tool's `payload`. */
+  readonly approvedPayload?: unknown
   /** Where the call was made, for the chat's owner alone. */
   readonly chatId?: string | undefined
   readonly messageId?: string | undefined
@@ -62,6 +64,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   step: isNumber,
   reason: optional(isString),
   editedArgs: optional(isRecord),
+  approvedPayload: isAnything,
   chatId: optional(isString),
   messageId: optional(isString),
   toolCallId: optional(isString),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ProtocolError } from './errors.ts'
 import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
 import type { Answers, DecisionAnswer } from './read-answers.ts'
-import { checkCount, Edits, readAnswers, readEarlierDecisions } from './read-answers.ts'
+import { checkCount, Edits, Payloads, readAnswers, readEarlierDecisions } from './read-answers.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -47,10 +47,19 @@ export type StreamRequest = (MessageRequest | AnswersRequest) & {
   readonly earlier: readonly DecisionAnswer[]
 }
 
+/** What a client sends beside its message. It chose all of it. */
+export interface ClientContext {
+  /** What is in the body and is not part of the protocol: the `body` of `useChat`. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The `metadata` of the newest message. */
+  readonly metadata?: unknown
+}
+
 export interface MessageRequest {
   readonly type: 'message'
   readonly chatId: string
   readonly message: UserMessage
+  readonly context?: ClientContext
   /**
    * Whether the message takes the place of the stored one with its id, and of all that followed: the AI SDK's
    * `regenerate()` and `sendMessage({ messageId })`.
@@ -70,7 +79,7 @@ export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
   message: 'A chat id has 1 to 128 letters, digits or . _ ~ : - characters.',
 })
 
-const Body = z.object({
+const Body = z.looseObject({
   // `id` is what the AI SDK sends, `chatId` what clients of the earlier system send.
   id: ChatId.optional(),
   chatId: ChatId.optional(),
@@ -78,6 +87,7 @@ const Body = z.object({
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(128).nullish(),
   edits: Edits.optional(),
+  payloads: Payloads.optional(),
   dialect: z.string().max(64).optional(),
   hold: z.boolean().optional(),
 })
@@ -98,8 +108,10 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     trigger,
     messageId,
     edits,
+    payloads,
     dialect,
     hold,
+    ...own
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
   if (messages.length > limits.maxMessages) {
@@ -107,12 +119,14 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   }
   const { maxAnswers } = limits
   checkCount(Object.keys(edits ?? {}).length, maxAnswers)
+  checkCount(Object.keys(payloads ?? {}).length, maxAnswers)
+  const beside = { maxAnswers, edits, payloads }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findAnswered(messages, messageId)
-  const answers = readAnswers(named?.message ?? last, { maxAnswers, edits })
+  const answers = readAnswers(named?.message ?? last, beside)
   const index = answers && named ? named.index : messages.length - 1
   const kind = {
-    earlier: readEarlierDecisions(messages.toSpliced(index, 1), { maxAnswers, edits }),
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), beside),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }
@@ -123,6 +137,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
     type: 'message',
     chatId,
     message: { id: last.id, parts: readParts(last, limits) },
+    context: { body: own, metadata: last.metadata },
     replaces: trigger === 'regenerate-message' || (last.id !== undefined && messageId === last.id),
     history: readIds(messages.slice(0, -1)),
   }

@@ -37,6 +37,8 @@ import type { ChatStore } from '../store/chat-store.ts'
 import { isRewindable, readsOpenings } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
 import { readError } from './front-door.ts'
+import type { StateDelta } from './request-context.ts'
+import { changesIn } from './request-context.ts'
 import type { TurnRunConfig } from './options.ts'
 
 /** ADK's own services, passed on to its Runner. */
@@ -61,6 +63,8 @@ interface DriveOptions {
   readonly notes: EventNotes & { readonly messageId: string }
   readonly cause: RunCause
   readonly signal: AbortSignal
+  /** What is set in the session state with the message. */
+  readonly state?: StateDelta
   /** Called when the message that the run begins with is stored. */
   readonly onStored?: (() => void) | undefined
   /** Puts the session in order, and gives the events that come before those of the run. */
@@ -135,7 +139,8 @@ export class AgentHost {
       messageId,
       userMessageId,
       signal,
-    }: { messageId: string; userMessageId: string; signal: AbortSignal },
+      state,
+    }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
   ): AsyncGenerator<Event> {
     const prepare = async (): Promise<Event[]> => {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
@@ -144,7 +149,19 @@ export class AgentHost {
       return []
     }
     const notes = { messageId, userMessageId }
-    return this.#drive(chat, toUserContent(message), { notes, cause: 'message', signal, prepare })
+    const how = { notes, cause: 'message' as const, signal, prepare, state }
+    return this.#drive(chat, toUserContent(message), how)
+  }
+
+  /** Sets what differs in the session state of a chat, where no message carries it. */
+  async setState(chat: ApprovalChat, delta: StateDelta): Promise<void> {
+    const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+    const stateDelta = changesIn(session.state, delta)
+    if (Object.keys(stateDelta).length === 0) return
+    const customMetadata = writeNotes({ context: true })
+    const actions = { stateDelta }
+    const event = createEvent({ author: 'user', actions, customMetadata })
+    await this.#sessions.appendEvent({ session, event })
   }
 
   /** Starts an approved call now; false where it must wait for ADK to come by with it. */
@@ -272,7 +289,7 @@ export class AgentHost {
   async *#drive(
     chat: ApprovalChat,
     newMessage: Content,
-    { notes, cause, signal, prepare, onStored }: DriveOptions,
+    { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
   ): AsyncGenerator<Event> {
     const run = this.#gate.open(chat, notes.messageId, cause)
     run.onStored = onStored
@@ -284,6 +301,7 @@ export class AgentHost {
         sessionId: chat.chatId,
         newMessage,
         customMetadata: writeNotes(notes),
+        ...(Object.keys(state).length > 0 && { stateDelta: { ...state } }),
         runConfig: this.#runConfig,
         abortSignal: signal,
       })

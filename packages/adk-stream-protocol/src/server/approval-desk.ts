@@ -85,6 +85,8 @@ export class ApprovalDesk {
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
     const entries: Entry[] = []
+    // Before any of them is entered: a request that is too large is refused whole.
+    for (const decision of decisions) checkPayload(decision, this.#options.limits)
     for (const decision of decisions) {
       // Each is one transaction or more, and what others ask must not wait for all of them.
       if (entries.length > 0) await setImmediate()
@@ -197,13 +199,14 @@ export class ApprovalDesk {
   async #decide({ principal, id, exchange }: Visit): Promise<Reply> {
     const body = DecisionBody.safeParse(await readJson(exchange, this.#options.limits))
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
-    const { approved, reason, args } = body.data
+    const { approved, reason, args, payload } = body.data
     const backend = await this.#options.backend.get()
     const decision = {
       approvalId: id,
       approved,
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
+      ...(payload !== undefined && { payload }),
     }
     const decided = await this.#decideOne(backend, principal, { decision })
     if (isRefusal(decided)) {
@@ -225,7 +228,8 @@ export class ApprovalDesk {
   ): Promise<Approval | Refusal> {
     const { ledger } = backend
     const by = toDecider(principal)
-    const { approvalId, approved, reason, editedArgs } = decision
+    const { approvalId, approved, reason, editedArgs, payload } = decision
+    checkPayload(decision, this.#options.limits)
     const approval = await ledger.get(approvalId, by)
     const isForeign =
       chat &&
@@ -242,6 +246,7 @@ export class ApprovalDesk {
       approved,
       ...(reason !== undefined && { reason }),
       ...(editedArgs !== undefined && approved && { editedArgs }),
+      ...(payload !== undefined && approved && { payload }),
     })
   }
 
@@ -276,6 +281,7 @@ const DecisionBody = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
   args: UncheckedObject.optional(),
+  payload: z.unknown().optional(),
 })
 
 const MAX_PAGE = 100
@@ -292,7 +298,15 @@ function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
   throw new ProtocolError('bad-request', { message })
 }
 
-const BAD_BODY = 'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments }.'
+const BAD_BODY =
+  'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments, "payload"?: what the tool asked for }.'
+
+function checkPayload({ payload }: DecisionAnswer, { maxPayloadLength }: BridgeLimits): void {
+  if (payload === undefined || JSON.stringify(payload).length <= maxPayloadLength) return
+  throw new ProtocolError('too-large', {
+    message: `The payload is longer than ${maxPayloadLength} characters of JSON. Send less.`,
+  })
+}
 
 /** Throws on what the tool would refuse; gives a refusal for what this person alone may not make of the call. */
 async function refuseEdit(
@@ -331,16 +345,20 @@ function stands({ decision: { approved }, result }: Entry): boolean {
 /** Whether a decision that was refused is one that had been taken: the same answer, to run with the same arguments. */
 function isRepeat(
   approval: Approval,
-  { approved, editedArgs = approval.args }: DecisionAnswer,
+  { approved, editedArgs = approval.args, payload }: DecisionAnswer,
   { refused }: Refusal,
 ): boolean {
   // Only approvals are counted as votes; a denial decides at once.
   if (refused === 'already-voted') return approved
   if (refused !== 'already-decided') return false
   const wasApproved = approval.state.name !== 'denied'
-  return approved
-    ? wasApproved && isDeepStrictEqual(editedArgs, argsToRun(approval))
-    : approved === wasApproved
+  if (!approved) return !wasApproved
+  const given = 'payload' in approval.state ? approval.state.payload : undefined
+  return (
+    wasApproved &&
+    isDeepStrictEqual(editedArgs, argsToRun(approval)) &&
+    isDeepStrictEqual(payload, given)
+  )
 }
 
 /** Whether a decision was the last one needed. */
@@ -361,6 +379,7 @@ const ERRORS: Record<RefusalCode, ErrorCode> = {
   expired: 'approval-expired',
   cancelled: 'approval-cancelled',
   'not-editable': 'not-editable',
+  'no-payload': 'no-payload',
   'not-approved': 'approval-decided',
   mismatch: 'approval-cancelled',
   'too-many-pending': 'approval-cancelled',

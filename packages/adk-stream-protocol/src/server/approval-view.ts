@@ -29,6 +29,7 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
     step: currentStep(approval) ?? chain.length,
     ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
+    ...('payload' in state && { approvedPayload: state.payload }),
     // Where the call was made is for the chat's owner alone; another approver knows what is asked, not the conversation.
     ...(own && { chatId: chat.chatId, messageId, toolCallId }),
     own,

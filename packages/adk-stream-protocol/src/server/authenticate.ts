@@ -9,6 +9,8 @@ export interface Principal {
    * `limits.reauthenticateMs`. Default: they do not end by themselves.
    */
   readonly expiresAt?: number
+  /** What else is known of the principal, such as name, tenant or locale. It reaches the agent by the option `context` alone. */
+  readonly attributes?: Readonly<Record<string, unknown>>
   /** Headers for the response, for example a cookie that keeps the principal. */
   readonly responseHeaders?: Readonly<Record<string, string>>
 }

@@ -158,7 +158,7 @@ export class BidiConversation {
       await handlers['tool-output']({ type: 'tool-output', outputId, id, toolCallId, ...result })
     }
     const rest = answers.filter((answer) => !told.includes(answer))
-    if (rest.length > 0) await this.#send(id, [toMessage(rest)])
+    if (rest.length > 0) await this.#send(id, [toMessage(rest)], { payloads: toPayloads(rest) })
   }
 
   async #readAnswers(id: string, results: readonly ToolResult[]): Promise<Answer[]> {
@@ -189,10 +189,15 @@ export class BidiConversation {
   async #send(
     id: string,
     messages: readonly unknown[],
-    how: Pick<EventNamed<'message'>, 'trigger' | 'messageId'> = {},
+    {
+      payloads = {},
+      ...how
+    }: Pick<EventNamed<'message'>, 'trigger' | 'messageId'> & {
+      readonly payloads?: Record<string, unknown>
+    } = {},
   ): Promise<void> {
     const { handlers } = this.#options
-    const body = { hold: true }
+    const body = { hold: true, payloads }
     await handlers.send({ type: 'send', requestId: randomUUID(), id, messages, body, ...how })
   }
 }
@@ -205,6 +210,14 @@ interface Answer extends FoundCall {
 
 /** How many messages are remembered as read. */
 const MAX_READ = 100
+
+/** What was answered to the payloads of tools, by approval. */
+function toPayloads(answers: readonly Answer[]): Record<string, unknown> {
+  const given = answers.flatMap(({ decision }) =>
+    decision?.payload === undefined ? [] : [[decision.approvalId, decision.payload] as const],
+  )
+  return Object.fromEntries(given)
+}
 
 /** Answers in the form in which the AI SDK sends them. */
 function toMessage(answers: readonly Answer[]): object {

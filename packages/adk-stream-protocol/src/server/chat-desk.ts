@@ -1,3 +1,5 @@
+import type { BaseArtifactService } from '@google/adk'
+
 import { ProtocolError } from '../protocol/errors.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { ChatEvent } from '../protocol/server-views.ts'
@@ -7,6 +9,7 @@ import { DIALECTS } from '../transport/dialects.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ListEvents } from '../turns/list-events.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
+import { toArtifactReply } from './artifact-reply.ts'
 import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { Exchange, Reply } from './exchange.ts'
@@ -27,6 +30,7 @@ export interface ChatDeskOptions {
   /** What goes on in chats beside their turns, where there is such. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
   readonly limits: BridgeLimits
+  readonly artifactService: BaseArtifactService | undefined
   readonly exposeState: (key: string) => boolean
 }
 
@@ -43,6 +47,11 @@ export class ChatDesk {
     { method: 'GET', path: '/stream/:id/stream', handle: (visit) => this.#resume(visit) },
     { method: 'GET', path: '/chats/:id/messages', handle: (visit) => this.#messages(visit) },
     { method: 'GET', path: '/chats/:id/events', handle: (visit) => this.#watch(visit) },
+    {
+      method: 'GET',
+      path: '/chats/:id/artifacts/:name',
+      handle: (visit) => this.#artifact(visit),
+    },
     { method: 'POST', path: '/chats/:id/stop', handle: (visit) => this.#stop(visit) },
     { method: 'DELETE', path: '/chats/:id', handle: (visit) => this.#delete(visit) },
   ]
@@ -87,6 +96,22 @@ export class ChatDesk {
     return { type: 'feed', feed, headers: {} }
   }
 
+  /** A file that the agent made for this chat, or for this person: its newest version, or the one that is asked for. */
+  async #artifact(visit: Visit): Promise<Reply> {
+    const { backend, artifactService } = this.#options
+    const version = readVersion(visit.exchange)
+    if (!artifactService) throw new ProtocolError('unknown-artifact')
+    const { appName } = await backend.get()
+    const part = await artifactService.loadArtifact({
+      appName,
+      userId: visit.principal.id,
+      sessionId: visit.id,
+      filename: visit.name,
+      ...(version !== undefined && { version }),
+    })
+    return toArtifactReply(visit.name, part)
+  }
+
   async #stop(visit: Visit): Promise<Reply> {
     await this.#options.turns.stop(chatOf(visit))
     return reply(204)
@@ -114,6 +139,14 @@ export function readDialect({ url, headers }: Exchange, inBody?: string): Dialec
     throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
   }
   return dialect
+}
+
+function readVersion({ url }: Exchange): number | undefined {
+  const asked = url.searchParams.get('version')
+  if (asked === null) return undefined
+  if (!/^\d{1,9}$/.test(asked))
+    throw new ProtocolError('bad-request', { message: 'A version is a whole number from 0.' })
+  return Number(asked)
 }
 
 function chatOf({ principal, id }: Visit): ChatKey {

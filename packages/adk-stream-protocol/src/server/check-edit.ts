@@ -1,17 +1,17 @@
 import type { BaseTool } from '@google/adk'
-import { z } from 'zod'
 
+import { readArgumentsSchema } from '../adk/arguments-schema.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 
-/** Refuses changed arguments that the tool itself would refuse (I6). */
+/** Refuses changed arguments that do not fit the schema of the tool (AP5). */
 export function checkEdit(
   tool: BaseTool | undefined,
   args: Readonly<Record<string, unknown>>,
 ): void {
-  const schema = tool && readSchema(tool)
+  const schema = tool && readArgumentsSchema(tool)
   if (!schema)
     throw badEdit(
-      'The arguments of this call cannot be changed: the tool has no schema to check them by.',
+      'The arguments of this call cannot be changed: the tool has no schema by which they can be checked.',
     )
   const parsed = schema.safeParse(args)
   if (parsed.success) return
@@ -20,12 +20,6 @@ export function checkEdit(
   throw badEdit(
     `The changed arguments do not fit the tool: ${place === '' ? '' : `${place}: `}${issue?.message ?? 'wrong shape'}`,
   )
-}
-
-// ADK keeps the schema of a FunctionTool to itself, and checks by it only when the tool runs: too late to tell the approver.
-function readSchema(tool: BaseTool): z.ZodObject | undefined {
-  const parameters: unknown = Reflect.get(tool, 'parameters')
-  return parameters instanceof z.ZodObject ? parameters : undefined
 }
 
 function badEdit(message: string): ProtocolError {

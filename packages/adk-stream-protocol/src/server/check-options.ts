@@ -6,6 +6,7 @@ import type { AllowedHosts } from './allowed-hosts.ts'
 import { checkAllowedHosts } from './allowed-hosts.ts'
 import { readOrigin } from './origin.ts'
 import type { BridgeLimits, BridgeOptions, TurnRunConfig } from './options.ts'
+import type { ContextOptions } from './request-context.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { isNetwork } from './proxies.ts'
 import { suggestName } from './suggest-name.ts'
@@ -102,6 +103,7 @@ const Limits = z.strictObject({
   keepAliveMs: Interval.optional(),
   maxPendingPerChat: Count.optional(),
   maxPendingPerPrincipal: Count.optional(),
+  maxPayloadLength: Count.optional(),
   leaseMs: Interval.optional(),
   maxBlockedMs: Interval.optional(),
   sweepMs: Interval.optional(),
@@ -130,6 +132,15 @@ const Live = z.strictObject({
   approvalDeadlineMs: Deadline.optional(),
   graceMs: Duration.optional(),
 } satisfies Record<keyof LiveOptions, z.ZodType>)
+
+const Context = z.strictObject({
+  schema: z
+    .custom((value) => isRecord(value) && typeof value['safeParse'] === 'function', {
+      error: 'a schema of zod',
+    })
+    .optional(),
+  toState: Method,
+} satisfies Record<keyof ContextOptions, z.ZodType>)
 
 const Approvals = z.custom(
   (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
@@ -171,6 +182,7 @@ const Options = z.strictObject({
   whenShortened: z.enum(['keep', 'rewind'], { error: "'keep' or 'rewind'" }).optional(),
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
   mayCompleteCalls: Method.optional(),
+  context: Context.optional(),
   live: Live.optional(),
   exposeState: Method.optional(),
   exposeToolErrors: z.boolean({ error: 'true or false' }).optional(),
@@ -189,6 +201,7 @@ const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   '': Options,
   limits: Limits,
   live: Live,
+  context: Context,
   runConfig: RunConfig,
   approvals: PolicyTerms,
 }

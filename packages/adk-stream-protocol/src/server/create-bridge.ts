@@ -51,6 +51,7 @@ import { toLimits, toObservers } from './options.ts'
 import { toOrigins } from './origin.ts'
 import { Proxies } from './proxies.ts'
 import { Readiness } from './readiness.ts'
+import { RequestContext } from './request-context.ts'
 import type { Route } from './routes.ts'
 import { signedCookie } from './signed-cookie.ts'
 import { StoreOnDemand } from './store-on-demand.ts'
@@ -282,8 +283,10 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     resume,
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
-  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs, owners, elsewhere })
+  const context = new RequestContext(options.context)
+  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs, owners, elsewhere, context })
   const chatDesk = new ChatDesk({
+    artifactService: options.artifactService,
     backend,
     turns,
     events,
@@ -297,7 +300,8 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const { mayCompleteCalls } = options
   const completions = new CallCompletions({ turnDesk, runs, limits, mayCompleteCalls })
   const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
-  const live = runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, elsewhere })
+  const live =
+    runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, elsewhere, context })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,

@@ -22,9 +22,18 @@ export interface JsonReply {
   readonly body: unknown
 }
 
+/** A file. Its bytes are as somebody made them: the headers say how little a browser may do with them. */
+export interface FileReply {
+  readonly type: 'file'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: Uint8Array
+}
+
 /** The answer to an exchange; the host writes it. */
 export type Reply =
   | JsonReply
+  | FileReply
   | {
       readonly type: 'turn'
       readonly turn: Turn

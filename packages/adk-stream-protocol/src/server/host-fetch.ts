@@ -18,8 +18,10 @@ export async function answerFetch(
   })
   if (answer.type === 'turn') return streamToWeb(answer.turn, request, { keepAliveMs, ...answer })
   if (answer.type === 'feed') return feedToWeb(answer.feed, request, { keepAliveMs, ...answer })
-  const { status, body } = answer
   const headers = new Headers({ ...SECURITY_HEADERS, ...answer.headers })
+  if (answer.type === 'file')
+    return new Response(Uint8Array.from(answer.bytes), { status: answer.status, headers })
+  const { status, body } = answer
   return body === undefined
     ? new Response(null, { status, headers })
     : Response.json(body, { status, headers })

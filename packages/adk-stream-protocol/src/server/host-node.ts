@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody } from '../transport/read-body.ts'
 import { feedToNode } from '../transport/feed.ts'
 import { streamToNode } from '../transport/node-sse.ts'
-import type { Exchange, Reply } from './exchange.ts'
+import type { Exchange, FileReply, Reply } from './exchange.ts'
 import { SECURITY_HEADERS } from './exchange.ts'
 import type { FrontDoor } from './front-door.ts'
 
@@ -15,6 +15,7 @@ export async function answerNode(
 ): Promise<void> {
   const answer = await door.respond(readExchange(request))
   if (answer.type === 'json') writeJson(response, answer)
+  else if (answer.type === 'file') writeFile(response, answer)
   else if (answer.type === 'feed') feedToNode(answer.feed, response, { keepAliveMs, ...answer })
   else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
 }
@@ -47,6 +48,12 @@ function readHeaders({ headers }: IncomingMessage): Headers {
     if (typeof value === 'string') result.set(name, value)
   }
   return result
+}
+
+function writeFile(response: ServerResponse, { status, headers, bytes }: FileReply): void {
+  const length = { 'content-length': String(bytes.byteLength) }
+  response.writeHead(status, { ...SECURITY_HEADERS, ...length, ...headers })
+  response.end(bytes)
 }
 
 function writeJson(

@@ -29,8 +29,11 @@ export function openLiveHandlers(
 ): FrameHandlers {
   const presence = new Presence(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  /** Tells the agent who speaks, before a conversation begins in which nothing was written. */
+  const introduce = (chatId: string) => (): Promise<void> =>
+    source.introduce(connection.principal, chatOf(chatId))
   const openForSound = (chatId: string): Promise<LiveRun> =>
-    presence.during(chatId, () => runs.openForSound(chatOf(chatId)))
+    presence.during(chatId, () => runs.openForSound(chatOf(chatId), introduce(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
     (await openForSound(chatId)).show(blob)
   const turns = openTurnHandlers(connection, {
@@ -45,7 +48,7 @@ export function openLiveHandlers(
     watch: async ({ id, audio = 'base64' }) => {
       presence.watch(id, audio)
       try {
-        await runs.open(chatOf(id))
+        await runs.open(chatOf(id), introduce(id))
       } catch (error) {
         presence.unwatch(id)
         throw error
@@ -55,7 +58,10 @@ export function openLiveHandlers(
     text: async ({ id, messageId = randomUUID(), text }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
       const said = { message, replaces: false, hold: true }
-      presence.show(id, await presence.during(id, () => source.say(chatOf(id), said)))
+      presence.show(
+        id,
+        await presence.during(id, () => source.say(connection.principal, chatOf(id), said)),
+      )
     },
     audio: ({ id, data, mimeType }) => show(id, toSound(data, mimeType)),
     image: ({ id, data, mimeType }) => show(id, toPicture(data, mimeType, limits)),

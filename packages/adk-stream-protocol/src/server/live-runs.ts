@@ -132,10 +132,10 @@ export class LiveRuns {
     await this.#opening.get(keyOf(chat))
   }
 
-  /** The conversation of a chat; it begins if there is none, or if the chat went on without it. */
-  async open(chat: ChatKey): Promise<LiveRun> {
+  /** The conversation of a chat; it begins if there is none, or if the chat went on without it. `prepare` is done before it begins. */
+  async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveRun> {
     const entry = this.#enter(chat)
-    entry.opening ??= this.#open(chat, entry).finally(() => {
+    entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
       delete entry.opening
       // Who asked for it may have gone in the meantime.
       this.#keepFor(chat, entry)
@@ -144,9 +144,10 @@ export class LiveRuns {
   }
 
   /** The conversation of a chat for something that comes many times a second, and in order. */
-  async openForSound(chat: ChatKey): Promise<LiveRun> {
+  async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveRun> {
     const { run, opening, checkedAt = -Infinity } = this.#enter(chat)
-    return run && !opening && performance.now() - checkedAt < TRUSTED_MS ? run : this.open(chat)
+    const isTrusted = performance.now() - checkedAt < TRUSTED_MS
+    return run && !opening && isTrusted ? run : this.open(chat, prepare)
   }
 
   /** Follows a chat's conversation. Gives back the way to stop, after which it is kept for a while. */
@@ -251,8 +252,10 @@ export class LiveRuns {
     if (!entry.run && !entry.opening && entry.room.empty) this.#forget(chat, entry)
   }
 
-  async #open(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
+  async #open(chat: ChatKey, entry: LiveChat, prepare?: () => Promise<void>): Promise<LiveRun> {
     if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
+    // A run does not know what is written into its session beside it, so this is done before there is one.
+    if (!entry.run) await prepare?.()
     entry.run ??= await this.#begin(chat, entry)
     entry.checkedAt = performance.now()
     return entry.run

@@ -24,21 +24,37 @@ export class LiveSource extends TurnByTurn {
 
   override async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
-    const { earlier } = request
-    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
-    return request.type === 'message'
-      ? { turn: await this.say(chat, request), from: 'start' }
-      : this.goOn(principal, chat, request)
+    if (request.type === 'message')
+      return { turn: await this.say(principal, chat, request), from: 'start' }
+    await this.#decideEarlier(principal, chat, request)
+    return this.goOn(principal, chat, request)
   }
 
   /** Says something in the chat's live conversation. */
-  say(chat: ChatKey, said: Said): Promise<Turn> {
-    return this.#parts.runs.opening(chat, this.#say(chat, said))
+  say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
+    return this.#parts.runs.opening(chat, this.#say(principal, chat, said))
   }
 
-  async #say(chat: ChatKey, said: Said): Promise<Turn> {
-    const { runs, turnDesk } = this.#parts
+  async #decideEarlier(
+    principal: Principal,
+    chat: ChatKey,
+    { earlier = [] }: Partial<Pick<StreamRequest, 'earlier'>>,
+  ): Promise<void> {
+    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
+  }
+
+  /** Sets the state of a chat in which a principal only speaks: no message carries it. */
+  async introduce(principal: Principal, chat: ChatKey): Promise<void> {
+    const { context, turnDesk } = this.#parts
+    await turnDesk.setState(chat, await context.toState(principal, chat.chatId, undefined))
+  }
+
+  async #say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
+    const { runs, turnDesk, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = said
+    // RQ121: what is refused is refused before anything is done for the request.
+    const state = await context.toState(principal, chat.chatId, said.context)
+    await this.#decideEarlier(principal, chat, said)
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces
       ? userMessageId
@@ -48,10 +64,10 @@ export class LiveSource extends TurnByTurn {
       await turnDesk.takeBack(chat, removed)
     } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))
     const run = await runs.open(chat)
-    return run.say(toUserContent(message), { userMessageId, held })
+    return run.say(toUserContent(message), { userMessageId, held, state })
   }
 }
 
-type Said = Pick<MessageRequest, 'message' | 'replaces'> &
+type Said = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
-  Pick<StreamRequest, 'hold'>
+  Partial<Pick<StreamRequest, 'hold' | 'earlier'>>

@@ -9,6 +9,7 @@ import type { AgentServices } from './agent-host.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { MayCompleteCalls } from './call-completion.ts'
+import type { ContextOptions } from './request-context.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { logError } from './log-error.ts'
 import type { TrustedProxies } from './proxies.ts'
@@ -69,6 +70,11 @@ export interface BridgeOptions extends AgentServices {
    * itself uses `bridge.completeCall()`, which asks for no permission.
    */
   readonly mayCompleteCalls?: MayCompleteCalls
+  /**
+   * How the `body` and `metadata` of a request, and the attributes of the principal, become session state. Default: nothing of them
+   * reaches the agent.
+   */
+  readonly context?: ContextOptions
   /** Live conversations on `WS /live`, in writing and in speech. Default: sockets are answered turn by turn. */
   readonly live?: LiveOptions
   /**
@@ -147,6 +153,8 @@ export interface BridgeLimits extends MessageLimits, SocketLimits {
   readonly maxPendingPerChat: number
   /** Approvals that may wait in all chats of one principal. Default 100. */
   readonly maxPendingPerPrincipal: number
+  /** Characters of JSON in the payload of one decision. Default 65,536. */
+  readonly maxPayloadLength: number
   /** How long a process that died keeps what it ran, in ms. Default 15,000. */
   readonly leaseMs: number
   /**
@@ -200,6 +208,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   keepAliveMs: 15_000,
   maxPendingPerChat: 16,
   maxPendingPerPrincipal: 100,
+  maxPayloadLength: 65_536,
   leaseMs: 15_000,
   maxBlockedMs: 120_000,
   sweepMs: 1_000,

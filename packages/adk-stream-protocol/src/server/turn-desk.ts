@@ -36,6 +36,7 @@ import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
+import type { StateDelta } from './request-context.ts'
 import { traceTurn } from './trace-turn.ts'
 import { VainAttempts } from './vain-attempts.ts'
 
@@ -110,7 +111,7 @@ export class TurnDesk {
   }
 
   /** Answers a new message. */
-  async begin(chat: ChatKey, request: MessageRequest): Promise<Turn> {
+  async begin(chat: ChatKey, request: MessageRequest, state: StateDelta = {}): Promise<Turn> {
     const backend = await this.#backend.get()
     if (request.replaces && !backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
@@ -120,11 +121,18 @@ export class TurnDesk {
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
-        const events = backend.host.run(key, request, { messageId, userMessageId, signal })
+        const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
         const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
         await this.#run(backend, turn, { chat, events: all })
       },
     })
+  }
+
+  /** Sets what differs in the session state of a chat, where no message carries it. */
+  async setState(chat: ChatKey, delta: StateDelta): Promise<void> {
+    if (Object.keys(delta).length === 0) return
+    const backend = await this.#backend.get()
+    await backend.host.setState(toApprovalChat(backend, chat), delta)
   }
 
   /** Goes on with a turn as far as its answers reach. */

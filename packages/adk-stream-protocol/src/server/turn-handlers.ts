@@ -25,13 +25,14 @@ export function openTurnHandlers(
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
   const decisions = new Pending()
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
-    const { id, approvalId, approved, reason, args } = frame
+    const { id, approvalId, approved, reason, args, payload } = frame
     const principal = await connection.checkPrincipal()
     return source.decide(principal, chatOf(id), {
       approvalId,
       approved,
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
+      ...(payload !== undefined && { payload }),
     })
   }
   return {
@@ -112,7 +113,10 @@ class SocketRequests {
     if (!this.#admit(frame)) return
     const { source, limits } = this.#options
     const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
-    const request = readStreamRequest({ id, messages, trigger, messageId, ...body }, limits)
+    const request = readStreamRequest(
+      { ...body, id, chatId: id, messages, trigger, messageId },
+      limits,
+    )
     const dialect = readDialect(exchange, request.dialect)
     this.#opening.add(requestId)
     try {

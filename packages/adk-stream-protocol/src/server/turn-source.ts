@@ -9,6 +9,7 @@ import type { Principal } from './authenticate.ts'
 import type { Elsewhere } from './elsewhere.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
+import type { RequestContext } from './request-context.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
 /** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
@@ -33,6 +34,8 @@ export interface TurnSourceParts {
   readonly turns: Turns
   readonly turnDesk: TurnDesk
   readonly approvalDesk: ApprovalDesk
+  /** Makes session state of what a request tells beside its message. */
+  readonly context: RequestContext
   /** The live conversations, where there are such. */
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
@@ -48,14 +51,19 @@ export class TurnByTurn implements TurnSource {
   }
 
   async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
-    const { approvalDesk, turnDesk } = this.#parts
+    const { approvalDesk, turnDesk, context } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const { earlier } = request
+    // RQ121: what is refused is refused before anything is done for the request.
+    const state =
+      request.type === 'message'
+        ? await context.toState(principal, chat.chatId, request.context)
+        : {}
     if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
     if (request.type === 'answers') return this.goOn(principal, chat, request)
     const removed = await turnDesk.findRemoved(chat, request)
     if (removed !== undefined) await turnDesk.takeBack(chat, removed)
-    return { turn: await turnDesk.begin(chat, request), from: 'start' }
+    return { turn: await turnDesk.begin(chat, request, state), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */

@@ -11,6 +11,7 @@ interface Place {
       id: string
       approved: boolean
       reason?: string
+      options?: { body?: object }
     }): void | PromiseLike<void>
   }
   readonly attached: AttachedChat | undefined
@@ -23,15 +24,25 @@ export async function decideIn(
   approvalId: string,
   decision: Decision,
 ): Promise<void> {
-  const { approved, reason, args } = decision
+  const { approved, reason, args, payload } = decision
   const said = reason === undefined ? {} : { reason }
   // One vote of several decides nothing yet: the chat must not show it as decided.
   if (api && (findApproval(chat.messages, approvalId)?.approvers ?? 1) > 1) {
     await api.decide(approvalId, decision)
   } else if (!attached) {
-    await chat.addToolApprovalResponse({ id: approvalId, approved, ...said })
+    const options = payload !== undefined && { body: { payloads: { [approvalId]: payload } } }
+    await chat.addToolApprovalResponse({
+      id: approvalId,
+      approved,
+      ...said,
+      ...(options && { options }),
+    })
   } else if (approved) {
-    await attached.approve(approvalId, { ...said, ...(args && { args }) })
+    await attached.approve(approvalId, {
+      ...said,
+      ...(args && { args }),
+      ...(payload !== undefined && { payload }),
+    })
   } else {
     await attached.deny(approvalId, reason)
   }

@@ -52,7 +52,7 @@ export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers
 > {
   readonly approve: (
     approvalId: string,
-    options?: Pick<Decision, 'args' | 'reason'>,
+    options?: Pick<Decision, 'args' | 'payload' | 'reason'>,
   ) => Promise<void>
   readonly deny: (approvalId: string, reason?: string) => Promise<void>
   /** Either of them; the form that components ask for. */
@@ -122,7 +122,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
       ...bindChat(chat),
       recover: () => recoverChat(chat, api),
       decide,
-      approve: (approvalId: string, given: Pick<Decision, 'args' | 'reason'> = {}) =>
+      approve: (approvalId: string, given: Pick<Decision, 'args' | 'payload' | 'reason'> = {}) =>
         decide(approvalId, { approved: true, ...given }),
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),

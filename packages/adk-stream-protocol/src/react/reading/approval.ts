@@ -26,6 +26,8 @@ export interface Decision {
   readonly reason?: string
   /** What is to run in place of the arguments shown. */
   readonly args?: Arguments
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 /** The approvals of a message, by the call they are about: those of the bridge, and those that only the AI SDK knows of. */

@@ -38,6 +38,8 @@ interface Decision {
   readonly id: string
   readonly approved: boolean
   readonly reason?: string
+  /** The answer to a tool that asked with a payload. */
+  readonly payload?: unknown
 }
 
 /** What the page gives as the result of a call. */
@@ -48,7 +50,9 @@ interface GivenOutput {
 }
 
 type RealChat = ConstructorParameters<typeof ChatProbe>[0] & {
-  addToolApprovalResponse(decision: Decision): void | PromiseLike<void>
+  addToolApprovalResponse(
+    decision: Omit<Decision, 'payload'> & { options?: { body?: object } },
+  ): void | PromiseLike<void>
   addToolOutput(output: GivenOutput): void | PromiseLike<void>
   sendMessage(): Promise<void>
 }
@@ -81,8 +85,10 @@ export class ApprovingChat extends ChatProbe {
   }
 
   /** Clicks, without waiting for anything. */
-  async click(decision: Decision): Promise<void> {
-    await this.#chat.addToolApprovalResponse(decision)
+  async click({ payload, ...decision }: Decision): Promise<void> {
+    // The AI SDK has a place for it beside the messages of the request that follows, and none in the decision.
+    const body = payload !== undefined && { payloads: { [decision.id]: payload } }
+    await this.#chat.addToolApprovalResponse({ ...decision, ...(body && { options: { body } }) })
   }
 
   /** Gives the result of a call, without waiting for anything. */
@@ -268,11 +274,11 @@ class OurChat extends ApprovingChat {
     this.#changed.set(approvalId, args)
   }
 
-  override async click({ id, approved, reason }: Decision): Promise<void> {
+  override async click({ id, approved, reason, payload }: Decision): Promise<void> {
     const args = this.#changed.get(id)
-    if (!approved || !args)
+    if (!approved || (!args && payload === undefined))
       return super.click({ id, approved, ...(reason !== undefined && { reason }) })
-    await this.#attached.approve(id, { args })
+    await this.#attached.approve(id, { args, payload })
   }
 }
 
@@ -281,12 +287,13 @@ interface PreparedRequest {
   readonly messages: readonly object[]
   readonly trigger: string
   readonly messageId: string | undefined
+  readonly body: object | undefined
 }
 
 // The body that DefaultChatTransport sends by itself, and the edits beside it where there are any.
-function toBody({ id, messages, trigger, messageId }: PreparedRequest, edits: Edits): object {
+function toBody({ body, id, messages, trigger, messageId }: PreparedRequest, edits: Edits): object {
   const edited = Object.keys(edits).length > 0 && { edits }
-  return { id, messages, trigger, messageId, ...edited }
+  return { ...body, id, messages, trigger, messageId, ...edited }
 }
 
 function combine(autoSend: AutoSend, approvals: boolean, toolCalls: boolean): boolean {

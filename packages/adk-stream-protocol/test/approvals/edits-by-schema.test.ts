@@ -1,0 +1,127 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+import type { BaseTool } from '@google/adk'
+import { FunctionTool, MCPToolset } from '@google/adk'
+import { Type } from '@google/genai'
+import { expect, test } from 'vitest'
+
+import { readArgumentsSchema } from '../../src/adk/arguments-schema.ts'
+import { checkEdit } from '../../src/server/check-edit.ts'
+import { temporaryFolder } from '../store-fixture.ts'
+import { assistant, tool } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { Office } from './support/office.ts'
+
+const SERVER = fileURLToPath(new URL('../support/mcp-server.mjs', import.meta.url))
+
+function toBank(file: string): MCPToolset {
+  const serverParams = { command: process.execPath, args: [SERVER, file] }
+  return new MCPToolset({ type: 'StdioConnectionParams', serverParams })
+}
+
+/** An office whose agent has the tools of an MCP server in a process of its own. */
+async function openBank() {
+  const folder = await temporaryFolder()
+  const file = folder.path('calls.jsonl')
+  const bank = toBank(file)
+  const office = await Office.open({
+    agent: (model) => assistant(model, { tools: [bank] }),
+    approvals: { transfer: true, transfer_by_rule: true },
+  })
+  return {
+    office,
+    calls: (): unknown[] =>
+      existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line) as unknown)
+        : [],
+    async [Symbol.asyncDispose]() {
+      await office[Symbol.asyncDispose]()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function ask(office: Office, text: string): Promise<string> {
+  const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+  const page = office.page()
+  await page.post({ id: 'chat-1', messages: [message] })
+  const [{ id } = { id: '' }] = await page.inbox()
+  return id
+}
+
+test('[AP122] arguments of an MCP tool are edited within the schema of its server', async () => {
+  await using bank = await openBank()
+  const page = bank.office.page()
+  const id = await ask(
+    bank.office,
+    '[[call transfer {"amount":900,"to":"Bob"}]][[then]][[say Done.]]',
+  )
+  const args = { amount: 5, to: 'Bob', memo: null }
+  expect(await page.decide(id, { approved: true, args })).toMatchObject({ status: 200 })
+  await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
+  expect(bank.calls()).toEqual([{ name: 'transfer', arguments: args }])
+  // ADK starts the server anew for every look at its tools.
+}, 60_000)
+
+test('[AP122] the schema of an MCP server is checked whole, or the arguments are not edited', async () => {
+  const bank = toBank('unused')
+  const [transfer, byRule] = await bank.getTools()
+  await bank.close()
+  if (!transfer || !byRule) throw new Error('There are two tools.')
+  const schema = readArgumentsSchema(transfer)
+  expect(schema?.safeParse({ amount: 5, to: 'Bob', memo: null }).success).toBe(true)
+  for (const args of [
+    { amount: 0, to: 'Bob' },
+    { amount: '5', to: 'Bob' },
+    { amount: 5 },
+    { amount: 5, to: '' },
+    { amount: 5, to: 'Bob', admin: true },
+  ])
+    expect(schema?.safeParse(args).success).toBe(false)
+  // What zod cannot check, it does not check in part.
+  expect(readArgumentsSchema(byRule)).toBeUndefined()
+  const unchecked = (): void => checkEdit(byRule, { amount: 6, to: 'Bob' })
+  expect(unchecked).toThrow('no schema by which they can be checked')
+}, 60_000)
+
+/** A tool that declares Gemini's form of a schema, as tools of ADK may. */
+const declared = new FunctionTool({
+  name: 'book',
+  description: 'Books seats.',
+  parameters: {
+    type: Type.OBJECT,
+    properties: {
+      seats: { type: Type.INTEGER, minimum: 1, maximum: 4 },
+      row: { type: Type.STRING, enum: ['A', 'B'], nullable: true },
+      names: { type: Type.ARRAY, items: { type: Type.STRING }, maxItems: '2' },
+      class: { type: Type.INTEGER, enum: ['1', '2'] },
+    },
+    required: ['seats'],
+  },
+  execute: () => ({ ok: true }),
+})
+
+test.each([
+  [{ seats: 2 }, true],
+  [{ seats: 2, row: 'A', names: ['x'], class: 1 }, true],
+  [{ seats: 2, row: null }, true],
+  [{ seats: 5 }, false],
+  [{ seats: 1.5 }, false],
+  [{ row: 'A' }, false],
+  [{ seats: 2, row: 'C' }, false],
+  [{ seats: 2, names: ['x', 'y', 'z'] }, false],
+  [{ seats: 2, class: 3 }, false],
+  [{ seats: 2, other: 1 }, false],
+])('[AP122] %j by the schema that a tool declares to the model: %s', (args, fits) => {
+  expect(readArgumentsSchema(declared)?.safeParse(args).success).toBe(fits)
+})
+
+test('[AP122] a tool that declares no arguments has none to edit', () => {
+  const bare: BaseTool = tool('bare', () => ({ ok: true }))
+  expect(readArgumentsSchema(bare)?.safeParse({}).success ?? true).toBe(true)
+  expect(readArgumentsSchema(bare)?.safeParse({ a: 1 }).success ?? false).toBe(false)
+})

@@ -1,0 +1,249 @@
+import type { BaseTool } from '@google/adk'
+import { FunctionTool } from '@google/adk'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+
+import { adkApi } from '../../src/client/index.ts'
+import { BidiClient } from '../bidi/support/bidi-client.ts'
+import { joinLive, openLiveOffice, untilAsked, whole } from '../live/support/live-office.ts'
+import { SocketClient } from '../sockets/support/socket-client.ts'
+import { tool } from '../support/agents.ts'
+import { toolParts } from '../support/chat-probe.ts'
+import { approvalOf, approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { Office } from './support/office.ts'
+import type { Page } from './support/page.ts'
+import { callPayment } from './support/payments.ts'
+
+/** A tool that asks how many days of leave are granted, as ADK's own documentation has it. */
+function leaveTool(): { readonly leave: BaseTool; readonly granted: unknown[] } {
+  const granted: unknown[] = []
+  const leave = new FunctionTool({
+    name: 'request_leave',
+    description: 'Asks for leave.',
+    parameters: z.object({ days: z.number() }),
+    execute: ({ days }, context) => {
+      if (!context?.toolConfirmation) {
+        context?.requestConfirmation({ hint: 'How many days?', payload: { days: 0 } })
+        return { status: 'pending' }
+      }
+      granted.push(context.toolConfirmation.payload)
+      return { asked: days, granted: context.toolConfirmation.payload }
+    },
+  })
+  return { leave, granted }
+}
+
+const ASK = '[[call request_leave {"days":5}]][[then]][[say Granted.]]'
+const THREE = { days: 3 }
+
+async function openAsked(text = ASK) {
+  const { leave, granted } = leaveTool()
+  const office = await Office.open({ tools: () => [leave] })
+  const page = office.page()
+  await say(page, text)
+  const ids = (await page.inbox()).map(({ id }) => id)
+  return { office, page, granted, id: ids[0] ?? '', ids }
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
+  await (await post(page, '/stream', { id: 'chat-1', messages: [message] })).text()
+}
+
+function post(page: Page, path: string, body: unknown): Promise<Response> {
+  return page.fetch(`http://page${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+}
+
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+  test('[AP120] the answer to a payload goes with the decision, and reaches the second run of the tool', async () => {
+    const { leave, granted } = leaveTool()
+    await using office = await Office.open({ tools: () => [leave] })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(ASK)
+    const [id = ''] = chat.asked
+    await chat.decide({ approved: true, payload: THREE })
+    expect(granted).toEqual([THREE])
+    expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { asked: 5, granted: THREE } }])
+    const { approval, history } = await page.approval(id)
+    expect(approval).toMatchObject({ payload: { days: 0 }, approvedPayload: THREE })
+    expect(history).toMatchObject([
+      { type: 'requested' },
+      { type: 'approved', payload: THREE },
+      { type: 'started', args: { days: 5 }, payload: THREE },
+      { type: 'succeeded' },
+    ])
+    const parts = (await page.messages()).at(-1)?.parts
+    expect(parts?.find(({ type }) => type === 'data-approval')?.data).toMatchObject({
+      payload: { days: 0 },
+      approvedPayload: THREE,
+    })
+    await expectRecord(page, chat)
+  })
+})
+
+const WAYS: readonly [string, (page: Page, id: string, office: Office) => Promise<unknown>][] = [
+  ['POST /approvals/:id', (page, id) => page.decide(id, { approved: true, payload: THREE })],
+  [
+    'adkApi',
+    (page, id) =>
+      adkApi({ url: 'http://page', fetch: page.fetch }).decide(id, {
+        approved: true,
+        payload: THREE,
+      }),
+  ],
+  [
+    'the output of adk_request_confirmation',
+    async (page, id) => {
+      const [user, asked] = await page.messages()
+      const output = { confirmed: true, payload: THREE }
+      const part = { type: 'tool-adk_request_confirmation', toolCallId: id, output }
+      const parts = [...(asked?.parts ?? []), { ...part, state: 'output-available' }]
+      const messages = [user, { ...asked, parts }]
+      const path = '/stream?dialect=confirmation'
+      await (await post(page, path, { id: 'chat-1', messages })).text()
+    },
+  ],
+  [
+    'a tool-result of a user message',
+    async (page, id) => {
+      const result = { confirmed: true, payload: THREE }
+      const content = [{ type: 'tool-result', toolCallId: id, result }]
+      await (
+        await post(page, '/stream', { id: 'chat-1', messages: [{ role: 'user', content }] })
+      ).text()
+    },
+  ],
+  [
+    'a `decide` frame',
+    async (_page, approvalId, office) => {
+      await using client = await SocketClient.open(office.url, {
+        headers: { 'x-api-key': 'hanako' },
+      })
+      const frame = { type: 'decide', id: 'chat-1', approvalId, approved: true, payload: THREE }
+      client.send({ ...frame, decisionId: 'd1' })
+      expect(await client.nextOf('decided')).toMatchObject({ ok: true })
+      // WS8: the same again is the same; another payload is another decision.
+      client.send({ ...frame, decisionId: 'd2' })
+      expect(await client.next(({ decisionId }) => decisionId === 'd2')).toMatchObject({ ok: true })
+      client.send({ ...frame, decisionId: 'd3', payload: { days: 4 } })
+      expect(await client.next(({ decisionId }) => decisionId === 'd3')).toMatchObject({
+        ok: false,
+        code: 'approval-decided',
+      })
+    },
+  ],
+  [
+    'a `tool_result` of text frames',
+    async (_page, id, office) => {
+      await using client = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+      const result = { confirmed: true, payload: THREE }
+      client.send({ type: 'tool_result', version: '1.0', data: { toolCallId: id, result } })
+      await client.until(() => client.done === 1)
+    },
+  ],
+]
+
+test.each(WAYS)('[AP120] a payload comes by %s', async (_way, decide) => {
+  const { office, page, granted, id } = await openAsked()
+  await using _ = office
+  await decide(page, id, office)
+  await page.untilState(id, 'succeeded')
+  expect(granted).toEqual([THREE])
+  await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
+})
+
+test('[AP120] two calls that are decided by one request have each their own payload', async () => {
+  const call = '[[call request_leave {"days":5}]]'
+  const { office, page, granted, ids } = await openAsked(`${call}${call}[[then]][[say Both.]]`)
+  await using _ = office
+  const [user, asked] = await page.messages()
+  const parts = asked?.parts.map((part) =>
+    part.state === 'approval-requested'
+      ? {
+          ...part,
+          state: 'approval-responded',
+          approval: { ...approvalOf(part), approved: true },
+        }
+      : part,
+  )
+  const payloads = Object.fromEntries(ids.map((id, index) => [id, { days: index + 1 }]))
+  const body = { id: 'chat-1', messages: [user, { ...asked, parts }], payloads }
+  await (await post(page, '/stream', body)).text()
+  expect(granted).toHaveLength(2)
+  expect(granted).toEqual(expect.arrayContaining([{ days: 1 }, { days: 2 }]))
+})
+
+test('[AP120] without an answer, the tool gets the payload that it proposed', async () => {
+  const { office, page, granted, id } = await openAsked()
+  await using _ = office
+  await page.decide(id, { approved: true })
+  await page.untilState(id, 'succeeded')
+  expect(granted).toEqual([{ days: 0 }])
+})
+
+test('[AP120] a live conversation gives the tool the payload too', async () => {
+  const { leave, granted } = leaveTool()
+  await using office = await openLiveOffice({ tools: () => [leave] })
+  await using client = await joinLive(office)
+  client.say(ASK)
+  const [approvalId = ''] = await untilAsked(client)
+  await whole(client)
+  const frame = { type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true }
+  client.send({ ...frame, payload: THREE })
+  expect(await client.nextOf('decided')).toMatchObject({ ok: true })
+  await office.page().untilState(approvalId, 'succeeded')
+  expect(granted).toEqual([THREE])
+})
+
+test('[AP121] a payload for a tool that asked for none is refused, and the approval stays open', async () => {
+  await using office = await Office.open()
+  const page = office.page()
+  await say(page, `${callPayment(50)}[[then]][[say Paid.]]`)
+  const [{ id } = { id: '' }] = await page.inbox()
+  expect(await page.decide(id, { approved: true, payload: THREE })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'no-payload' } },
+  })
+  expect((await page.approval(id)).approval.state).toBe('requested')
+  expect(office.wallet.payments).toEqual([])
+})
+
+test('[AP121] a payload that is too large is refused, and none goes with a denial', async () => {
+  const { office, page, granted, id } = await openAsked()
+  await using _ = office
+  const payload = { note: 'x'.repeat(70_000) }
+  expect(await page.decide(id, { approved: true, payload })).toMatchObject({
+    status: 413,
+    body: { error: { code: 'too-large' } },
+  })
+  expect((await page.approval(id)).approval.state).toBe('requested')
+  await page.decide(id, { approved: false, payload: THREE })
+  expect((await page.approval(id)).approval).not.toHaveProperty('approvedPayload')
+  expect(granted).toEqual([])
+})
+
+test('[AP121] where several people decide, one alone does not answer for all', async () => {
+  const ask = tool('ask_leave', (_args, context) => {
+    if (!context?.toolConfirmation)
+      context?.requestConfirmation({ hint: '?', payload: { days: 0 } })
+    return { status: 'pending' }
+  })
+  await using office = await Office.open({
+    tools: () => [ask],
+    approvals: { ask_leave: { deciders: { roles: ['manager'] }, approvers: 2 } },
+  })
+  const page = office.page()
+  await say(page, '[[call ask_leave {}]]')
+  const manager = office.page('mari')
+  const [{ id } = { id: '' }] = await manager.inbox()
+  expect(await manager.decide(id, { approved: true, payload: THREE })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'not-editable' } },
+  })
+})
