@@ -285,8 +285,9 @@ test('[LG15] what has begun to run cannot be cancelled', () => {
   expect(answer(lives.executing, cancel)).toBe('already-decided')
 })
 
+const back = (by: Decider): ApprovalCommand => ({ type: 'withdraw', by })
+
 test('[LG140] a vote is taken back while others have still to decide, and can be given again', () => {
-  const back = (by: Decider): ApprovalCommand => ({ type: 'withdraw', by })
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
   const once = after(two, approve(manager))
   const { next, entry, before } = step(once, back(manager))

@@ -204,26 +204,26 @@ const said = (text: string) => ({
   parts: [{ type: 'text', text }],
 })
 
-describe('a shorter history', () => {
-  /** A chat of two turns, and what is left of it after a message behind the given history. */
-  async function send(
-    office: Office,
-    shorten: (messages: readonly { id: string }[]) => readonly object[],
-    second = '[[say Two.]]',
-  ): Promise<number> {
-    const page = office.page()
-    await page.post({ id: 'chat-1', messages: [said('[[say One.]]')] })
-    await page.post({ id: 'chat-1', messages: [said(second)] })
-    for (const { id } of await page.inbox()) {
-      await page.decide(id, { approved: true })
-      await page.untilState(id, 'succeeded')
-      await page.untilMessages((messages) => messages.length === 4)
-    }
-    const messages = [...shorten(await page.messages()), said('[[say Three.]]')]
-    expect(await page.post({ id: 'chat-1', messages })).toMatchObject({ status: 200 })
-    return (await page.messages()).length
+/** A chat of two turns, and what is left of it after a message behind the given history. */
+async function send(
+  office: Office,
+  shorten: (messages: readonly { id: string }[]) => readonly object[],
+  second = '[[say Two.]]',
+): Promise<number> {
+  const page = office.page()
+  await page.post({ id: 'chat-1', messages: [said('[[say One.]]')] })
+  await page.post({ id: 'chat-1', messages: [said(second)] })
+  for (const { id } of await page.inbox()) {
+    await page.decide(id, { approved: true })
+    await page.untilState(id, 'succeeded')
+    await page.untilMessages((messages) => messages.length === 4)
   }
+  const messages = [...shorten(await page.messages()), said('[[say Three.]]')]
+  expect(await page.post({ id: 'chat-1', messages })).toMatchObject({ status: 200 })
+  return (await page.messages()).length
+}
 
+describe('a shorter history', () => {
   test.each<readonly [string, (messages: readonly { id: string }[]) => readonly object[]]>([
     ['is whole', (messages) => messages],
     ['holds the newest message alone', () => []],

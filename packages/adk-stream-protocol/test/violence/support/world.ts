@@ -38,7 +38,13 @@ export interface World extends AsyncDisposable {
 
 /** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
 export async function openWorld(options: WorldOptions): Promise<World> {
-  const { effects, reached = async () => undefined, liveModel, tools: more = [], ...bridgeOptions } = options
+  const {
+    effects,
+    reached = async () => undefined,
+    liveModel,
+    tools: more = [],
+    ...bridgeOptions
+  } = options
   const emulator = await startEmulator({ keepRequests: 50 })
   const errors: unknown[] = []
   const tools = [...payments(effects, reached), ...more]
