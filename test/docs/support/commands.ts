@@ -66,7 +66,9 @@ function checkNpx(given: readonly string[], page: Page): string | undefined {
   if (tool === 'gemini-emulator') return checkEmulatorFlags(words)
   if (tool === 'tsx') return checkFile(words.findLast((word) => !word.startsWith('-')) ?? '', page)
   if (ELSEWHERE.has(tool.replace(/@latest$/, ''))) return undefined
-  return existsSync(path.join(ROOT, 'node_modules/.bin', tool))
+  // npm links the commands of a workspace only where they are built before it is installed.
+  const isOurs = tool === 'adk-stream-protocol'
+  return isOurs || existsSync(path.join(ROOT, 'node_modules/.bin', tool))
     ? undefined
     : `no such tool: ${tool}`
 }

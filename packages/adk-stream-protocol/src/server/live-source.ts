@@ -22,12 +22,19 @@ export class LiveSource extends TurnByTurn {
     this.#parts = parts
   }
 
-  override async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
+  override async answer(
+    principal: Principal,
+    request: StreamRequest,
+    onDecided?: () => void,
+  ): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
-    if (request.type === 'message')
+    if (request.type === 'message') {
+      // A new message is not held back by what it decides on the way, nor does it hold other decisions back.
+      onDecided?.()
       return { turn: await this.say(principal, chat, request), from: 'start' }
+    }
     await this.#decideEarlier(principal, chat, request)
-    return this.goOn(principal, chat, request)
+    return this.goOn(principal, request, onDecided)
   }
 
   /** Says something in the chat's live conversation. */

@@ -23,7 +23,7 @@ export function openTurnHandlers(
   const requests = new SocketRequests(connection, options)
   const { source } = options
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
-  const decisions = new Pending()
+  const decisions = requests.decisions
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload } = frame
     const principal = await connection.checkPrincipal()
@@ -42,7 +42,7 @@ export function openTurnHandlers(
     leave: (frame) => requests.leave(frame),
     decide: async (frame) => {
       const { decisionId } = frame
-      const state = await decisions.track(decide(frame))
+      const state = await decisions.next(() => decide(frame))
       connection.tell({ type: 'decided', decisionId, ok: true, state })
     },
     'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
@@ -68,22 +68,28 @@ export function openTurnHandlers(
   }
 }
 
-/** Work that is under way. */
-class Pending {
-  readonly #work = new Set<Promise<unknown>>()
+/** The decisions of a socket, one after the other in the order of their frames: the first of two decides what runs first. */
+class DecisionQueue {
+  #last: Promise<void> = Promise.resolve()
 
-  async track<Result>(work: Promise<Result>): Promise<Result> {
-    this.#work.add(work)
+  /** Runs something when the decisions before it are recorded. The next one waits until it has ended or called `onDecided`. */
+  async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
+    const before = this.#last
+    let release = (): void => undefined
+    this.#last = new Promise((resolve) => {
+      release = resolve
+    })
+    await before
     try {
-      return await work
+      return await run(release)
     } finally {
-      this.#work.delete(work)
+      release()
     }
   }
 
-  /** Resolves when all that is under way now has ended, well or not. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#work)
+  /** Resolves when the decisions of all frames so far are recorded or refused. */
+  settled(): Promise<void> {
+    return this.#last
   }
 }
 
@@ -93,6 +99,7 @@ function refuseLive(): never {
 
 /** The requests of the AI SDK's transport. */
 class SocketRequests {
+  readonly decisions = new DecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions
   /** Requests whose turn has not begun yet. */
@@ -122,8 +129,11 @@ class SocketRequests {
     try {
       // WS16: who decides is asked again who they are.
       const decides = request.type === 'answers' || request.earlier.length > 0
-      const asking = decides ? await checkPrincipal() : principal
-      const { turn, from } = await source.answer(asking, request)
+      const { turn, from } = await (decides
+        ? this.decisions.next(async (onDecided) =>
+            source.answer(await checkPrincipal(), request, onDecided),
+          )
+        : source.answer(principal, request))
       const aborted = !this.#opening.has(requestId) && !this.#closed
       if (aborted) return turn.stop()
       tell({ type: 'start', requestId })

@@ -20,8 +20,11 @@ export interface OpenedTurn {
 
 /** Where the answers of chats come from, whichever way clients ask. */
 export interface TurnSource {
-  /** Begins a turn on a new message, or goes on with one that was answered. */
-  answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn>
+  /**
+   * Begins a turn on a new message, or goes on with one that was answered. Calls `onDecided` when the decisions of the request are
+   * recorded; what follows may wait for the turn before.
+   */
+  answer(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
   /** The running turn of a chat, also one that is being opened, if it can be read from its start. */
   running(chat: ChatKey): Promise<Turn | undefined>
   /** Enters a decision; gives the state that the approval is in then. */
@@ -50,7 +53,11 @@ export class TurnByTurn implements TurnSource {
     this.#parts = parts
   }
 
-  async answer(principal: Principal, request: StreamRequest): Promise<OpenedTurn> {
+  async answer(
+    principal: Principal,
+    request: StreamRequest,
+    onDecided?: () => void,
+  ): Promise<OpenedTurn> {
     const { approvalDesk, turnDesk, context } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const { earlier } = request
@@ -60,19 +67,25 @@ export class TurnByTurn implements TurnSource {
         ? await context.toState(principal, chat.chatId, request.context)
         : {}
     if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
-    if (request.type === 'answers') return this.goOn(principal, chat, request)
+    if (request.type === 'answers') return this.goOn(principal, request, onDecided)
+    onDecided?.()
     const removed = await turnDesk.findRemoved(chat, request)
     if (removed !== undefined) await turnDesk.takeBack(chat, removed)
     return { turn: await turnDesk.begin(chat, request, state), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
-  async goOn(principal: Principal, chat: ChatKey, request: AnswersRequest): Promise<OpenedTurn> {
+  async goOn(
+    principal: Principal,
+    request: AnswersRequest,
+    onDecided?: () => void,
+  ): Promise<OpenedTurn> {
     const { approvalDesk, turnDesk, runs } = this.#parts
+    const chat = { principalId: principal.id, chatId: request.chatId }
     const run = runs?.find(chat)
-    // What needs no lookup is decided at once: a decision that comes right behind it must not be entered before it.
     const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
     const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, answers)
+    onDecided?.()
     const outputs = answers.outputs.filter((output) => run?.takeOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
