@@ -241,8 +241,11 @@ test('[EV100] followers at every server hear of a decision, of the result and of
     const isLast = (event: Record<string, unknown>): boolean =>
       index === 0 ? event['state'] === 'succeeded' : event['type'] === 'turn'
     const seen = await readUntil(feed, (event) => isLast(event))
-    expect(seen.flatMap(({ state }) => state ?? [])).toEqual([
-      'requested',
+    const states = seen.flatMap(({ state }) => state ?? [])
+    // The second server may take the decision before it has read that it was asked for; then only the newer state is told.
+    const isOvertaken = index === 1 && states[0] !== 'requested'
+    expect(states).toEqual([
+      ...(isOvertaken ? [] : ['requested']),
       'approved',
       'executing',
       'succeeded',
