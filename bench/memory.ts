@@ -89,11 +89,23 @@ async function measureSockets(server: Server): Promise<number> {
     console.log(toRow(server, count, none, memory))
     await server.snapshot(count)
   }
+  if (server.kind === 'bridge') {
+    await Promise.all(open.map(resume))
+    console.log(
+      toRow({ kind: 'bridge, each has sent `resume`' }, SOCKETS, none, await server.read()),
+    )
+    await server.snapshot(SOCKETS + 1)
+  }
   await closeSockets(open)
   return (memory.heap - none.heap) / SOCKETS
 }
 
-function toRow({ kind }: Server, sockets: number, none: Memory, memory: Memory): string {
+function toRow(
+  { kind }: { readonly kind: string },
+  sockets: number,
+  none: Memory,
+  memory: Memory,
+): string {
   const each = (field: keyof Memory): string =>
     sockets === 0 ? '' : kib((memory[field] - none[field]) / sockets)
   const { heap, rss } = memory
@@ -172,6 +184,16 @@ async function closeSockets(sockets: readonly Socket[]): Promise<void> {
   await delay(1_000)
 }
 
+/** Asks for the running answer of a chat that has none, as a page does when it is opened. */
+async function resume(socket: Socket): Promise<void> {
+  socket.write(toFrame(JSON.stringify({ type: 'resume', requestId: 'r1', id: 'chat-1' })))
+  let received = ''
+  while (!received.includes('no-active')) {
+    const [data] = (await once(socket, 'data')) as [Buffer]
+    received += data.toString('latin1')
+  }
+}
+
 /** Asks for a long answer and reads nothing of it. */
 async function stall(port: number, kind: 'sse' | 'socket'): Promise<Socket> {
   const text = JSON.stringify({ tokens: 60_000, length: 1_000, ending: 'hold' } satisfies Script)
@@ -194,6 +216,8 @@ async function stall(port: number, kind: 'sse' | 'socket'): Promise<Socket> {
 /** A masked text frame with the mask 0. */
 function toFrame(text: string): Buffer {
   const payload = Buffer.from(text)
+  if (payload.length < 126)
+    return Buffer.concat([Buffer.of(0x81, 0x80 | payload.length, 0, 0, 0, 0), payload])
   const head = Buffer.alloc(8)
   head.writeUInt8(0x81, 0)
   head.writeUInt8(0x80 | 126, 1)

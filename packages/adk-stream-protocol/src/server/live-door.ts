@@ -128,18 +128,16 @@ export class LiveDoor {
   #takePlace(principalId: string, address: string | undefined): (() => void) | ProtocolError {
     if (this.#taken >= this.#options.limits.maxSockets)
       return new ProtocolError('overloaded', { retryAfterSeconds: 5 })
-    const ofPrincipal = this.#perPrincipal.take(principalId)
-    const ofAddress = address === undefined ? () => undefined : this.#perAddress.take(address)
-    if (!ofPrincipal || !ofAddress) {
-      ofPrincipal?.()
-      ofAddress?.()
-      return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
+    if (!this.#perPrincipal.tryTake(principalId)) return tooManySockets()
+    if (address !== undefined && !this.#perAddress.tryTake(address)) {
+      this.#perPrincipal.giveBack(principalId)
+      return tooManySockets()
     }
     this.#taken += 1
     return () => {
       this.#taken -= 1
-      ofPrincipal()
-      ofAddress()
+      this.#perPrincipal.giveBack(principalId)
+      if (address !== undefined) this.#perAddress.giveBack(address)
     }
   }
 
@@ -158,6 +156,10 @@ export class LiveDoor {
     }
     return findAddressFault(exchange)
   }
+}
+
+function tooManySockets(): ProtocolError {
+  return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
 }
 
 /** Answers in plain HTTP: browsers hide it, but logs, tools and people see it. */

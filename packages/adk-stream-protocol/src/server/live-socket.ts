@@ -154,9 +154,7 @@ export class LiveSocket implements SocketEvents, Rechecked {
     const { principal, exchange } = this.#connected
     return {
       principal,
-      get exchange() {
-        return withoutBidi(exchange)
-      },
+      exchange: () => withoutBidi(exchange),
       checkPrincipal: () => this.checkPrincipal(),
       tell: (frame) => this.#peer.tell(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
