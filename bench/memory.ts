@@ -1,70 +1,130 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-import { createBridge } from 'adk-stream-protocol/server'
-import { toNodeListener, toUpgradeListener } from 'adk-stream-protocol/use/node'
+import { build } from 'esbuild'
 
+import type { Memory, Question } from './memory/server.ts'
 import type { Script } from './script.ts'
-import { scriptedAgent } from './scripted-model.ts'
 
-// What idle sockets and stalled readers cost in memory:
-// `node --conditions @adk-stream-protocol/source --import tsx bench/memory.ts [sockets]`. The server is a process of its own.
+// What idle sockets and stalled readers cost in memory: `npm run bench:memory [-- <sockets>]`. Each server is a process of its own, the
+// clients are in this one. `BENCH_SNAPSHOTS=<directory>` writes a heap snapshot of each server after each step.
 
-interface Memory {
-  readonly heap: number
-  readonly external: number
-  readonly rss: number
+const SOCKETS = Number(process.argv[2] ?? 10_000)
+const SNAPSHOTS = process.env['BENCH_SNAPSHOTS']
+
+/** The script of the servers as JavaScript that imports packages as they are published. */
+async function compileServer(): Promise<string> {
+  const {
+    outputFiles: [file],
+  } = await build({
+    entryPoints: [fileURLToPath(new URL('memory/server.ts', import.meta.url))],
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    write: false,
+  })
+  if (!file) throw new Error('esbuild wrote nothing.')
+  return file.text
 }
 
-async function serve(): Promise<void> {
-  const bridge = createBridge({
-    agent: scriptedAgent(),
-    authenticate: () => ({ id: 'somebody' }),
-    limits: { maxSocketsPerPrincipal: 100_000 },
-  })
-  const server = createServer(toNodeListener(bridge)).listen(0, '127.0.0.1', 4_096)
-  server.on('upgrade', toUpgradeListener(bridge))
-  await once(server, 'listening')
-  process.on('message', () => {
-    global.gc?.()
-    global.gc?.()
-    const { heapUsed, external, rss } = process.memoryUsage()
-    process.send?.({ heap: heapUsed, external, rss } satisfies Memory)
-  })
-  process.send?.((server.address() as AddressInfo).port)
+class Server {
+  readonly kind: 'ws' | 'bridge'
+  readonly port: number
+  readonly #child: ChildProcess
+
+  private constructor(kind: 'ws' | 'bridge', child: ChildProcess, port: number) {
+    this.kind = kind
+    this.#child = child
+    this.port = port
+  }
+
+  static async start(kind: 'ws' | 'bridge', code: string): Promise<Server> {
+    const args = ['--expose-gc', '--input-type=module', '--eval', code, kind]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    // The first thing a server says is its port.
+    const [port] = (await once(child, 'message')) as [number]
+    return new Server(kind, child, port)
+  }
+
+  async read(): Promise<Memory> {
+    // What is under way ends first.
+    await delay(500)
+    return this.#ask({ type: 'read' })
+  }
+
+  async snapshot(sockets: number): Promise<void> {
+    if (SNAPSHOTS === undefined) return
+    const path = `${SNAPSHOTS}/${this.kind}-${sockets}.heapsnapshot`
+    await this.#ask({ type: 'snapshot', path })
+  }
+
+  stop(): void {
+    this.#child.disconnect()
+  }
+
+  async #ask(question: Question): Promise<Memory> {
+    this.#child.send(question)
+    const [memory] = (await once(this.#child, 'message')) as [Memory]
+    return memory
+  }
 }
 
-async function measure(sockets: number): Promise<void> {
-  const args = [...process.execArgv, '--expose-gc', fileURLToPath(import.meta.url), 'server']
-  const server = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const [port] = (await once(server, 'message')) as [number]
+/** The heap of one socket, in bytes, with all sockets open. */
+async function measureSockets(server: Server): Promise<number> {
+  // The first sockets pay for code that is compiled, and for tables.
+  const warmUp = await openSockets(server.port, 100)
+  await closeSockets(warmUp)
+  const none = await server.read()
+  console.log(toRow(server, 0, none, none))
   const open: Socket[] = []
-  await openSockets(port, 100, open)
-  const before = await read(server)
-  await openSockets(port, sockets, open)
-  const after = await read(server)
-  console.log(`${sockets} idle sockets: heap ${kib((after.heap - before.heap) / sockets)} each,`)
-  console.log(`  beside the heap ${kib((after.external - before.external) / sockets)} each,`)
-  console.log(`  RSS ${mib(after.rss)}, ${kib((after.rss - before.rss) / sockets)} each`)
-  for (const socket of open) socket.destroy()
-  await delay(2_000)
+  let memory = none
+  for (const count of [Math.ceil(SOCKETS / 10), SOCKETS]) {
+    open.push(...(await openSockets(server.port, count - open.length)))
+    memory = await server.read()
+    console.log(toRow(server, count, none, memory))
+    await server.snapshot(count)
+  }
+  if (server.kind === 'bridge') {
+    await Promise.all(open.map(resume))
+    console.log(
+      toRow({ kind: 'bridge, each has sent `resume`' }, SOCKETS, none, await server.read()),
+    )
+    await server.snapshot(SOCKETS + 1)
+  }
+  await closeSockets(open)
+  return (memory.heap - none.heap) / SOCKETS
+}
+
+function toRow(
+  { kind }: { readonly kind: string },
+  sockets: number,
+  none: Memory,
+  memory: Memory,
+): string {
+  const each = (field: keyof Memory): string =>
+    sockets === 0 ? '' : kib((memory[field] - none[field]) / sockets)
+  const { heap, rss } = memory
+  const cells = [kind, sockets, mib(rss), each('rss'), mib(heap), each('heap'), each('external')]
+  return `| ${cells.join(' | ')} |`
+}
+
+async function measureStalled(server: Server): Promise<void> {
   for (const kind of ['sse', 'socket'] as const) {
-    const from = await read(server)
-    const stalled = await stall(port, kind)
+    const from = await server.read()
+    const stalled = await stall(server.port, kind)
     await delay(3_000)
-    const to = await read(server)
+    const to = await server.read()
     const grown = to.heap + to.external - from.heap - from.external
     console.log(
       `a stalled reader over ${kind}: ${mib(grown)} of heap and buffers, RSS ${mib(to.rss - from.rss)}`,
     )
-    stalled.destroy()
-    await delay(1_000)
+    await closeSockets([stalled])
   }
-  server.kill()
 }
 
 function kib(bytes: number): string {
@@ -75,19 +135,13 @@ function mib(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(1)} MiB`
 }
 
-async function read(server: ChildProcess): Promise<Memory> {
-  await delay(500)
-  server.send('read')
-  const [memory] = (await once(server, 'message')) as [Memory]
-  return memory
-}
-
 const UPGRADE = [
   'GET /live HTTP/1.1',
   'Host: localhost',
   'Connection: Upgrade',
   'Upgrade: websocket',
   'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Protocol: adk-stream.v1',
   'Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==',
   'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
   'Accept-Language: en-US,en;q=0.9',
@@ -97,17 +151,47 @@ const UPGRADE = [
 async function openSocket(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1')
   socket.write(UPGRADE)
+  let received = ''
   // The answer, and the first frame.
-  await once(socket, 'data')
+  while (!received.includes('hello')) {
+    const [data] = (await once(socket, 'data')) as [Buffer]
+    received += data.toString('latin1')
+  }
+  socket.on('data', (data: Buffer) => {
+    // The server asks whether its client is there.
+    if (data.includes(PING)) socket.write(PONG)
+  })
   return socket
 }
 
-async function openSockets(port: number, count: number, open: Socket[]): Promise<void> {
+const PING = Buffer.of(0x89, 0)
+
+/** Masked, as all frames of a client. */
+const PONG = Buffer.of(0x8a, 0x80, 0, 0, 0, 0)
+
+async function openSockets(port: number, count: number): Promise<Socket[]> {
+  const open: Socket[] = []
   for (let from = 0; from < count; from += 100) {
     const batch = Array.from({ length: Math.min(100, count - from) }, () => openSocket(port))
     open.push(...(await Promise.all(batch)))
   }
-  for (const socket of open) socket.resume()
+  return open
+}
+
+async function closeSockets(sockets: readonly Socket[]): Promise<void> {
+  for (const socket of sockets) socket.destroy()
+  // The server closes its ends.
+  await delay(1_000)
+}
+
+/** Asks for the running answer of a chat that has none, as a page does when it is opened. */
+async function resume(socket: Socket): Promise<void> {
+  socket.write(toFrame(JSON.stringify({ type: 'resume', requestId: 'r1', id: 'chat-1' })))
+  let received = ''
+  while (!received.includes('no-active')) {
+    const [data] = (await once(socket, 'data')) as [Buffer]
+    received += data.toString('latin1')
+  }
 }
 
 /** Asks for a long answer and reads nothing of it. */
@@ -132,6 +216,8 @@ async function stall(port: number, kind: 'sse' | 'socket'): Promise<Socket> {
 /** A masked text frame with the mask 0. */
 function toFrame(text: string): Buffer {
   const payload = Buffer.from(text)
+  if (payload.length < 126)
+    return Buffer.concat([Buffer.of(0x81, 0x80 | payload.length, 0, 0, 0, 0), payload])
   const head = Buffer.alloc(8)
   head.writeUInt8(0x81, 0)
   head.writeUInt8(0x80 | 126, 1)
@@ -139,5 +225,15 @@ function toFrame(text: string): Buffer {
   return Buffer.concat([head, payload])
 }
 
-if (process.argv[2] === 'server') await serve()
-else await measure(Number(process.argv[2] ?? 2_000))
+const code = await compileServer()
+console.log('| server | sockets | RSS | RSS each | heap | heap each | beside the heap, each |')
+console.log('| --- | --- | --- | --- | --- | --- | --- |')
+const bare = await Server.start('ws', code)
+const floor = await measureSockets(bare)
+bare.stop()
+const bridge = await Server.start('bridge', code)
+const ours = await measureSockets(bridge)
+console.log(`heap of a socket, bridge / ws: ${(ours / floor).toFixed(2)}`)
+await measureStalled(bridge)
+bridge.stop()
+process.exit(0)

@@ -2,7 +2,8 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { Feed, FeedClient } from '../transport/feed.ts'
 import { Quota } from '../turns/quota.ts'
 import type { Principal } from './authenticate.ts'
-import { recheck } from './recheck.ts'
+import type { Rechecked } from './recheck.ts'
+import { Recheck } from './recheck.ts'
 import type { Visit } from './routes.ts'
 
 /** Begins to watch for a principal, whose roles may change meanwhile, and gives the way to stop. */
@@ -42,20 +43,19 @@ export class Feeds {
       () => principal,
       (event) => client?.send(JSON.stringify(event)),
     )
-    const stopChecking = recheck({
-      principal,
-      everyMs: this.#options.reauthenticateMs,
-      check: visit.checkPrincipal,
+    const rechecked: Rechecked = {
+      checkPrincipal: visit.checkPrincipal,
       onChecked: (checked) => (principal = checked),
-      onEnd: () => {
+      onCredentialsEnd: () => {
         client?.send(JSON.stringify(new ProtocolError('unauthenticated')))
         end()
       },
-    })
+    }
+    const recheck = new Recheck(rechecked, principal, this.#options.reauthenticateMs)
     const leave = (): void => {
       isOver = true
       this.#open.delete(end)
-      stopChecking()
+      recheck.stop()
       release()
       stop()
     }

@@ -26,8 +26,8 @@ export type FrameHandlers = {
 export interface Connection {
   /** Who opened it. */
   readonly principal: Principal
-  /** The request that opened it. */
-  readonly exchange: Exchange
+  /** The request that opened it, made anew from what is kept of it. */
+  readonly exchange: () => Exchange
   /** Asks again who it is, and throws when it is not the same one any more. */
   readonly checkPrincipal: () => Promise<Principal>
   readonly tell: (frame: ServerFrame) => void

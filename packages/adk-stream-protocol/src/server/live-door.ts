@@ -9,7 +9,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { SUBPROTOCOL } from '../protocol/server-frame.ts'
 import { Heartbeats } from '../transport/heartbeat.ts'
 import { ClosingSocket } from '../transport/closing-socket.ts'
-import type { Principal } from './authenticate.ts'
+import type { AuthenticateRequest, Principal } from './authenticate.ts'
 import { Quota } from '../turns/quota.ts'
 import type { Drain } from './drain.ts'
 import { Credentials } from './credentials.ts'
@@ -20,6 +20,7 @@ import { findAddressFault } from './bidi-request.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
 import type { FrontDoor } from './front-door.ts'
 import { readExchange } from './host-node.ts'
+import type { Connected, LiveSocketOptions } from './live-socket.ts'
 import { LiveSocket } from './live-socket.ts'
 import type { BridgeLimits } from './options.ts'
 
@@ -47,11 +48,13 @@ export class LiveDoor {
   readonly #perPrincipal: Quota
   readonly #perAddress: Quota
   #taken = 0
-  readonly #heartbeats: Heartbeats
+  readonly #shared: LiveSocketOptions
+  readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
 
   constructor(options: LiveDoorOptions) {
     this.#options = options
-    this.#heartbeats = new Heartbeats(options.limits.keepAliveMs)
+    this.#shared = { ...options, heartbeats: new Heartbeats(options.limits.keepAliveMs) }
+    this.#identify = (request) => options.door.identify(request)
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
     // `ws` takes options that its types do not know yet.
@@ -102,11 +105,12 @@ export class LiveDoor {
       const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
       return refuseUpgrade(stream, withHeaders(reply(status, place), { ...headers, ...retry }))
     }
-    stream.once('close', place)
+    stream.on('close', place)
     this.#handshakeHeaders.set(request, headers)
     const kept = new KeptExchange(exchange)
+    const credentials = new Credentials(kept, principal, this.#identify)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
-      this.#welcome(principal, { socket, stream, exchange: kept }),
+      this.#welcome({ socket, stream, principal, exchange: kept, credentials }),
     )
   }
 
@@ -124,38 +128,23 @@ export class LiveDoor {
   #takePlace(principalId: string, address: string | undefined): (() => void) | ProtocolError {
     if (this.#taken >= this.#options.limits.maxSockets)
       return new ProtocolError('overloaded', { retryAfterSeconds: 5 })
-    const ofPrincipal = this.#perPrincipal.take(principalId)
-    const ofAddress = address === undefined ? () => undefined : this.#perAddress.take(address)
-    if (!ofPrincipal || !ofAddress) {
-      ofPrincipal?.()
-      ofAddress?.()
-      return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
+    if (!this.#perPrincipal.tryTake(principalId)) return tooManySockets()
+    if (address !== undefined && !this.#perAddress.tryTake(address)) {
+      this.#perPrincipal.giveBack(principalId)
+      return tooManySockets()
     }
     this.#taken += 1
     return () => {
       this.#taken -= 1
-      ofPrincipal()
-      ofAddress()
+      this.#perPrincipal.giveBack(principalId)
+      if (address !== undefined) this.#perAddress.giveBack(address)
     }
   }
 
-  #welcome(
-    principal: Principal,
-    connected: { socket: ClosingSocket; stream: Duplex; exchange: Exchange },
-  ): void {
-    const { door, ...options } = this.#options
-    const credentials = new Credentials(connected.exchange, principal, (request) =>
-      door.identify(request),
-    )
-    const live = new LiveSocket({
-      ...options,
-      ...connected,
-      principal,
-      credentials,
-      heartbeats: this.#heartbeats,
-    })
+  #welcome(connected: Connected): void {
+    const live = new LiveSocket(this.#shared, connected)
     this.#open.add(live)
-    connected.socket.once('close', () => this.#open.delete(live))
+    connected.socket.on('close', () => this.#open.delete(live))
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
@@ -167,6 +156,10 @@ export class LiveDoor {
     }
     return findAddressFault(exchange)
   }
+}
+
+function tooManySockets(): ProtocolError {
+  return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
 }
 
 /** Answers in plain HTTP: browsers hide it, but logs, tools and people see it. */

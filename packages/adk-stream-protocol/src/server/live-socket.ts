@@ -10,6 +10,7 @@ import type { Heartbeats } from '../transport/heartbeat.ts'
 import type { ClosingSocket } from '../transport/closing-socket.ts'
 import type { IncomingFrame, SocketCodec } from '../transport/socket-codec.ts'
 import { jsonCodec } from '../transport/socket-codec.ts'
+import type { SocketEvents } from '../transport/socket-peer.ts'
 import { SocketPeer } from '../transport/socket-peer.ts'
 import type { ReadOptions } from '../transport/turn-readers.ts'
 import { TurnReaders } from '../transport/turn-readers.ts'
@@ -24,60 +25,54 @@ import type { Exchange } from './exchange.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
 import { readError } from './front-door.ts'
 import type { BridgeLimits } from './options.ts'
-import { recheck } from './recheck.ts'
+import type { Rechecked } from './recheck.ts'
+import { Recheck } from './recheck.ts'
 
+/** What all sockets share. */
 export interface LiveSocketOptions {
+  readonly limits: BridgeLimits
+  readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
+  readonly drain: Drain
+  readonly heartbeats: Heartbeats
+  readonly onError: (error: unknown) => void
+}
+
+/** One client that has connected. */
+export interface Connected {
   readonly socket: ClosingSocket
   readonly stream: Duplex
   readonly principal: Principal
   readonly exchange: Exchange
   readonly credentials: Credentials
-  readonly limits: BridgeLimits
-  readonly openHandlers: OpenHandlers
-  readonly findCall: FindCall
-  readonly drain: Drain
-  /** Of all sockets. */
-  readonly heartbeats: Heartbeats
-  readonly onError: (error: unknown) => void
+}
+
+/** What a client needs that has sent a frame. */
+interface Answering {
+  readonly readers: TurnReaders
+  readonly handlers: FrameHandlers
 }
 
 /** One client on its socket: its frames go to the handlers, and what they throw goes back to the client. */
-export class LiveSocket {
+export class LiveSocket implements SocketEvents, Rechecked {
   readonly #options: LiveSocketOptions
+  readonly #connected: Connected
   readonly #peer: SocketPeer
-  readonly #readers: TurnReaders
-  readonly #handlers: FrameHandlers
-  readonly #stopChecking: () => void
+  readonly #recheck: Recheck
+  /** Made at the first frame: of thousands of sockets, most are silent. */
+  #answering: Answering | undefined
   #codec: SocketCodec = jsonCodec
   #bidi: BidiConversation | undefined
   /** Frames that are being worked on. */
   #handling = 0
 
-  constructor(options: LiveSocketOptions) {
+  constructor(options: LiveSocketOptions, connected: Connected) {
     this.#options = options
-    const { socket, stream, limits, exchange } = options
-    this.#peer = new SocketPeer({ socket, stream, heartbeats: options.heartbeats }, limits, {
-      codec: () => this.#codec,
-      onFirst: (bytes) => {
-        if (socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
-      },
-      onFrame: (frame) => void this.#handle(frame),
-      onAudio: (bytes) => void this.#hear(bytes),
-      onDrain: () => this.#readers.drained(),
-      onClose: () => this.#leave(),
-    })
-    this.#readers = new TurnReaders({
-      toSink: (requestId, onOver) => this.#codec.toSink(requestId, this.#peer.write, onOver),
-      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
-      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
-    })
-    this.#handlers = options.openHandlers(this.#connect())
-    this.#stopChecking = recheck({
-      principal: options.principal,
-      everyMs: limits.reauthenticateMs,
-      check: () => this.#check(),
-      onEnd: () => this.#peer.close('unauthenticated'),
-    })
+    this.#connected = connected
+    const { limits, heartbeats } = options
+    const { socket, stream, principal, exchange } = connected
+    this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
+    this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
     if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
     // Another client might take it for something else: one of text frames may say who it is by its first frame.
     if (socket.protocol === SUBPROTOCOL)
@@ -88,49 +83,109 @@ export class LiveSocket {
 
   /** Whether the client reads nothing, and waits for nothing. */
   get isIdle(): boolean {
-    return this.#handling === 0 && this.#readers.size === 0 && !this.#handlers.busy()
+    if (this.#handling > 0) return false
+    return (
+      !this.#answering || (this.#answering.readers.size === 0 && !this.#answering.handlers.busy())
+    )
   }
 
   /** Closes the socket; resolves when it is gone. */
   async close(reason: CloseReason): Promise<void> {
     this.#peer.close(reason)
-    await this.#peer.closed
+    await this.#peer.closed()
   }
 
-  #connect(): Connection {
-    const { principal, exchange } = this.#options
+  get codec(): SocketCodec {
+    return this.#codec
+  }
+
+  onFirst(bytes: Uint8Array): void {
+    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
+  }
+
+  onFrame(frame: IncomingFrame): void {
+    void this.#handle(frame)
+  }
+
+  onAudio(bytes: Uint8Array): void {
+    void this.#hear(bytes)
+  }
+
+  onDrain(): void {
+    this.#answering?.readers.drained()
+  }
+
+  onClose(): void {
+    this.#recheck.stop()
+    this.#answering?.readers.leaveAll()
+    this.#answering?.handlers.close()
+  }
+
+  async checkPrincipal(): Promise<Principal> {
+    try {
+      return await this.#connected.credentials.check()
+    } catch (thrown) {
+      // Where it cannot be told who it is, the socket stays; what needed to know is refused.
+      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
+      throw thrown
+    }
+  }
+
+  onCredentialsEnd(): void {
+    this.#peer.close('unauthenticated')
+  }
+
+  #answer(): Answering {
+    this.#answering ??= this.#beginAnswering()
+    return this.#answering
+  }
+
+  #beginAnswering(): Answering {
+    const readers = new TurnReaders({
+      toSink: (requestId, onOver) =>
+        this.#codec.toSink(requestId, (frame) => this.#peer.write(frame), onOver),
+      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+    })
+    return { readers, handlers: this.#options.openHandlers(this.#connect(readers)) }
+  }
+
+  #connect(readers: TurnReaders): Connection {
+    const { principal, exchange } = this.#connected
     return {
       principal,
-      get exchange() {
-        return withoutBidi(exchange)
-      },
-      checkPrincipal: () => this.#check(),
+      exchange: () => withoutBidi(exchange),
+      checkPrincipal: () => this.checkPrincipal(),
       tell: (frame) => this.#peer.tell(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
-      read: (requestId, turn, how) => this.#read(requestId, turn, how),
-      leave: (requestId) => this.#readers.leave(requestId),
-      reads: (requestId) => this.#readers.has(requestId),
-      reading: () => this.#readers.size,
+      read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
+      leave: (requestId) => readers.leave(requestId),
+      reads: (requestId) => readers.has(requestId),
+      reading: () => readers.size,
     }
   }
 
   /** From here on the client is spoken to in text frames. */
   #speakBidi(): void {
-    const { principal, exchange, findCall } = this.#options
-    this.#codec = openBidiCodec(() => this.#readers.size > 0)
+    const { principal, exchange } = this.#connected
+    const { readers, handlers } = this.#answer()
+    this.#codec = openBidiCodec(() => readers.size > 0)
     this.#bidi ??= new BidiConversation({
-      handlers: this.#handlers,
+      handlers,
       chatId: exchange.url.searchParams.get('chatId') ?? undefined,
-      reading: () => this.#readers.turns,
-      findCall: (chatId, id) => findCall({ principalId: principal.id, chatId }, id),
+      reading: () => readers.turns,
+      findCall: (chatId, id) => this.#options.findCall({ principalId: principal.id, chatId }, id),
     })
   }
 
-  #read(requestId: string, turn: Turn, how: ReadOptions): boolean {
+  #read(
+    readers: TurnReaders,
+    { requestId, turn, how }: { requestId: string; turn: Turn; how: ReadOptions },
+  ): boolean {
     // Text frames name no request: a turn that is read is not told a second time among itself.
-    if (this.#codec.name === 'bidi' && this.#readers.turns.includes(turn)) return true
+    if (this.#codec.name === 'bidi' && readers.turns.includes(turn)) return true
     this.#bidi?.noteRead(turn.messageId)
-    return this.#readers.read(requestId, turn, how)
+    return readers.read(requestId, turn, how)
   }
 
   async #handle(frame: IncomingFrame): Promise<void> {
@@ -138,7 +193,7 @@ export class LiveSocket {
     try {
       if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
       if (frame.type === 'bidi') await this.#bidi?.hear(frame)
-      else await dispatch(this.#handlers, frame)
+      else await dispatch(this.#answer().handlers, frame)
     } catch (thrown) {
       const error = this.#readError(thrown)
       if (frame.type !== 'bidi') return this.#refuse(frame, error)
@@ -152,7 +207,7 @@ export class LiveSocket {
   async #hear(bytes: Uint8Array): Promise<void> {
     if (this.#options.drain.active) return
     try {
-      await this.#handlers.binary(bytes)
+      await this.#answer().handlers.binary(bytes)
     } catch (thrown) {
       const { code, message } = this.#readError(thrown)
       this.#peer.refuse({ frame: 'binary', requestId: undefined, code, message })
@@ -176,22 +231,6 @@ export class LiveSocket {
     const error = readError(thrown)
     if (error.status >= 500) this.#options.onError(error.cause ?? error)
     return error
-  }
-
-  async #check(): Promise<Principal> {
-    try {
-      return await this.#options.credentials.check()
-    } catch (thrown) {
-      // Where it cannot be told who it is, the socket stays; what needed to know is refused.
-      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
-      throw thrown
-    }
-  }
-
-  #leave(): void {
-    this.#stopChecking()
-    this.#readers.leaveAll()
-    this.#handlers.close()
   }
 }
 

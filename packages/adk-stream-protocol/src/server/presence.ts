@@ -84,7 +84,7 @@ export class Presence {
     tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...said })
     read(requestId, turn, {
       from: 'start',
-      dialect: readDialect(exchange),
+      dialect: readDialect(exchange()),
       audio: this.audioOf(chatId),
     })
   }

@@ -1,15 +1,14 @@
 import type { Principal } from './authenticate.ts'
 import { readError } from './front-door.ts'
 
-export interface RecheckOptions {
-  readonly principal: Principal
-  readonly everyMs: number
+/** An open connection whose credentials are checked again. */
+export interface Rechecked {
   /** The principal as it is now; rejects with `unauthenticated` when the credentials have ended. */
-  readonly check: () => Promise<Principal>
-  /** The credentials have ended. Called at most once. */
-  readonly onEnd: () => void
+  checkPrincipal(): Promise<Principal>
   /** They were found valid again, maybe with other roles. */
-  readonly onChecked?: (principal: Principal) => void
+  onChecked?(principal: Principal): void
+  /** The credentials have ended. Called at most once. */
+  onCredentialsEnd(): void
 }
 
 /** What a timer of Node can wait for. */
@@ -17,33 +16,45 @@ const MAX_DELAY_MS = 2_147_483_647
 
 /**
  * Checks the credentials of an open connection at an interval and when they expire. A check that fails for another reason is
- * tried again, unless the credentials have expired meanwhile. Returns the way to stop.
+ * tried again, unless the credentials have expired meanwhile.
  */
-export function recheck(options: RecheckOptions): () => void {
-  const { everyMs, check, onEnd, onChecked } = options
-  let { expiresAt = Number.POSITIVE_INFINITY } = options.principal
-  let isStopped = false
-  let timer: NodeJS.Timeout | undefined
-  const schedule = (): void => {
-    const delay = Math.min(everyMs, Math.max(expiresAt - Date.now(), 0), MAX_DELAY_MS)
-    timer = setTimeout(() => void run(), delay)
+export class Recheck {
+  readonly #connection: Rechecked
+  readonly #everyMs: number
+  #expiresAt: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(connection: Rechecked, { expiresAt }: Principal, everyMs: number) {
+    this.#connection = connection
+    this.#everyMs = everyMs
+    this.#expiresAt = expiresAt
+    this.#schedule()
   }
-  const run = async (): Promise<void> => {
-    const isValid = await check().then(
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(): void {
+    const expiresAt = this.#expiresAt ?? Number.POSITIVE_INFINITY
+    const delay = Math.min(this.#everyMs, Math.max(expiresAt - Date.now(), 0), MAX_DELAY_MS)
+    this.#timer = setTimeout(() => void this.#run(), delay)
+  }
+
+  async #run(): Promise<void> {
+    const isValid = await this.#connection.checkPrincipal().then(
       (principal) => {
-        expiresAt = principal.expiresAt ?? Number.POSITIVE_INFINITY
-        if (!isStopped) onChecked?.(principal)
+        this.#expiresAt = principal.expiresAt
+        if (!this.#isStopped) this.#connection.onChecked?.(principal)
         return true
       },
       (error: unknown) => readError(error).code !== 'unauthenticated',
     )
-    if (isStopped) return
-    if (isValid && Date.now() < expiresAt) schedule()
-    else onEnd()
-  }
-  schedule()
-  return () => {
-    isStopped = true
-    clearTimeout(timer)
+    if (this.#isStopped) return
+    const hasExpired = this.#expiresAt !== undefined && this.#expiresAt <= Date.now()
+    if (isValid && !hasExpired) this.#schedule()
+    else this.#connection.onCredentialsEnd()
   }
 }

@@ -124,7 +124,7 @@ class SocketRequests {
       { ...body, id, chatId: id, messages, trigger, messageId },
       limits,
     )
-    const dialect = readDialect(exchange, request.dialect)
+    const dialect = readDialect(exchange(), request.dialect)
     this.#opening.add(requestId)
     try {
       // WS16: who decides is asked again who they are.
@@ -151,7 +151,7 @@ class SocketRequests {
     const { requestId, id, body } = frame
     if (!this.#admit(frame)) return
     const { principal, exchange, tell, read } = this.#connection
-    const dialect = readDialect(exchange, body?.dialect)
+    const dialect = readDialect(exchange(), body?.dialect)
     this.#opening.add(requestId)
     const turn = await this.#options.source.running({ principalId: principal.id, chatId: id })
     // Given up, left, or gone, in the meantime.

@@ -16,16 +16,16 @@ import { TokenBucket } from './token-bucket.ts'
 /** What a peer's messages go to. None of these may throw. */
 export interface SocketEvents {
   /** How this client speaks. */
-  readonly codec: () => SocketCodec
+  readonly codec: SocketCodec
   /** The first frame has come, and is about to be read. */
-  readonly onFirst: (bytes: Uint8Array) => void
-  readonly onFrame: (frame: IncomingFrame) => void
+  onFirst(bytes: Uint8Array): void
+  onFrame(frame: IncomingFrame): void
   /** Audio of a client that sends it as bytes. */
-  readonly onAudio: (bytes: Uint8Array) => void
+  onAudio(bytes: Uint8Array): void
   /** The socket takes again what is written. */
-  readonly onDrain: () => void
+  onDrain(): void
   /** Nothing goes either way any more; the connection may be there for a while yet. Told once. */
-  readonly onClose: () => void
+  onClose(): void
 }
 
 /** How large a frame is that costs as much as two: to read a large one is work. */
@@ -50,15 +50,13 @@ export class SocketPeer implements HeartbeatPeer {
   readonly #limits: SocketLimits
   readonly #events: SocketEvents
   readonly #heartbeats: Heartbeats
-  readonly #frames: TokenBucket
-  readonly #audio: TokenBucket
+  #frames: TokenBucket | undefined
+  #audio: TokenBucket | undefined
   #corked = false
   #first = true
   #unread = 0
   #droppedAudio = 0
   #state: 'open' | 'closing' = 'open'
-  /** Resolves when the connection is gone. */
-  readonly closed: Promise<void>
 
   constructor(
     {
@@ -73,12 +71,15 @@ export class SocketPeer implements HeartbeatPeer {
     this.#stream = stream
     this.#limits = limits
     this.#events = events
-    this.#frames = new TokenBucket(limits.maxFramesPerSecond)
-    this.#audio = new TokenBucket(limits.maxAudioBytesPerSecond)
     this.#heartbeats = heartbeats
     heartbeats.add(this)
-    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
     this.#listen()
+  }
+
+  /** Resolves when the connection is gone. */
+  async closed(): Promise<void> {
+    if (this.#socket.readyState === this.#socket.CLOSED) return
+    await new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
   }
 
   ping(): void {
@@ -95,14 +96,14 @@ export class SocketPeer implements HeartbeatPeer {
   }
 
   /** Writes a frame of an answer, whose reader waits for the drain after a false. */
-  readonly write = (frame: string): boolean => {
+  write(frame: string): boolean {
     if (this.#state === 'open') this.#push(frame)
     return !this.#stream.writableNeedDrain
   }
 
   /** Tells something beside the answers. A client that asks for more and more of it without reading is let go. */
   tell(frame: ServerFrame): void {
-    this.#send(this.#events.codec().tell(frame))
+    this.#send(this.#events.codec.tell(frame))
   }
 
   /** Sends a piece of audio, or drops it: late audio is of no use. */
@@ -134,7 +135,7 @@ export class SocketPeer implements HeartbeatPeer {
 
   /** Says that a frame cannot be used, by its name (WS12). */
   refuse(fault: FrameFault): void {
-    this.#send(this.#events.codec().refuse(fault))
+    this.#send(this.#events.codec.refuse(fault))
   }
 
   close(reason: CloseReason): void {
@@ -156,20 +157,20 @@ export class SocketPeer implements HeartbeatPeer {
   }
 
   #listen(): void {
-    const { onDrain } = this.#events
     this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
     this.#socket.on('pong', () => this.#heartbeats.beat(this))
     this.#socket.on('ping', () => this.#admit(1))
     // What is wrong with the connection or its bytes is answered by a close code; the close follows.
-    this.#socket.on('error', () => undefined)
+    this.#socket.on('error', ignoreError)
     // The first comes with a client's goodbye, the second alone when the connection broke.
-    this.#socket.on('closing', () => this.#leave())
-    this.#socket.on('close', () => this.#leave())
+    const leave = (): void => this.#leave()
+    this.#socket.onClosing = leave
+    this.#socket.on('close', leave)
     this.#stream.on('drain', () => {
       // What waited was taken, so somebody is there: pings wait in the same line.
       this.#heartbeats.beat(this)
       this.#unread = 0
-      onDrain()
+      this.#events.onDrain()
     })
   }
 
@@ -191,7 +192,7 @@ export class SocketPeer implements HeartbeatPeer {
     }
     if (this.#first) this.#events.onFirst(bytes)
     this.#first = false
-    const frame = this.#events.codec().read(bytes)
+    const frame = this.#events.codec.read(bytes)
     if ('fault' in frame) return this.#refuseDearly(frame.fault)
     const sound = soundIn(frame)
     const name = frame.type === 'bidi' ? frame.event : frame.type
@@ -201,19 +202,21 @@ export class SocketPeer implements HeartbeatPeer {
   /** WS15: a client that sends faster than anybody could use it is let go. */
   #admit(cost: number): boolean {
     if (this.#state !== 'open') return false
+    this.#frames ??= new TokenBucket(this.#limits.maxFramesPerSecond)
     const admitted = this.#frames.take(cost)
     if (!admitted) this.close('too-fast')
     return admitted
   }
 
   #admitAudio(frame: string, size: number): boolean {
-    const { maxAudioFrameBytes } = this.#limits
+    const { maxAudioFrameBytes, maxAudioBytesPerSecond } = this.#limits
     const fault = { frame, requestId: undefined }
     if (size > maxAudioFrameBytes) {
       const message = `A piece of audio is larger than ${maxAudioFrameBytes} bytes. Send smaller ones.`
       this.#refuseDearly({ ...fault, code: 'too-large', message })
       return false
     }
+    this.#audio ??= new TokenBucket(maxAudioBytesPerSecond)
     if (this.#audio.take(size)) return true
     const { code, message } = new ProtocolError('too-fast')
     this.#refuseDearly({ ...fault, code, message })
@@ -224,3 +227,6 @@ export class SocketPeer implements HeartbeatPeer {
     if (this.#admit(FAULT_COST)) this.refuse(fault)
   }
 }
+
+/** One for all sockets. */
+function ignoreError(): void {}

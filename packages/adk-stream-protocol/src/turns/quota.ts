@@ -9,18 +9,24 @@ export class Quota {
 
   /** Takes one for a key, and gives the way to give it back, which counts once; nothing when the key has all that it may. */
   take(key: string): (() => void) | undefined {
-    const held = this.#held.get(key) ?? 0
-    if (held >= this.#max) return undefined
-    this.#held.set(key, held + 1)
+    if (!this.tryTake(key)) return undefined
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
-      this.#giveBack(key)
+      this.giveBack(key)
     }
   }
 
-  #giveBack(key: string): void {
+  /** Takes one for a key, which `giveBack` is called for once; false when the key has all that it may. */
+  tryTake(key: string): boolean {
+    const held = this.#held.get(key) ?? 0
+    if (held >= this.#max) return false
+    this.#held.set(key, held + 1)
+    return true
+  }
+
+  giveBack(key: string): void {
     const left = (this.#held.get(key) ?? 1) - 1
     if (left > 0) this.#held.set(key, left)
     else this.#held.delete(key)

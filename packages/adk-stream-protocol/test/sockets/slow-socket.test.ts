@@ -8,6 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 
 import { Heartbeats } from '../../src/transport/heartbeat.ts'
 import { jsonCodec } from '../../src/transport/socket-codec.ts'
+import { ClosingSocket } from '../../src/transport/closing-socket.ts'
 import { SocketPeer } from '../../src/transport/socket-peer.ts'
 import { TokenBucket } from '../../src/transport/token-bucket.ts'
 import { DEFAULT_LIMITS } from '../../src/server/options.ts'
@@ -174,7 +175,7 @@ test('[WS15] a bucket lets through its rate, and its size at once', () => {
 
 const ignore = (): void => undefined
 const events = {
-  codec: () => jsonCodec,
+  codec: jsonCodec,
   onFirst: ignore,
   onFrame: ignore,
   onAudio: ignore,
@@ -184,8 +185,13 @@ const events = {
 
 /** A peer on a real connection, without a bridge around it. */
 async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & AsyncDisposable> {
-  const accepted = defer<{ socket: WebSocket; stream: Duplex }>()
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', path: '/live' })
+  const accepted = defer<{ socket: ClosingSocket; stream: Duplex }>()
+  const server = new WebSocketServer({
+    WebSocket: ClosingSocket,
+    port: 0,
+    host: '127.0.0.1',
+    path: '/live',
+  })
   server.on('connection', (socket, { socket: stream }) => accepted.resolve({ socket, stream }))
   await once(server, 'listening')
   // A server that listens on a port has such an address.
@@ -201,7 +207,7 @@ async function openPeer(): Promise<{ peer: SocketPeer; client: SocketClient } & 
     client,
     async [Symbol.asyncDispose]() {
       await client[Symbol.asyncDispose]()
-      await peer.closed
+      await peer.closed()
       server.close()
     },
   }
