@@ -74,6 +74,26 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 })
 
+describe.each(ourClients)('$name', (client) => {
+  test('[CL170] what the server has kept stays on the page', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    await chat.decide(true)
+    const { messages } = chat
+    await chat.regenerate()
+    expect(chat.refusal).toBe('already-acted')
+    expect(chat.messages).toEqual(messages)
+    await chat.send('[[say Changed.]]', { messageId: messages[0]?.id ?? '' })
+    expect(chat.refusal).toBe('already-acted')
+    expect(chat.messages).toEqual(messages)
+    await chat.send('[[say And on.]]')
+    expect(chat.text).toBe('And on.')
+    expect(idsOf(await page.messages())).toEqual(idsOf(chat.messages))
+  })
+})
+
 test('[AP170] a call that is running is not hidden, and its result is told', async () => {
   const gate = defer()
   const called = defer()
