@@ -18,10 +18,10 @@ const guarded = new WeakSet<BaseTool>()
 export function throwErrorsOnly(tool: BaseTool): void {
   if (guarded.has(tool)) return
   guarded.add(tool)
-  const run = tool.runAsync
+  const run = tool.runAsync.bind(tool)
   const value: BaseTool['runAsync'] = async (request) => {
     try {
-      return await run.call(tool, request)
+      return await run(request)
     } catch (thrown) {
       throw toError(thrown)
     }

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 
+import { nextApproval } from '../../src/approvals/next-approval.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
+import { ProtocolError } from '../../src/protocol/errors.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { defer } from '../support/agents.ts'
@@ -94,26 +97,51 @@ describe.each(ourClients)('$name', (client) => {
   })
 })
 
-test('[AP170] a call that is running is not hidden, and its result is told', async () => {
+/** A chat in which an approved payment runs until it is let end. */
+async function openRunning() {
   const gate = defer()
   const called = defer()
   const before = async (): Promise<void> => {
     called.resolve()
     await gate.promise
   }
-  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  const office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
   const page = office.page()
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }
   await page.post({ id: 'chat-1', messages: [message] })
-  const [{ id = '' } = {}] = await page.inbox()
+  const id = (await page.inbox())[0]?.id ?? ''
   await page.decide(id, { approved: true })
   await called.promise
   const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
-  expect(await page.post(anew)).toMatchObject({
-    status: 409,
-    body: { error: { code: 'already-acted', message: expect.stringContaining('new message') } },
-  })
+  const close = (): Promise<void> => office[Symbol.asyncDispose]()
+  return { office, page, id, anew, gate, [Symbol.asyncDispose]: close }
+}
+
+const REFUSED = {
+  status: 409,
+  body: { error: { code: 'already-acted', message: new ProtocolError('already-acted').message } },
+}
+
+test('[AP170] a call that is running is not hidden, and its result is told', async () => {
+  await using running = await openRunning()
+  const { office, page, anew, gate } = running
+  expect(await page.post(anew)).toMatchObject(REFUSED)
   gate.resolve()
   await page.untilMessages((messages) => textOf(messages[1]) === 'Paid.')
   expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[AP170] a call of which nobody knows whether it ran is not hidden', async () => {
+  await using chat = await openRunning()
+  const { office, page, id, anew, gate } = chat
+  const { approvals } = office.store
+  const running = await approvals.get(id)
+  if (running?.state.name !== 'executing') throw new Error('The call runs.')
+  const { worker } = running.state
+  const lost = nextApproval(running, { type: 'lose', worker }, await approvals.now())
+  if (isRefusal(lost)) throw new Error('It can be lost.')
+  expect(await approvals.replace(lost)).toBe(true)
+  expect(await page.post(anew)).toMatchObject(REFUSED)
+  expect(await page.approval(id)).toMatchObject({ approval: { state: 'unknown' } })
+  gate.resolve()
 })
