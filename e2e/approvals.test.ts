@@ -20,6 +20,23 @@ afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
 describe.each(AGENT_MODES)('%s', (mode) => {
+  test('[DM170] a message that led to a payment is not edited away', async () => {
+    const words = 'Send 50 dollars to Alice'
+    const { page, card, log, input, idle, books } = await ask(world, words, { mode })
+    await decide(card('Alice'), 'approve')
+    await ending(card('Alice'))
+    await idle()
+    const message = log.locator('[data-role=user]').first()
+    await message.getByRole('button', { name: 'Edit and send again' }).click()
+    await page.getByLabel('Edit the message').fill('Something else')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('Write a new message instead.').waitFor()
+    await ending(card('Alice'))
+    await message.getByText(words).waitFor()
+    await expect.poll(() => input.inputValue()).toBe('Something else')
+    expect(await books.paid()).toHaveLength(1)
+  })
+
   test('[DM34] a payment waits in plain sight and runs once it is approved', async () => {
     const words = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }

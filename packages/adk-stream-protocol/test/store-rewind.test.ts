@@ -34,6 +34,21 @@ test('[ST19] rewind removes the event and all after it, and the state they made'
   expect(first.state).toEqual({ tone: 'polite', count: 0, ...shared })
 })
 
+test('[ST19] rewind keeps the events that are named, with the state they made', async () => {
+  await using store = await openSqliteStore({ path: ':memory:' })
+  const { sessions } = store
+  const session = await sessions.createSession({ ...key, state: {} })
+  for (const [id, delta] of Object.entries({ e1: { a: 1 }, e2: { b: 2 }, e3: { c: 3 }, e4: {} }))
+    await sessions.appendEvent({ session, event: deltaEvent(id, delta) })
+  await readSession(sessions)
+  await sessions.rewind({ ...key, eventId: 'e2', keep: ['e3', 'unknown'] })
+  const rewound = await readSession(sessions)
+  expect(idsOf(rewound)).toEqual(['e1', 'e3'])
+  expect(rewound.state).toEqual({ a: 1, c: 3 })
+  await sessions.appendEvent({ session: rewound, event: deltaEvent('e5', {}) })
+  expect(idsOf(await readSession(sessions))).toEqual(['e1', 'e3', 'e5'])
+})
+
 test('[ST19] a conversation goes on after a rewind', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store

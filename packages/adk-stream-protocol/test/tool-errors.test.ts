@@ -20,8 +20,11 @@ function fail(): never {
 }
 
 class Failing extends BaseTool {
-  constructor() {
+  readonly #fail: () => unknown
+
+  constructor(throwing: () => unknown = fail) {
     super({ name: 'fail', description: 'Fails.' })
+    this.#fail = throwing
   }
 
   override _getDeclaration() {
@@ -29,7 +32,7 @@ class Failing extends BaseTool {
   }
 
   override async runAsync() {
-    return fail()
+    return this.#fail()
   }
 }
 
@@ -48,6 +51,14 @@ const TOOLS: readonly [name: string, make: () => BaseTool][] = [
         operation: { responses: {} },
       }),
   ],
+]
+
+/** What is not an error, and may be thrown nevertheless. */
+const THROWN: readonly [name: string, thrown: unknown][] = [
+  ['a string', SECRET],
+  ['an object', { code: 1 }],
+  ['an object without a prototype', Object.create(null)],
+  ['undefined', undefined],
 ]
 
 const CALL = '[[call fail {}]][[then]][[say Sorry.]]'
@@ -71,6 +82,34 @@ describe.each(clients)('$name', (client) => {
       'hunter2',
     )
     expect(office.errors.map(String).join()).toContain('admin:hunter2@')
+  })
+
+  describe.each(THROWN)('a tool that throws %s', (_name, thrown) => {
+    test.each([
+      ['runs without approval', false, 1],
+      ['was approved', true, 1],
+      // The call is not started at the decision, and ADK runs it.
+      ['was approved beside another one', true, 2],
+    ])('[ER170] has failed if it %s', async (_how, gated, count) => {
+      await using office = await Office.open({
+        tools: () => [new Failing(() => Promise.reject(thrown))],
+        approvals: { fail: gated },
+      })
+      const page = office.page()
+      const chat = await page.open(client)
+      const calls = Array.from({ length: count }, () => '[[call fail {}]]')
+      await chat.send(`${calls.join('')}[[then]][[say Sorry.]]`)
+      const asked = [...chat.asked]
+      expect(asked).toHaveLength(gated ? count : 0)
+      if (gated) await chat.decide(true)
+      expect(chat.text).toBe('Sorry.')
+      const failed = { state: 'output-error', errorText: 'The tool fail failed.' }
+      expect(toolParts(chat.lastMessage)).toMatchObject(calls.map(() => failed))
+      expect(office.results).toEqual(calls.map(() => ({ error: failed.errorText })))
+      for (const id of asked)
+        expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'failed'])
+      expect(office.errors).toHaveLength(count)
+    })
   })
 
   test.each([false, true])(

@@ -39,6 +39,7 @@ import { routeAnswers } from './route-answers.ts'
 import type { CallOutcome } from './run-call.ts'
 import { hasStayedSilent } from './silent-model.ts'
 import { splitTurns, tellStoredTurn } from './stored-turns.ts'
+import { throwErrorsOnly } from './to-error.ts'
 import type { ToolCall } from './tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
 import { UnaskableError } from './tool-failure.ts'
@@ -104,6 +105,7 @@ export class ApprovalGate extends QuietPlugin {
     const { tool, toolContext } = call
     // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
+    throwErrorsOnly(tool)
     if (this.decided.owns(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId

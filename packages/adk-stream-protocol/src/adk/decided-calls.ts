@@ -12,6 +12,7 @@ import type { DecidedNote } from './event-notes.ts'
 import { chatOf } from './gate-chat.ts'
 import type { GateRun } from './gate-run.ts'
 import { runCall } from './run-call.ts'
+import { toError } from './to-error.ts'
 import type { ToolCall } from './tool-call.ts'
 import type { ToolErrors } from './tool-errors.ts'
 
@@ -140,7 +141,7 @@ export class DecidedCalls {
     const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
     const outcome = await runCall(toRun, this.#errors).catch(async (thrown: unknown) => {
       // A callback of the host threw. ADK ends its run then; the call has not had its say, or has failed already.
-      await this.#ledger.fail(claimed.id, String(thrown))
+      await this.#ledger.fail(claimed.id, String(toError(thrown)))
       throw thrown
     })
     const result = resultOf(outcome, edited)

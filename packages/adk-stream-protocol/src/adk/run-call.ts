@@ -1,6 +1,7 @@
 import { isLlmAgent } from '@google/adk'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 
+import { toError } from './to-error.ts'
 import type { ToolCall } from './tool-call.ts'
 import type { ToolErrors } from './tool-errors.ts'
 import { returnsCaughtError } from './tool-failure.ts'
@@ -31,7 +32,7 @@ export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallO
       ? failWith(call, result, errors)
       : { by: 'tool', result }
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+    const error = toError(thrown)
     const { pluginManager } = toolContext.invocationContext
     const heard = { tool, toolArgs, toolContext, error }
     const answer: unknown = await pluginManager.runOnToolErrorCallback(heard)

@@ -19,6 +19,8 @@ export interface StoredTurn {
   readonly firstEvent: Event
   /** The events of each run: the first one, and one for every time it went on after a pause. */
   readonly runs: Event[][]
+  /** All of its events, also those that are not told. */
+  readonly events: Event[]
 }
 
 /** The turns of a session, in the order they began. */
@@ -32,7 +34,11 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
     if (notes.context) continue
     if (beginsTurn(event)) {
       // A workflow stores the input of each agent in it as a message of the user, which no person wrote.
-      if (notes.messageId === undefined && ofInvocation.has(event.invocationId)) continue
+      const inner = notes.messageId === undefined && ofInvocation.get(event.invocationId)
+      if (inner) {
+        inner.events.push(event)
+        continue
+      }
       current = beginTurn(event)
       turns.set(current.messageId, current)
       ofInvocation.set(event.invocationId, current)
@@ -45,7 +51,12 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
       ofInvocation.set(event.invocationId, current)
       // Results that came from outside are told like any other; a confirmation is told by what it led to.
       current.runs.push(isConfirmation(event) ? [] : [event])
-    } else (named ?? ofInvocation.get(event.invocationId) ?? current)?.runs.at(-1)?.push(event)
+      current.events.push(event)
+    } else {
+      const turn = named ?? ofInvocation.get(event.invocationId) ?? current
+      turn?.runs.at(-1)?.push(event)
+      turn?.events.push(event)
+    }
   }
   return [...turns.values()]
 }
@@ -156,6 +167,7 @@ function beginTurn(event: Event): StoredTurn {
     userMessage: { id: userMessageId, role: 'user', parts },
     firstEvent: event,
     runs: [[]],
+    events: [event],
   }
 }
 

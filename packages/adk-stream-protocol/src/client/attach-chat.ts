@@ -8,6 +8,7 @@ import { ChatAnswers } from './chat-answers.ts'
 import type { ChatKeeper, Decision, ServerTurn } from './chat-keeper.ts'
 import { ChatOutcomes } from './chat-outcomes.ts'
 import { ChatTurns } from './chat-turns.ts'
+import { readErrorCode } from './error-body.ts'
 import { ChatFollower } from './follow-chat.ts'
 import { findApproval } from './message-edits.ts'
 
@@ -185,7 +186,16 @@ export class AttachedChat {
     // By its name, so that a request that was lost can be told from one that was answered.
     const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
     const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
-    await this.#own.regenerate({ ...(isLast && { messageId }), ...more })
+    await this.#replace(() => this.#own.regenerate({ ...(isLast && { messageId }), ...more }))
+  }
+
+  /** CL170: the AI SDK removes messages before it asks. If the server keeps them, the chat shows them again. */
+  async #replace(ask: () => Promise<void>): Promise<void> {
+    const { chat } = this
+    const { messages, error: before } = chat
+    await ask()
+    const { error } = chat
+    if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
   }
 
   /** Something new is said: a stream that only waits for the person makes room. */
@@ -197,7 +207,7 @@ export class AttachedChat {
       await whenIdle(this.chat)
       if (rest) this.#report(this.#show(rest))
     }
-    await this.#own.send(message, more)
+    await this.#replace(() => this.#own.send(message, more))
   }
 
   #keeper(): ChatKeeper {
@@ -250,6 +260,9 @@ export class AttachedChat {
     for (const listener of this.#listeners) listener()
   }
 }
+
+/** Refusals after which the server has all messages. */
+const KEPT = new Set<string | undefined>(['already-acted', 'not-rewindable'])
 
 /** Chunks that move a call. */
 const MOVING = new Set<string>(['tool-input-available', 'data-approval', 'data-browser-call'])

@@ -16,6 +16,7 @@ export interface ToolOutputGiven {
 export interface AttachableChat {
   readonly id: string
   readonly status: string
+  readonly error?: Error | undefined
   messages: MessageView[]
   addToolApprovalResponse(decision: Decision): Done
   addToolOutput(output: ToolOutputGiven): Done

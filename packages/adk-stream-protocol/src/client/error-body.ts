@@ -1,3 +1,4 @@
+import { AdkError } from './adk-error.ts'
 import type { ErrorBody } from '../protocol/server-views.ts'
 import { isErrorBody } from '../protocol/server-views.ts'
 
@@ -8,6 +9,11 @@ import { isErrorBody } from '../protocol/server-views.ts'
 export function readErrorMessage(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return readErrorBody(message)?.message ?? message
+}
+
+/** The code of an error of the bridge, of our transports or of those of the AI SDK. */
+export function readErrorCode(error: Error): string | undefined {
+  return error instanceof AdkError ? error.code : readErrorBody(error.message)?.code
 }
 
 /** The error of the bridge that a response body tells of, if it does. */

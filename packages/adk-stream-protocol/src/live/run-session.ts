@@ -1,5 +1,7 @@
 import type { Event, InvocationContext } from '@google/adk'
 
+import { answersKnownCalls } from '../adk/cut-events.ts'
+
 /** The ADK session of a live run, into which the run writes beside ADK. */
 export class RunSession {
   #context: InvocationContext | undefined
@@ -20,6 +22,15 @@ export class RunSession {
     } finally {
       this.#writing.delete(event.id)
     }
+  }
+
+  /** Whether the chat still holds the calls that an event answers: they may have been taken back when the run had ended. */
+  async holdsCallsOf(event: Event): Promise<boolean> {
+    const { session, sessionService } = this.#context ?? {}
+    if (!session) return false
+    const { appName, userId, id: sessionId } = session
+    const stored = await sessionService?.getSession({ appName, userId, sessionId })
+    return stored !== undefined && answersKnownCalls(event, stored.events)
   }
 
   /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */

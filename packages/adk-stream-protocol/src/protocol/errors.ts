@@ -17,6 +17,10 @@ const ERRORS = {
   ],
   'nothing-new': [409, 'The request holds nothing new to answer. Send a message of the user last.'],
   'not-rewindable': [409, 'This chat cannot be taken back to an earlier message.'],
+  'already-acted': [
+    409,
+    'A call that a person approved has run since that message, or is about to. Write a new message instead.',
+  ],
   'unknown-chat': [404, 'There is no such chat.'],
   'unknown-approval': [404, 'There is no such approval request.'],
   'not-allowed': [403, 'This approval is for somebody else to decide.'],

@@ -17,6 +17,8 @@ import type { ApprovalGate } from '../adk/approval-gate.ts'
 import { saysSomething } from '../adk/chat-title.ts'
 import type { NotedContent } from '../adk/complete-input.ts'
 import { toInputAnswer } from '../adk/complete-input.ts'
+import type { Cut } from '../adk/cut-events.ts'
+import { cutEvents } from '../adk/cut-events.ts'
 import type { EventNotes } from '../adk/event-notes.ts'
 import { writeNotes } from '../adk/event-notes.ts'
 import type { GateRun, RunCause } from '../adk/gate-run.ts'
@@ -349,17 +351,23 @@ export class AgentHost {
     if (session) await this.#rewind(session, userMessageId)
   }
 
+  /** What a chat would lose if it were taken back to before a message. Undefined for a message that it does not hold. */
+  async cut(chat: ApprovalChat, userMessageId: string): Promise<Cut | undefined> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session && cutEvents(session.events, userMessageId)
+  }
+
   async #rewind(session: Session, userMessageId: string): Promise<void> {
     if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
-    const turn = splitTurns(session.events).find(
-      ({ userMessage }) => userMessage.id === userMessageId,
-    )
+    const cut = cutEvents(session.events, userMessageId)
     // A message that never reached the session has nothing to take back: it failed before it was stored.
-    if (!turn) return
+    if (!cut) return
     const { appName, userId, id: sessionId } = session
-    const { firstEvent } = turn
-    await this.#sessions.rewind({ appName, userId, sessionId, eventId: firstEvent.id })
-    session.events.length = session.events.indexOf(firstEvent)
+    const { firstEvent, kept } = cut
+    const eventId = firstEvent.id
+    const keep = kept.map(({ id }) => id)
+    await this.#sessions.rewind({ appName, userId, sessionId, eventId, keep })
+    session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
     // What others said first, such as a greeting, is no beginning.
     if (session.events.some(({ author }) => author === 'user')) return
     await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })

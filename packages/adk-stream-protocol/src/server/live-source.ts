@@ -67,6 +67,7 @@ export class LiveSource extends TurnByTurn {
       ? userMessageId
       : await turnDesk.findRemoved(chat, { replaces, history })
     if (removed !== undefined) {
+      await turnDesk.checkRewind(chat, removed)
       await runs.leave(chat)
       await turnDesk.takeBack(chat, removed)
     } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))

@@ -6,13 +6,13 @@ import type { Content } from '@google/genai'
 
 import { NO_ANSWER } from '../adk/browser-output.ts'
 import { asBrowserTool } from '../adk/browser-tool.ts'
-import { readNotes } from '../adk/event-notes.ts'
+import { readAsked } from '../adk/cut-events.ts'
 import { toReplay } from '../adk/replay-chunks.ts'
 import type { ToldTurn } from '../adk/stored-turns.ts'
 import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
 import type { TranslationOptions } from '../adk/translate-event.ts'
 import type { Call } from '../adk/translation.ts'
-import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Approval, ApprovalChat, ApprovalStateName } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -113,11 +113,14 @@ export class TurnDesk {
   /** Answers a new message. */
   async begin(chat: ChatKey, request: MessageRequest, state: StateDelta = {}): Promise<Turn> {
     const backend = await this.#backend.get()
-    if (request.replaces && !backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
+    const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
-    const cancels = request.replaces || this.#options.whilePending === 'cancel'
+    // Before a turn is stopped that nobody reads any more.
+    if (replaces) await this.checkRewind(chat, userMessageId)
+    const cancels = !replaces && this.#options.whilePending === 'cancel'
     return this.#turns.begin(chat, randomUUID(), {
+      ...(replaces && { prepare: () => this.#prepareRewind(backend, key, userMessageId) }),
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
@@ -244,13 +247,34 @@ export class TurnDesk {
     if (!history.every((id, index) => id === stored[index])) return undefined
     // A history that ends with a message of the user has lost an answer, and not been cut by a person.
     if (history.length % 2 !== 0) return undefined
-    const removed = turns.slice(history.length / 2)
-    const hasRun = removed.some(({ runs }) =>
-      runs
-        .flat()
-        .some((event) => readNotes(event).decided?.some(({ state }) => state !== 'denied')),
-    )
-    return hasRun ? undefined : removed[0]?.userMessage.id
+    const removed = turns[history.length / 2]?.userMessage.id
+    const isKept = removed !== undefined && (await this.#hasActed(backend, chat, removed))
+    return isKept ? undefined : removed
+  }
+
+  /** AP170: refuses to take a chat back to before a message if a call that a person approved would disappear. */
+  async checkRewind(chat: ChatKey, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    if (await this.#hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
+  }
+
+  async #hasActed(backend: Backend, chat: ChatKey, userMessageId: string): Promise<boolean> {
+    const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
+    for (const [id, end] of readAsked(cut?.removed ?? [])) {
+      const approval = await backend.ledger.get(id)
+      const state = approval?.state.name ?? end
+      if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
+    }
+    return false
+  }
+
+  /** Cancels what waits in a chat that is about to be taken back. */
+  async #prepareRewind(backend: Backend, key: ApprovalChat, userMessageId: string): Promise<void> {
+    await this.checkRewind(key, userMessageId)
+    await cancelPending(backend, key)
+    // A person may have approved meanwhile.
+    await this.checkRewind(key, userMessageId)
   }
 
   /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
@@ -264,7 +288,7 @@ export class TurnDesk {
       patient: true,
       background: true,
       prepare: async () => {
-        await cancelPending(backend, key)
+        await this.#prepareRewind(backend, key, userMessageId)
         await backend.host.rewind(key, userMessageId)
       },
       run: async ({ log }) => log.end(),
@@ -522,6 +546,14 @@ export class TurnDesk {
     return stored && closeAtPause(tellStoredTurn(stored, this.#options))
   }
 }
+
+/** Approvals that have not led to a run, and that do not when they are cancelled. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
+  'requested',
+  'denied',
+  'expired',
+  'cancelled',
+])
 
 function ignore(): void {}
 async function* noEvents(): AsyncGenerator<Event> {}

@@ -22,11 +22,13 @@ export interface RewindRequest {
   readonly sessionId: string
   /** The first event to remove. */
   readonly eventId: string
+  /** Events after it that stay, by id. Default: none. */
+  readonly keep?: readonly string[]
 }
 
 /** An ADK session service that can take back the end of a conversation, for regenerate and edit-and-resend. */
 export interface RewindableSessionService extends BaseSessionService {
-  /** Removes an event and all after it; session state becomes what the events before it made, `app:` and `user:` state stays. */
+  /** Removes an event and all after it but those of `keep`; session state becomes what the events that are left made, `app:` and `user:` state stays. */
   rewind(request: RewindRequest): Promise<void>
 }
 

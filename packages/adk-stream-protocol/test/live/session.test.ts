@@ -176,6 +176,43 @@ test('[LV17] a chat is not taken back under an answer that is being written else
   expect(office.errors).toEqual([])
 })
 
+test('[LV170] a call that is taken back while it runs leaves no response behind', async () => {
+  const called = defer()
+  const gate = defer()
+  const ended = defer()
+  let calls = 0
+  const slow = tool('slow', async () => {
+    calls += 1
+    if (calls > 1) return { done: true }
+    called.resolve()
+    await gate.promise
+    ended.resolve()
+    return { late: true }
+  })
+  await using office = await openLiveOffice({ tools: () => [slow] })
+  await using client = await joinLive(office)
+  const id = 'chat-1'
+  const text = '[[call slow {}]] [[then]] [[say Done.]]'
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
+  client.send({ type: 'send', requestId: 'r1', id, trigger: 'submit-message', messages })
+  await called.promise
+  client.send({ type: 'send', requestId: 'r2', id, trigger: 'regenerate-message', messages })
+  expect(await whole(client, 'r2')).toBe('Done.')
+  gate.resolve()
+  await ended.promise
+  client.say('[[say Next.]]', 'r3')
+  expect(await whole(client, 'r3')).toBe('Next.')
+  const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: id }
+  const session = await office.store.sessions.getSession(key)
+  const parts = session?.events.flatMap(({ content }) => content?.parts ?? []) ?? []
+  const made = parts.flatMap(({ functionCall }) => functionCall?.id ?? [])
+  const answered = parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
+  expect(made).toHaveLength(1)
+  expect(answered).toEqual(made)
+  expect(JSON.stringify(await office.page().messages())).not.toContain('late')
+  expect(office.errors).toEqual([])
+})
+
 test('[LV18] deleting a chat ends its conversation', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)

@@ -23,6 +23,8 @@ export interface ComposerHandle {
   focus(): void
   /** Begins a message about a picture that the reader chooses now. */
   askAboutPicture(text: string): void
+  /** Adds a text to what is being written. */
+  write(text: string): void
 }
 
 interface ComposerProps {
@@ -45,6 +47,10 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
   useEffect(() => inputRef.current?.focus(), [])
   useImperativeHandle(handleRef, () => ({
     focus,
+    write: (added) => {
+      setText((written) => (written.trim() === '' ? added : `${written}\n${added}`))
+      focus()
+    },
     askAboutPicture: (question) => {
       setText(question)
       chooserRef.current?.click()

@@ -10,6 +10,7 @@ import { EditContext, renderActions } from '../message-actions/message-actions.t
 import type { Mode } from '../settings/mode.ts'
 import { VoiceSlot } from '../voice/voice-slot.tsx'
 import { useConversation } from './use-conversation.ts'
+import { useRefusedEdit } from './use-refused-edit.ts'
 import { useStickToEnd } from './use-stick-to-end.ts'
 import { Welcome } from './welcome.tsx'
 
@@ -45,6 +46,8 @@ export function Conversation(props: ConversationProps) {
     },
     [send, onSaid, goToEnd],
   )
+  const write = useCallback((text: string) => composerRef.current?.write(text), [])
+  const edit = useRefusedEdit(chat, chat.edit, write)
   const voice = useMemo(() => <VoiceSlot mode={mode} chatId={id} />, [mode, id])
   return (
     <>
@@ -56,7 +59,7 @@ export function Conversation(props: ConversationProps) {
               onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}
             />
           )}
-          <EditContext value={busy ? undefined : chat.edit}>
+          <EditContext value={busy ? undefined : edit}>
             <MessageList
               messages={messages}
               status={status}

@@ -4,6 +4,7 @@ import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 import { toResponse } from '../approval-answers.ts'
 import type { CallOutcome } from '../run-call.ts'
 import { runCall } from '../run-call.ts'
+import { toError } from '../to-error.ts'
 import type { ToolCall } from '../tool-call.ts'
 import type { ToolErrors } from '../tool-errors.ts'
 
@@ -56,7 +57,7 @@ export async function executeCall(
 }
 
 function toFailure(call: ToolCall, thrown: unknown, errors: ToolErrors): CallOutcome {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const error = toError(thrown)
   const result = errors.answer(call, error)
   return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
 }

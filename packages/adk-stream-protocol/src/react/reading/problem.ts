@@ -72,6 +72,7 @@ function classify({ code, message, retryAfterSeconds }: ToldError, now: number):
       return { kind: 'blocked' }
     case 'unauthenticated':
       return { kind: 'signed-out' }
+    case 'already-acted':
     case 'bad-request':
     case 'too-large':
     case 'too-many-live-chats':

@@ -84,7 +84,9 @@ export function prepareSessionStatements(connection: Connection) {
     findEvent: connection.prepare<{ seq: number }>(
       'SELECT seq FROM events WHERE session = ? AND event_id = ?',
     ),
-    deleteEventsFrom: connection.prepare('DELETE FROM events WHERE session = ? AND seq >= ?'),
+    deleteEventsFrom: connection.prepare(`
+      DELETE FROM events WHERE session = ? AND seq >= ?
+      AND event_id NOT IN (SELECT value FROM json_each(?))`),
     readDeltas: connection.prepare<{ delta: string }>(`
       SELECT delta FROM events WHERE session = ? AND delta IS NOT NULL ORDER BY seq`),
     readLastTimestamp: connection.prepare<{ timestamp: number }>(`

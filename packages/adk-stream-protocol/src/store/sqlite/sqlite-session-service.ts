@@ -140,6 +140,7 @@ export class SqliteSessionService
   async rewind(request: RewindRequest): Promise<void> {
     const key = sessionKey(request)
     const eventId = checkName('eventId', request.eventId)
+    const keep = JSON.stringify(request.keep ?? [])
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
@@ -151,7 +152,7 @@ export class SqliteSessionService
           `The session holds no event ${eventId}; it may have been rewound already.`,
         )
       }
-      this.#statements.deleteEventsFrom.run(row.session, event.seq)
+      this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
       this.#restore(key, row)
     })
   }

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+
+import { nextApproval } from '../../src/approvals/next-approval.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
+import { ProtocolError } from '../../src/protocol/errors.ts'
+import type { ChatMessage } from '../support/chat-probe.ts'
+import { textOf, toolParts } from '../support/chat-probe.ts'
+import { defer } from '../support/agents.ts'
+import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { expectRecord } from './support/expect-record.ts'
+import { FREE_MODEL, Office } from './support/office.ts'
+import { callPayment, paymentTool } from './support/payments.ts'
+
+const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
+
+const idsOf = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id)
+
+describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+  test('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send('[[say Hello.]]')
+    await chat.send(PAY)
+    await chat.decide(true)
+    const before = await page.messages()
+    expect(before.map(textOf)).toEqual(['[[say Hello.]]', 'Hello.', PAY, 'Paid.'])
+    const { asked } = office
+    await chat.regenerate()
+    await chat.rest()
+    expect(chat.refusal).toBe('already-acted')
+    await chat.send('[[say Changed.]]', { messageId: before[0]?.id ?? '' })
+    await chat.rest()
+    expect(chat.refusal).toBe('already-acted')
+    expect(await page.messages()).toEqual(before)
+    expect(office.asked).toBe(asked)
+    const reloaded = await page.open(client)
+    await reloaded.send('[[say And on.]]')
+    expect(reloaded.messages).toHaveLength(6)
+    expect(office.wallet.payments).toHaveLength(1)
+    await expectRecord(page, reloaded)
+  })
+
+  test('[AP170] a call that was denied does not keep its answer from being made anew', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const old = chat.lastMessage?.id
+    await chat.decide(false)
+    await chat.regenerate()
+    await chat.rest()
+    expect(chat.lastMessage?.id).not.toBe(old)
+    expect(chat.asked).toHaveLength(1)
+    expect(idsOf(await page.messages())).toEqual(idsOf(chat.messages))
+  })
+
+  test('[AP171] what came of an earlier call stays when a later answer is made anew', async () => {
+    await using office = await Office.open({ liveModel: FREE_MODEL })
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    const [id = ''] = chat.asked
+    await chat.send('[[say Meanwhile.]]')
+    await page.decide(id, { approved: true })
+    await page.untilMessages((messages) => textOf(messages[1]) !== '')
+    const reloaded = await page.open(client)
+    const before = await page.messages()
+    await reloaded.regenerate()
+    await reloaded.rest()
+    expect(reloaded.refusal).toBeUndefined()
+    const after = await page.messages()
+    expect(after.slice(0, 3)).toEqual(before.slice(0, 3))
+    expect(toolParts(after[1])).toMatchObject([{ state: 'output-available' }])
+    expect(after[3]?.id).not.toBe(before[3]?.id)
+    expect(office.wallet.payments).toHaveLength(1)
+  })
+})
+
+describe.each(ourClients)('$name', (client) => {
+  test('[CL170] what the server has kept stays on the page', async () => {
+    await using office = await Office.open()
+    const page = office.page()
+    const chat = await page.open(client)
+    await chat.send(PAY)
+    await chat.decide(true)
+    const { messages } = chat
+    await chat.regenerate()
+    expect(chat.refusal).toBe('already-acted')
+    expect(chat.messages).toEqual(messages)
+    await chat.send('[[say Changed.]]', { messageId: messages[0]?.id ?? '' })
+    expect(chat.refusal).toBe('already-acted')
+    expect(chat.messages).toEqual(messages)
+    await chat.send('[[say And on.]]')
+    expect(chat.text).toBe('And on.')
+    expect(idsOf(await page.messages())).toEqual(idsOf(chat.messages))
+  })
+})
+
+/** A chat in which an approved payment runs until it is let end. */
+async function openRunning() {
+  const gate = defer()
+  const called = defer()
+  const before = async (): Promise<void> => {
+    called.resolve()
+    await gate.promise
+  }
+  const office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  const page = office.page()
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }
+  await page.post({ id: 'chat-1', messages: [message] })
+  const id = (await page.inbox())[0]?.id ?? ''
+  await page.decide(id, { approved: true })
+  await called.promise
+  const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
+  const close = (): Promise<void> => office[Symbol.asyncDispose]()
+  return { office, page, id, anew, gate, [Symbol.asyncDispose]: close }
+}
+
+const REFUSED = {
+  status: 409,
+  body: { error: { code: 'already-acted', message: new ProtocolError('already-acted').message } },
+}
+
+test('[AP170] a call that is running is not hidden, and its result is told', async () => {
+  await using running = await openRunning()
+  const { office, page, anew, gate } = running
+  expect(await page.post(anew)).toMatchObject(REFUSED)
+  gate.resolve()
+  await page.untilMessages((messages) => textOf(messages[1]) === 'Paid.')
+  expect(office.wallet.payments).toHaveLength(1)
+})
+
+test('[AP170] a call of which nobody knows whether it ran is not hidden', async () => {
+  await using chat = await openRunning()
+  const { office, page, id, anew, gate } = chat
+  const { approvals } = office.store
+  const running = await approvals.get(id)
+  if (running?.state.name !== 'executing') throw new Error('The call runs.')
+  const { worker } = running.state
+  const lost = nextApproval(running, { type: 'lose', worker }, await approvals.now())
+  if (isRefusal(lost)) throw new Error('It can be lost.')
+  expect(await approvals.replace(lost)).toBe(true)
+  expect(await page.post(anew)).toMatchObject(REFUSED)
+  expect(await page.approval(id)).toMatchObject({ approval: { state: 'unknown' } })
+  gate.resolve()
+})
