@@ -56,7 +56,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await location.getByText('does not allow this page to know the position').waitFor()
     await answers.locator('.markdown').last().waitFor()
     await idle()
-    expect(await location.getByText('Failed').count()).toBe(1)
+    expect(await location.getByText('Failed', { exact: true }).count()).toBe(1)
     expect(JSON.stringify(results())).toContain('does not allow this page to know the position')
     await snap(page, `location-refused-${mode}`)
   })
