@@ -75,15 +75,16 @@ class DecisionQueue {
   /** Runs something when the decisions before it are recorded. The next one waits until it has ended or called `onDecided`. */
   async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
     const before = this.#last
-    let release = (): void => undefined
+    const held: { release?: () => void } = {}
     this.#last = new Promise((resolve) => {
-      release = resolve
+      held.release = resolve
     })
+    const onDecided = (): void => held.release?.()
     await before
     try {
-      return await run(release)
+      return await run(onDecided)
     } finally {
-      release()
+      onDecided()
     }
   }
 
