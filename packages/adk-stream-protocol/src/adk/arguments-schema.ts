@@ -2,6 +2,8 @@ import type { BaseTool } from '@google/adk'
 import type { Schema } from '@google/genai'
 import { z } from 'zod'
 
+import { isRecord } from '../protocol/guards.ts'
+
 /**
  * The schema that the arguments of a tool must fit: the tool's own, or the one that it declares to the model, or that of the MCP
  * server behind it. Returns undefined for a tool without one, and for a schema that cannot be checked completely.
@@ -75,8 +77,4 @@ function mapValues<From, To>(
   map: (value: From) => To,
 ): Record<string, To> {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -2,6 +2,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
+import { interceptAppend } from './intercept-append.ts'
 import { UnaskableError } from './tool-failure.ts'
 
 export interface WatchedSessionsOptions {
@@ -11,7 +12,7 @@ export interface WatchedSessionsOptions {
 }
 
 /**
- * A session service with two more promises about what is appended.
+ * A session service that checks and timestamps what is appended.
  *
  * Timestamps grow with every event of a session: ADK's DatabaseSessionService reads events back by their timestamps, and an event that
  * is stored before another may have been created after it.
@@ -29,14 +30,7 @@ export function watchSessions<Service extends BaseSessionService>(
     if (!event.partial) stamp(session, event)
     return service.appendEvent(request)
   }
-  return new Proxy(service, {
-    get(target, name) {
-      if (name === 'appendEvent') return appendEvent
-      const found: unknown = Reflect.get(target, name)
-      // Private fields are found only on the service itself.
-      return typeof found === 'function' ? (found.bind(target) as unknown) : found
-    },
-  })
+  return interceptAppend(service, appendEvent)
 }
 
 function stamp({ events }: Session, event: Event): void {

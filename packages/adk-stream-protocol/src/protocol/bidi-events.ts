@@ -3,7 +3,8 @@ import { z } from 'zod'
 import type { FrameFault } from './client-frame.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
-import { isObject, RawMessage, UncheckedArray } from './raw-message.ts'
+import { isRecord } from './guards.ts'
+import { RawMessage, UncheckedArray } from './raw-message.ts'
 import { readResults } from './read-answers.ts'
 import type { ToolResult } from './read-tool-result.ts'
 import { ChatId } from './stream-request.ts'
@@ -95,11 +96,11 @@ function readNamed(value: unknown): {
   readonly type: string | undefined
   readonly content: Readonly<Record<string, unknown>>
 } {
-  const content = isObject(value) ? value : {}
+  const content = isRecord(value) ? value : {}
   const { type, data } = content
   return {
     type: typeof type === 'string' && type.length <= 64 ? type : undefined,
-    content: isObject(data) ? { ...content, ...data } : content,
+    content: isRecord(data) ? { ...content, ...data } : content,
   }
 }
 

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 
+import { isRecord } from './guards.ts'
+
 /**
  * An array of anything. zod looks at every element of `z.array`, and keeps an issue for each wrong one: a body of 8 MiB could make
  * it do so for half a minute. What counts is checked element by element, after it was counted.
@@ -9,7 +11,7 @@ export const UncheckedArray = z.custom<readonly unknown[]>(Array.isArray, {
 })
 
 /** An object with any fields, for the same reason. */
-export const UncheckedObject = z.custom<Readonly<Record<string, unknown>>>(isObject, {
+export const UncheckedObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   message: 'Invalid input: expected an object',
 })
 
@@ -34,10 +36,5 @@ export function partsOf({ parts, content = [] }: RawMessage): readonly unknown[]
 }
 
 export function isRawPart(part: unknown): part is RawPart {
-  return isObject(part) && typeof part['type'] === 'string'
-}
-
-/** Whether a value is an object that is no array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isRecord(part) && typeof part['type'] === 'string'
 }

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
 import { ProtocolError } from './errors.ts'
 import type { RawMessage, RawPart } from './raw-message.ts'
-import { isObject, isRawPart, partsOf } from './raw-message.ts'
+import { isRecord } from './guards.ts'
+import { isRawPart, partsOf } from './raw-message.ts'
 import type { ToolResult } from './read-tool-result.ts'
 
 /** A person's decision about one call: all that a client may say about it. */
@@ -34,13 +35,13 @@ export interface Answers {
 
 /** Changed arguments by approval, beside the messages: the AI SDK has no place for them in a message. */
 export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
-  isObject,
+  isRecord,
   { message: 'Invalid input: expected an object of changed arguments by approval id' },
 )
 export type Edits = z.infer<typeof Edits>
 
 /** Answers to the payloads of tools by approval, beside the messages for the same reason. */
-export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isObject, {
+export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   message: 'Invalid input: expected an object of payloads by approval id',
 })
 export type Payloads = z.infer<typeof Payloads>
@@ -121,7 +122,7 @@ export function readEarlierDecisions(
   const parts: RawPart[] = []
   for (const message of messages.toReversed()) {
     if (parts.length >= maxAnswers) break
-    if (!isObject(message) || message['role'] !== 'assistant') continue
+    if (!isRecord(message) || message['role'] !== 'assistant') continue
     const own = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
     const responded = own.filter(isRawPart).filter(({ state }) => state === 'approval-responded')
     parts.unshift(...responded.slice(parts.length - maxAnswers))
@@ -195,7 +196,7 @@ function isAnsweredConfirmation(part: RawPart): boolean {
   if (!isConfirmation(part)) return false
   if (part['state'] === 'output-available') return true
   const { approval } = part
-  return isObject(approval) && 'approved' in approval
+  return isRecord(approval) && 'approved' in approval
 }
 
 function toResult(part: RawPart): ToolResult {
@@ -235,7 +236,7 @@ function supplement<Answer extends object>(
 function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {
   if (!Object.hasOwn(edits, approvalId)) return undefined
   const edit = edits[approvalId]
-  if (!isObject(edit)) throw badAnswer('Changed arguments must be an object.')
+  if (!isRecord(edit)) throw badAnswer('Changed arguments must be an object.')
   return edit
 }
 

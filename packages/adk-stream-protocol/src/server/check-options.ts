@@ -2,6 +2,7 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { PolicyTerms } from '../approvals/policy.ts'
+import { MAX_TIMER_MS } from './max-timer.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { checkAllowedHosts } from './allowed-hosts.ts'
 import { readOrigin } from './origin.ts'
@@ -66,9 +67,6 @@ function isRunnable(agent: unknown): boolean {
     return false
   }
 }
-
-/** Timers of Node fire at once when they are given more. */
-const MAX_TIMER_MS = 2_147_483_647
 
 const Count = z.int({ error: 'a whole number' }).min(0, { error: 'a number from 0 up' })
 const AtLeastOne = z.int({ error: 'a whole number' }).min(1, { error: 'a number from 1 up' })

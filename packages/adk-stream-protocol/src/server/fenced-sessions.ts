@@ -1,11 +1,12 @@
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
+import { interceptAppend } from '../adk/intercept-append.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 
 /**
- * A session service of the host's that is asked to store nothing for a turn whose chat another process has taken over. The store's
- * own sessions check that in the transaction of the append; others are asked right after the check, which leaves a moment.
+ * Wraps the host's session service: an append is rejected if another process has taken over the chat. The store's own session service
+ * checks this in the transaction of the append. Here the check and the append are two steps, so a takeover between them is not noticed.
  */
 export function fenceSessions<Sessions extends BaseSessionService>(
   sessions: Sessions,
@@ -18,12 +19,5 @@ export function fenceSessions<Sessions extends BaseSessionService>(
       throw new ProtocolError('turn-lost')
     return sessions.appendEvent(request)
   }
-  return new Proxy(sessions, {
-    get(target, name) {
-      if (name === 'appendEvent') return appendEvent
-      const value: unknown = Reflect.get(target, name)
-      // Its private fields are those of the service, and not of what stands before it.
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+  return interceptAppend(sessions, appendEvent)
 }

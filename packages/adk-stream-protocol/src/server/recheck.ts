@@ -1,5 +1,6 @@
 import type { Principal } from './authenticate.ts'
 import { readError } from './front-door.ts'
+import { MAX_TIMER_MS } from './max-timer.ts'
 
 /** An open connection whose credentials are checked again. */
 export interface Rechecked {
@@ -10,9 +11,6 @@ export interface Rechecked {
   /** The credentials have ended. Called at most once. */
   onCredentialsEnd(): void
 }
-
-/** What a timer of Node can wait for. */
-const MAX_DELAY_MS = 2_147_483_647
 
 /**
  * Checks the credentials of an open connection at an interval and when they expire. A check that fails for another reason is
@@ -39,7 +37,7 @@ export class Recheck {
 
   #schedule(): void {
     const expiresAt = this.#expiresAt ?? Number.POSITIVE_INFINITY
-    const delay = Math.min(this.#everyMs, Math.max(expiresAt - Date.now(), 0), MAX_DELAY_MS)
+    const delay = Math.min(this.#everyMs, Math.max(expiresAt - Date.now(), 0), MAX_TIMER_MS)
     this.#timer = setTimeout(() => void this.#run(), delay)
   }
 

@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 
 import { useAdkTexts } from '../provider.tsx'
-import { isRecord } from '../reading/call.ts'
+import { isRecord } from '../../protocol/guards.ts'
 
 interface RunViewProps {
   readonly part: UIMessage['parts'][number]

@@ -2,7 +2,8 @@ import type { UIMessage } from 'ai'
 
 import type { DataParts } from '../../protocol/message.ts'
 import type { Arguments, Call } from './call.ts'
-import { isCall, isRecord } from './call.ts'
+import { isRecord } from '../../protocol/guards.ts'
+import { isCall } from './call.ts'
 
 /** What is known of an approval beside the call it is about. */
 export interface Approval extends Omit<DataParts['approval'], 'toolCallId' | 'icon' | 'payload'> {

@@ -1,5 +1,7 @@
 import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai'
 
+import { isRecord } from '../../protocol/guards.ts'
+
 /** One call of a tool within a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
@@ -41,10 +43,6 @@ export function readFailure(call: Call): Failure | undefined {
 
 function toFailure(reason: unknown): Failure {
   return typeof reason === 'string' && reason !== '' ? { reason } : {}
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether a call of this message still waits for a person, for the page or for the server. */

@@ -2,7 +2,7 @@ import type { UIMessage } from 'ai'
 
 import { AdkError } from '../../client/adk-error.ts'
 import { readErrorBody } from '../../client/error-body.ts'
-import { isRecord } from './call.ts'
+import { isRecord } from '../../protocol/guards.ts'
 import { hasActed } from './has-acted.ts'
 
 /** Why there is no answer, told by what the reader can do about it. */
