@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { Approval } from '../src/approvals/approval.ts'
 import { Ledger } from '../src/approvals/ledger.ts'
-import { Followed } from '../src/server/followed.ts'
+import { RecoveryQueue } from '../src/server/recovery-queue.ts'
 import { chat, requestOf, taken } from './ledger/fixture.ts'
 import { subjects } from './ledger/subjects.ts'
 
@@ -42,12 +42,12 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     await give(ledger, 'mallory', 150)
     const begun: string[] = []
     // Those of mallory never come to an end.
-    const followed = new Followed((approval) => {
+    const followed = new RecoveryQueue((approval) => {
       begun.push(approval.id)
       return approval.chat.principalId === 'mallory' ? new Promise(() => {}) : Promise.resolve()
     }, 1_000)
     const sweep = async () => {
-      for (const approval of await ledger.untold({ except: followed.notNow() }))
+      for (const approval of await ledger.untold({ except: followed.deferredIds() }))
         followed.take(approval)
     }
     for (let sweeps = 0; sweeps < 3; sweeps += 1) await sweep()
@@ -67,11 +67,11 @@ test('[AP82] what is tried in vain is tried less and less often, and anew when i
   let [now, sweeps] = [0, 0]
   const triedIn: number[] = []
   const follow = async () => void triedIn.push(sweeps)
-  const followed = new Followed(follow, 1_000, () => now)
+  const followed = new RecoveryQueue(follow, 1_000, () => now)
   const sweep = async (found: Approval) => {
     sweeps += 1
     now += 1_000
-    if (!followed.notNow().includes(found.id)) followed.take(found)
+    if (!followed.deferredIds().includes(found.id)) followed.take(found)
     await setImmediate()
   }
   for (let count = 0; count < 50; count += 1) await sweep(approval)

@@ -35,7 +35,7 @@ import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
 import { holdChats } from './hold-chat.ts'
-import { Elsewhere } from './elsewhere.ts'
+import { RemoteTurns } from './remote-turns.ts'
 import { Housekeeper } from './housekeeper.ts'
 import { ListDesk } from './list-desk.ts'
 import { LiveDoor } from './live-door.ts'
@@ -264,7 +264,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })
   const owners = new LiveOwners({ backend, turnDesk })
   const newsMs = Math.min(limits.sweepMs, NEWS_MS)
-  const elsewhere = new Elsewhere({
+  const remoteTurns = new RemoteTurns({
     backend,
     turnDesk,
     runs,
@@ -284,7 +284,15 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
   const context = new RequestContext(options.context)
-  const source = new TurnByTurn({ turns, turnDesk, approvalDesk, runs, owners, elsewhere, context })
+  const source = new TurnByTurn({
+    turns,
+    turnDesk,
+    approvalDesk,
+    runs,
+    owners,
+    remoteTurns,
+    context,
+  })
   const chatDesk = new ChatDesk({
     artifactService: options.artifactService,
     backend,
@@ -301,7 +309,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
   const completions = new CallCompletions({ turnDesk, runs, limits, mayCompleteCalls })
   const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
   const live =
-    runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, elsewhere, context })
+    runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, remoteTurns, context })
   const housekeeper = new Housekeeper({
     backend,
     intervalMs: limits.sweepMs,
@@ -325,7 +333,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
         : openTurnHandlers(connection, { source, limits }),
     findCall: callFinder({ approvalDesk, turnDesk, runs }),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
-    changedElsewhere: (change) => elsewhere.changed(change),
+    changedElsewhere: (change) => remoteTurns.changed(change),
     drain: () => {
       turns.drain()
       housekeeper.drain()
@@ -337,7 +345,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
     },
     close: async () => {
       owners.close()
-      elsewhere.close()
+      remoteTurns.close()
       await newsPoll.close()
       await runs?.close()
       await housekeeper.close()

@@ -1,7 +1,7 @@
 import type { Approval } from '../approvals/approval.ts'
 import type { Wait } from '../store/wait-store.ts'
 import type { BackendOnDemand } from './backend.ts'
-import { Followed } from './followed.ts'
+import { RecoveryQueue } from './recovery-queue.ts'
 
 export interface HousekeeperOptions {
   readonly backend: BackendOnDemand
@@ -17,13 +17,13 @@ export interface HousekeeperOptions {
 export class Housekeeper {
   readonly #options: HousekeeperOptions
   readonly #timer: NodeJS.Timeout
-  readonly #followed: Followed
+  readonly #queue: RecoveryQueue
   #sweep: Promise<void> | undefined
   #draining = false
 
   constructor(options: HousekeeperOptions) {
     this.#options = options
-    this.#followed = new Followed(options.follow, options.intervalMs)
+    this.#queue = new RecoveryQueue(options.follow, options.intervalMs)
     this.#timer = setInterval(() => this.#begin(), options.intervalMs)
     this.#timer.unref()
   }
@@ -60,8 +60,8 @@ export class Housekeeper {
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       // What belongs to another application is told by its own servers.
       const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
-      const untold = await ledger.untold({ except: this.#followed.notNow() })
-      for (const approval of [...own, ...untold]) this.#followed.take(approval)
+      const untold = await ledger.untold({ except: this.#queue.deferredIds() })
+      for (const approval of [...own, ...untold]) this.#queue.take(approval)
       const { appName, leaseMs } = ledger
       for (const wait of await waits.takeDue({ appName, leaseMs, limit: 100 })) void giveUp(wait)
     } catch (error) {

@@ -9,13 +9,13 @@ export interface LiveOwnersOptions {
   readonly turnDesk: Pick<TurnDesk, 'callState'>
 }
 
-/** How long the process that owns a live conversation may take to react to a decision. It reads the record four times as often. */
+/** How long the process that owns the live session may take to react to a decision. It polls the audit record four times as often. */
 const REACTION_MS = 1_000
 const LOOK_MS = 50
 
 /**
- * Approvals that were asked in a live conversation of another process. That process goes on by the decision: its model waits for the
- * result, and its clients read the message. Where it does not react, because it died for example, the call is run here.
+ * Approvals that were requested in a live session of another process. That process runs the call: its model waits for the result, and
+ * its clients read the message. If it does not react, for example because it crashed, this process runs the call.
  */
 export class LiveOwners {
   readonly #options: LiveOwnersOptions
@@ -25,14 +25,14 @@ export class LiveOwners {
     this.#options = options
   }
 
-  /** Leaves a decided approval to the process that owns its conversation. False if there is none, or if it does not react. */
+  /** Leaves a decided approval to the process that owns its live session. Returns false if there is none, or if it does not react. */
   async leave(approval: Approval): Promise<boolean> {
     const { ledger } = await this.#options.backend.get()
     if (approval.liveWorker === undefined || approval.liveWorker === ledger.worker) return false
     return this.#look(REACTION_MS, () => this.#isTaken(approval))
   }
 
-  /** Resolves when the conversation shows what came of an approval, or when that takes longer than two leases. */
+  /** Resolves when the conversation shows the outcome of an approval, or after two leases. */
   async untilTold(approval: Approval): Promise<void> {
     const { ledger } = await this.#options.backend.get()
     await this.#look(2 * ledger.leaseMs, () => this.#isTold(approval))
@@ -53,7 +53,7 @@ export class LiveOwners {
     return false
   }
 
-  /** Whether the call of an approval has been started; one that does not run has been taken when the conversation shows it. */
+  /** Whether the owner has reacted: an approved call has started, or the conversation shows that the call will not run. */
   async #isTaken(approval: Approval): Promise<boolean> {
     if (approval.state.name !== 'approved') return this.#isTold(approval)
     const { ledger } = await this.#options.backend.get()

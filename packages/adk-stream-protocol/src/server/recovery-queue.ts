@@ -1,29 +1,29 @@
 import type { Approval } from '../approvals/approval.ts'
 
-/** How many approvals of one principal sweeps go on with at once. */
+/** How many approvals of one principal are resumed at once. */
 const MAX_PER_PRINCIPAL = 4
-/** The longest time between two tries, in sweeps. */
+/** The longest delay between two attempts, in sweeps. */
 const MAX_SWEEPS = 16
 
 interface Attempt {
   readonly approval: Approval
   readonly tries: number
   phase: 'queued' | 'running' | 'over'
-  /** When it may be tried again, by the clock of this process. */
+  /** The earliest time of the next attempt, by the clock of this process. */
   notBefore: number
 }
 
 /**
- * What sweeps go on with: each approval once at a time, few of one principal at once, and those of which nothing comes less and
- * less often, so that what cannot go on does not keep back what can.
+ * The approvals that sweeps resume. Each approval is resumed by one attempt at a time, few of one principal run at once, and the delay
+ * between attempts without progress doubles, so that stuck approvals do not delay others.
  */
-export class Followed {
+export class RecoveryQueue {
   readonly #follow: (approval: Approval) => Promise<void>
   readonly #sweepMs: number
   readonly #clock: () => number
   readonly #attempts = new Map<string, Attempt>()
 
-  /** `follow` goes on with an approval to its end, and never rejects. */
+  /** `follow` resumes the turn of an approval until it ends, and never rejects. */
   constructor(
     follow: (approval: Approval) => Promise<void>,
     sweepMs: number,
@@ -34,24 +34,24 @@ export class Followed {
     this.#clock = clock
   }
 
-  /** The approvals that are under way, or that it is too early to try again. */
-  notNow(): string[] {
+  /** Returns the ids of approvals that are being resumed or whose next attempt is not due. */
+  deferredIds(): string[] {
     const now = this.#clock()
     const waiting: string[] = []
     for (const [id, { phase, notBefore }] of this.#attempts) {
       if (phase !== 'over' || notBefore > now) waiting.push(id)
-      // What is not found again within some sweeps has gone on.
+      // An approval that sweeps have not found for a while has made progress.
       else if (now - notBefore > this.#sweepMs * MAX_SWEEPS) this.#attempts.delete(id)
     }
     return waiting
   }
 
-  /** Goes on with an approval, when others of its principal leave room for it. */
+  /** Queues an approval. It is resumed when fewer than the maximum of its principal run. */
   take(approval: Approval): void {
     const { id, state, chat } = approval
     const before = this.#attempts.get(id)
     if (before && before.phase !== 'over') return
-    // One that has changed since is tried like a new one.
+    // An approval whose state has changed starts without a delay.
     const isSame = before?.approval.state.name === state.name
     const tries = isSame ? before.tries + 1 : 1
     this.#attempts.set(id, { approval, tries, phase: 'queued', notBefore: 0 })

@@ -10,7 +10,7 @@ import type { BackendOnDemand } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
-export interface ElsewhereOptions {
+export interface RemoteTurnsOptions {
   readonly backend: BackendOnDemand
   readonly turnDesk: Pick<TurnDesk, 'callState' | 'retell'>
   readonly runs: LiveRuns | undefined
@@ -20,33 +20,33 @@ export interface ElsewhereOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** A message that another process goes on with. */
-interface Followed {
+/** A message that another process continues. */
+interface RemoteTurn {
   readonly chat: ChatKey
   readonly messageId: string
-  /** The approvals of it that changed. */
+  /** Its approvals that have changed. */
   readonly approvals: Map<string, Approval>
   /** Whether a client here has read it by a request of its own. */
   isRead: boolean
 }
 
-/** How often a message must be found at rest. Between two turns of one message, its chat is free for a moment. */
-const LOOKS = 2
+/** How many consecutive checks must find the message complete. Between two turns of one message, the chat is unlocked for a moment. */
+const CHECKS = 2
 
-/** Tells clients here what another process did by a decision: when its message is at rest, it is told anew. */
-export class Elsewhere {
-  readonly #options: ElsewhereOptions
-  readonly #followed = new Map<string, Followed>()
+/** Reports turns that another process continued after a decision: clients of this process get the message again when it is complete. */
+export class RemoteTurns {
+  readonly #options: RemoteTurnsOptions
+  readonly #followed = new Map<string, RemoteTurn>()
   readonly #closed = new AbortController()
 
-  constructor(options: ElsewhereOptions) {
+  constructor(options: RemoteTurnsOptions) {
     this.#options = options
   }
 
   /** Another process changed an approval. */
   changed({ approval, state }: ApprovalChange): void {
     const { runs, onError } = this.#options
-    // A live conversation here goes on by itself.
+    // The live session of this process continues the message itself.
     if (runs?.holds(approval)) return runs.approvalChanged(approval)
     if (state === 'requested' || state === 'approved') return
     const { chat, messageId } = approval
@@ -60,13 +60,13 @@ export class Elsewhere {
     const approvals = new Map([[approval.id, approval]])
     const followed = { chat, messageId, approvals, isRead: false }
     this.#followed.set(key, followed)
-    // Nothing waits for it here.
+    // Nothing awaits this work; errors are reported.
     void this.#follow(followed)
       .catch(onError)
       .finally(() => this.#followed.delete(key))
   }
 
-  /** A client here reads a message by a request of its own: it is not told a second time. */
+  /** Records that a client of this process reads the message by its own request, so that it is not sent a second time. */
   noteRead(chat: ChatKey, messageId: string): void {
     const followed = this.#followed.get(`${keyOf(chat)}/${messageId}`)
     if (followed) followed.isRead = true
@@ -76,14 +76,14 @@ export class Elsewhere {
     this.#closed.abort()
   }
 
-  async #follow(followed: Followed): Promise<void> {
+  async #follow(followed: RemoteTurn): Promise<void> {
     const { events, lists, runs, turnDesk, intervalMs } = this.#options
     const { chat, messageId } = followed
-    let looks = 0
-    while (looks < LOOKS) {
+    let checks = 0
+    while (checks < CHECKS) {
       await delay(intervalMs, undefined, { ref: false })
       if (this.#closed.signal.aborted || !this.#isWatched(chat)) return
-      looks = (await this.#isAtRest(followed)) ? looks + 1 : 0
+      checks = (await this.#isComplete(followed)) ? checks + 1 : 0
     }
     events.tell(chat, { type: 'turn', messageId })
     lists.turnBegan(chat, messageId)
@@ -92,8 +92,8 @@ export class Elsewhere {
     runs.show(chat, await turnDesk.retell(chat, messageId))
   }
 
-  /** Whether the conversation shows what came of the approvals, and no other process works in it. */
-  async #isAtRest({ chat, approvals }: Followed): Promise<boolean> {
+  /** Whether the conversation shows the outcome of all approvals, and no other process holds the chat. */
+  async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
     const { backend, turnDesk } = this.#options
     const { ledger } = await backend.get()
     if ((await ledger.heldByOthers(chat.principalId)).includes(chat.chatId)) return false

@@ -38,7 +38,7 @@ import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { TurnInfo } from './options.ts'
 import type { StateDelta } from './request-context.ts'
 import { traceTurn } from './trace-turn.ts'
-import { VainAttempts } from './vain-attempts.ts'
+import { ResumeAttempts } from './resume-attempts.ts'
 
 export interface TurnDeskOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -93,7 +93,7 @@ export class TurnDesk {
   readonly #turns: Turns
   readonly #options: TurnDeskOptions
   readonly #unasked = new UnaskedApprovals()
-  readonly #vain = new VainAttempts()
+  readonly #attempts = new ResumeAttempts()
   /** Turns whose run ended with an error. */
   readonly #failed = new WeakSet<Turn>()
   /** Calls that run without a turn, and whose result is to be told when they end. */
@@ -408,25 +408,25 @@ export class TurnDesk {
     // What was given just now was asked, and its call is not kept waiting for a look.
     if (!given && (await this.callState(approval)) !== 'asked')
       return this.#unasked.settle(backend, approval)
-    if (!this.#vain.isDue(approval.id)) return
+    if (!this.#attempts.isDue(approval.id)) return
     const answers = { outputs: [], background: true, ...(given && { given }) }
     const turn = await this.resume(chat, messageId, answers)
     await turn.settled
     if (turn.signal.aborted) return
     if ((await this.callState(approval)) !== 'asked') {
-      this.#vain.forget(approval.id)
+      this.#attempts.forget(approval.id)
       return
     }
     // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
     const known = await backend.ledger.get(approval.id)
-    if (known?.state.name === 'approved') await this.#noteVain(backend, known, turn)
+    if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
     else if (known) await writeEnding(backend, known)
   }
 
   /** AP114: an approved call that did not start is tried again later, and cancelled when that leads to nothing. */
-  async #noteVain(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
+  async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
     const end = this.#failed.has(turn) ? 'failed' : 'ended'
-    if (this.#vain.note(approval.id, end)) return
+    if (this.#attempts.note(approval.id, end)) return
     const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
     if (isRefusal(cancelled)) return
     await writeEnding(backend, cancelled)

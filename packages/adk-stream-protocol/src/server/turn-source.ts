@@ -6,7 +6,7 @@ import type { ReadFrom } from '../turns/turn-log.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { Principal } from './authenticate.ts'
-import type { Elsewhere } from './elsewhere.ts'
+import type { RemoteTurns } from './remote-turns.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { RequestContext } from './request-context.ts'
@@ -42,7 +42,7 @@ export interface TurnSourceParts {
   /** The live conversations, where there are such. */
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
-  readonly elsewhere: Pick<Elsewhere, 'noteRead'>
+  readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
 }
 
 /** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
@@ -100,7 +100,7 @@ export class TurnByTurn implements TurnSource {
       ...(given && taken.length === 1 && { given }),
       refuse: () => approvalDesk.refuseOutputs(chat, outputs),
     })
-    this.#parts.elsewhere.noteRead(chat, messageId)
+    this.#parts.remoteTurns.noteRead(chat, messageId)
     return { turn, from: 'pause' }
   }
 

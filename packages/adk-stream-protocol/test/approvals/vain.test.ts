@@ -4,7 +4,7 @@ import type { Content } from '@google/genai'
 import { BasePlugin, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 
-import { VainAttempts } from '../../src/server/vain-attempts.ts'
+import { ResumeAttempts } from '../../src/server/resume-attempts.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients } from './support/approving-chat.ts'
 import { Office } from './support/office.ts'
@@ -51,7 +51,7 @@ test('[AP114] an approved call that ADK never starts is cancelled, and the sessi
 })
 
 test('[AP114] a call whose run fails is tried again ever more rarely, and not for ever', () => {
-  const attempts = new VainAttempts()
+  const attempts = new ResumeAttempts()
   expect(attempts.isDue('a')).toBe(true)
   let count = 1
   while (attempts.note('a', 'failed')) {

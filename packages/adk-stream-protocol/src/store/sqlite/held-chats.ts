@@ -1,13 +1,13 @@
 import type { SessionKey } from '../session-key.ts'
 
 /**
- * The chats that this process has locked, with the tokens of their locks. What is written into such a chat is written for the turn
- * that locked it, and only while the database says so too.
+ * The chats that this process has locked, with the fencing tokens of their locks. A write to such a chat succeeds only while the
+ * database holds the same token.
  */
 export class HeldChats {
   readonly #tokens = new Map<string, string>()
 
-  /** The token under which this process writes into a chat; none where it has no lock. */
+  /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
   tokenOf(key: Key): string | undefined {
     return this.#tokens.get(JSON.stringify(key))
   }

@@ -1,16 +1,16 @@
 import type { Connection } from './connection.ts'
 
 /**
- * The clock that leases go by, in ms: the system's monotonic clock, which all processes of one machine read alike and which nobody
- * can set. It begins anew when the machine does.
+ * The clock of leases, in ms: the system's monotonic clock. It is the same for all processes of a machine, cannot be set, and restarts
+ * with the machine.
  */
 export type LeaseClock = () => number
 
 export const monotonicClock: LeaseClock = () => Number(process.hrtime.bigint()) / 1e6
 
 /**
- * Ends the leases of before the machine was last started. Only they can lie in the future, because every time is read while no
- * other process writes; those that happen not to are as old as they look, and end by themselves.
+ * Ends leases from before the last restart of the machine. Only those can lie in the future, because every lease time is read inside the
+ * write transaction that stores it. Earlier leases that do not lie in the future expire by themselves.
  */
 export async function endEarlierLeases(connection: Connection, clock: LeaseClock): Promise<void> {
   const find = connection.prepare<{ later: number }>(`
@@ -19,7 +19,7 @@ export async function endEarlierLeases(connection: Connection, clock: LeaseClock
       OR EXISTS (SELECT 1 FROM approvals WHERE state = 'executing' AND started_at > ?1)
       OR EXISTS (SELECT 1 FROM approvals WHERE untold_since IS NOT NULL AND untold_since > ?1)
       OR EXISTS (SELECT 1 FROM waits WHERE taken_at > ?1)`)
-  // Mostly there are none, and to find that out needs no lock.
+  // Usually there are none, and this check takes no lock.
   if ((await find.select(clock())).length === 0) return
   const steps = [
     'DELETE FROM workers WHERE beat_at > ?1',

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { LeaseKeeper, LeaseOptions } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
 
-/** What both threads see, in ns of the monotonic clock: when the event loop last moved, when somebody last signed, whether it is busy. */
+/** Shared by both threads: when the event loop last ran and when the lease was last renewed, in ns of the monotonic clock, and whether the process is busy. */
 const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
 
 /** What the thread is started with. */
@@ -15,7 +15,7 @@ export interface LeaseThreadData {
   readonly shared: BigInt64Array
 }
 
-/** Signs for a worker by a thread of its own, as long as the event loop of this one is blocked. */
+/** Renews the lease of a worker from a separate thread while the event loop of this one is blocked. */
 export class LeaseThread implements LeaseKeeper {
   readonly #shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
   readonly #thread: Worker
@@ -29,7 +29,7 @@ export class LeaseThread implements LeaseKeeper {
     this.#thread = new Worker(new URL('./lease-thread.js', import.meta.url), {
       workerData,
       name: 'adk-stream-protocol lease',
-      // Without loaders and the like of the host's: it has nothing to do with the host.
+      // The host's loaders are not needed.
       execArgv: [],
     })
     this.#ended = new Promise((resolve) => {
@@ -52,19 +52,19 @@ export class LeaseThread implements LeaseKeeper {
 
   setBusy(busy: boolean): void {
     this.#move()
-    // What was taken just now was taken with a sign.
+    // Taking a call or a chat has renewed the lease.
     if (busy) Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
     Atomics.store(this.#shared, BUSY, busy ? 1n : 0n)
   }
 
-  /** The event loop has signed by itself. */
+  /** Records that the event loop has renewed the lease itself. */
   noteBeat(): void {
     Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Who closes waits for its end, and the process with them.
+    // `close()` waits for the thread, so the process must stay alive until it has ended.
     this.#thread.ref()
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window
     this.#thread.postMessage('close')

@@ -1,5 +1,5 @@
-// What signs for a process while its event loop is blocked: a thread with a connection of its own. A file of its own in plain
-// JavaScript, because a thread is started by the address of a file that Node.js can run as it stands, in `src` as in `dist`.
+// Renews the lease of a process while its event loop is blocked, with a database connection of its own. Plain JavaScript, because
+// Node.js must be able to start the file as a thread both from `src` and from `dist`.
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'libsql'
 
@@ -21,9 +21,9 @@ function silenceMs(index) {
   return Number((process.hrtime.bigint() - Atomics.load(shared, index)) / NS_PER_MS)
 }
 
-function sign() {
+function renew() {
   if (Atomics.load(shared, BUSY) === 0n || silenceMs(BEAT_AT) < leaseMs / 3) return
-  // An event loop that never comes back must not keep what it holds for ever.
+  // An event loop that is blocked for ever must lose its lease.
   if (silenceMs(MOVED_AT) > maxBlockedMs) return
   try {
     database.exec('BEGIN IMMEDIATE')
@@ -32,12 +32,12 @@ function sign() {
     database.exec('COMMIT')
     Atomics.store(shared, BEAT_AT, now)
   } catch {
-    // The database is locked, or gone. The next time is soon enough: several fit into a lease.
+    // The database is locked or closed. The next attempt is early enough: several fit into a lease.
     if (database.inTransaction) database.exec('ROLLBACK')
   }
 }
 
-const timer = setInterval(sign, leaseMs / 8)
+const timer = setInterval(renew, leaseMs / 8)
 
 parentPort?.once('message', () => {
   clearInterval(timer)
