@@ -26,17 +26,20 @@ interface RemoteTurn {
   readonly messageId: string
   /** Its approvals that have changed. */
   readonly approvals: Map<string, Approval>
-  /** Whether a client here has read it by a request of its own. */
-  isRead: boolean
 }
 
 /** How many consecutive checks must find the message complete. Between two turns of one message, the chat is unlocked for a moment. */
 const CHECKS = 2
 
+/** How many approvals are remembered as read by the requests that decided them. */
+const MAX_READ = 10_000
+
 /** Reports turns that another process continued after a decision: clients of this process get the message again when it is complete. */
 export class RemoteTurns {
   readonly #options: RemoteTurnsOptions
   readonly #followed = new Map<string, RemoteTurn>()
+  /** Approvals whose outcome a client of this process reads by its own request. */
+  readonly #read = new Set<string>()
   readonly #closed = new AbortController()
 
   constructor(options: RemoteTurnsOptions) {
@@ -58,7 +61,7 @@ export class RemoteTurns {
       return
     }
     const approvals = new Map([[approval.id, approval]])
-    const followed = { chat, messageId, approvals, isRead: false }
+    const followed = { chat, messageId, approvals }
     this.#followed.set(key, followed)
     // Nothing awaits this work; errors are reported.
     void this.#follow(followed)
@@ -66,10 +69,19 @@ export class RemoteTurns {
       .finally(() => this.#followed.delete(key))
   }
 
-  /** Records that a client of this process reads the message by its own request, so that it is not sent a second time. */
-  noteRead(chat: ChatKey, messageId: string): void {
-    const followed = this.#followed.get(`${keyOf(chat)}/${messageId}`)
-    if (followed) followed.isRead = true
+  /**
+   * Records that a request of this process reads the outcome of these approvals, so that its client does not receive the message a
+   * second time. Call it before waiting for the outcome. Returns a function that takes the record back, for a request that fails.
+   */
+  noteRead(approvalIds: readonly string[]): () => void {
+    for (const id of approvalIds) this.#read.add(id)
+    for (const oldest of this.#read) {
+      if (this.#read.size <= MAX_READ) break
+      this.#read.delete(oldest)
+    }
+    return () => {
+      for (const id of approvalIds) this.#read.delete(id)
+    }
   }
 
   close(): void {
@@ -78,7 +90,7 @@ export class RemoteTurns {
 
   async #follow(followed: RemoteTurn): Promise<void> {
     const { events, lists, runs, turnDesk, intervalMs } = this.#options
-    const { chat, messageId } = followed
+    const { chat, messageId, approvals } = followed
     let checks = 0
     while (checks < CHECKS) {
       await delay(intervalMs, undefined, { ref: false })
@@ -88,7 +100,8 @@ export class RemoteTurns {
     events.tell(chat, { type: 'turn', messageId })
     lists.turnBegan(chat, messageId)
     lists.chatChanged(chat)
-    if (followed.isRead || runs?.hasListeners(chat) !== true) return
+    const isRead = [...approvals.keys()].every((id) => this.#read.has(id))
+    if (isRead || runs?.hasListeners(chat) !== true) return
     runs.show(chat, await turnDesk.retell(chat, messageId))
   }
 

@@ -91,17 +91,24 @@ export class TurnByTurn implements TurnSource {
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
     const live = isNew || run?.tells(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
-    const own = await this.#keepOwn(taken)
-    const [given] = own
-    const turn = await turnDesk.resume(chat, messageId, {
-      outputs,
-      ...(seen !== undefined && { seen }),
-      // Several run one after the other, in the order of ADK.
-      ...(given && taken.length === 1 && { given }),
-      refuse: () => approvalDesk.refuseOutputs(chat, outputs),
-    })
-    this.#parts.remoteTurns.noteRead(chat, messageId)
-    return { turn, from: 'pause' }
+    const unnote = this.#parts.remoteTurns.noteRead(
+      answers.decisions.map(({ approvalId }) => approvalId),
+    )
+    try {
+      const own = await this.#keepOwn(taken)
+      const [given] = own
+      const turn = await turnDesk.resume(chat, messageId, {
+        outputs,
+        ...(seen !== undefined && { seen }),
+        // Several run one after the other, in the order of ADK.
+        ...(given && taken.length === 1 && { given }),
+        refuse: () => approvalDesk.refuseOutputs(chat, outputs),
+      })
+      return { turn, from: 'pause' }
+    } catch (thrown) {
+      unnote()
+      throw thrown
+    }
   }
 
   /** Leaves decisions to the live conversations of other processes, and waits for what comes of them. Gives those that are gone on with here. */

@@ -102,6 +102,29 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
   )
 })
 
+test('[LV100] a client that decides at another server and follows the chat there receives the answer once', async () => {
+  await using pair = await openPair(LIVE)
+  const [opened, asked] = await askHeld(pair)
+  await using _held = opened
+  // Its request is held until the second server has reported that the message is complete.
+  const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
+  const reported = readUntil(feed, ({ type }) => type === 'turn')
+  const lockChat = pair.ofSecond.lockChat.bind(pair.ofSecond)
+  pair.ofSecond.lockChat = async (...given) => {
+    await reported
+    return lockChat(...given)
+  }
+  await using client = await BidiClient.open(pair.two.url, {
+    headers: HEADERS,
+    query: '?chatId=chat-1',
+  })
+  client.confirm(asked.approvalId, true)
+  await client.untilDone()
+  await client.sync()
+  expect(client.text).toBe('All settled.')
+  expect(client.ofType('start')).toHaveLength(1)
+})
+
 test('[LV100] a live conversation that is not read at that moment goes on where it lives, and its followers hear', async () => {
   await using pair = await openPair(LIVE)
   await using client = await SocketClient.open(pair.one.url, { headers: HEADERS })

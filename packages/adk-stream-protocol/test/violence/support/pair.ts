@@ -16,6 +16,8 @@ export interface Pair extends AsyncDisposable {
   untilTaken(times?: number): Promise<void>
   /** The approvals as the first server reads and writes them. */
   readonly ofFirst: Store['approvals']
+  /** The approvals as the second server reads and writes them. */
+  readonly ofSecond: Store['approvals']
   /** From now on, nothing new is in the audit record for the first server. Gives the way to end this. */
   deafen(): () => void
   effects(): ReturnType<typeof readEffects>
@@ -42,6 +44,7 @@ export async function openPair(
     atTwo: new Person(two.url),
     untilTaken: (times = 1) => refusals.untilMore(times),
     ofFirst: first.approvals,
+    ofSecond: second.approvals,
     deafen: () => {
       const { approvals } = first
       const original = approvals.lastSeq.bind(approvals)
