@@ -105,7 +105,7 @@ describe.each(WAYS)('decided at another server by $name', ({ decide }) => {
 test('[LV100] a client that decides at another server and follows the chat there receives the answer once', async () => {
   await using pair = await openPair(LIVE)
   const [opened, asked] = await askHeld(pair)
-  await using _held = opened
+  await using held = opened
   // Its request is held until the second server has reported that the message is complete.
   const feed = await fetch(`${pair.two.url}/chats/chat-1/events`, { headers: HEADERS })
   const reported = readUntil(feed, ({ type }) => type === 'turn')
@@ -121,8 +121,10 @@ test('[LV100] a client that decides at another server and follows the chat there
   client.confirm(asked.approvalId, true)
   await client.untilDone()
   await client.sync()
-  expect(client.text).toBe('All settled.')
-  expect(client.ofType('start')).toHaveLength(1)
+  for (const { text, chunks } of [client, held]) {
+    expect(text).toBe('All settled.')
+    expect(chunks.filter(({ type }) => type === 'start')).toHaveLength(1)
+  }
 })
 
 test('[LV100] a live conversation that is not read at that moment goes on where it lives, and its followers hear', async () => {
