@@ -121,6 +121,7 @@ test('[LV100] a client that decides at another server and follows the chat there
   client.confirm(asked.approvalId, true)
   await client.untilDone()
   await client.sync()
+  await held.untilDone()
   for (const { text, chunks } of [client, held]) {
     expect(text).toBe('All settled.')
     expect(chunks.filter(({ type }) => type === 'start')).toHaveLength(1)
