@@ -9,9 +9,10 @@ const ROOT = path.join(import.meta.dirname, '..')
 const RULE_FILES = [
   'PROTOCOL.md',
   'ARCHITECTURE.md',
+  ...readdirSync(path.join(ROOT, 'docs/spec')).map((file) => `docs/spec/${file}`),
   'packages/gemini-emulator/RULES.md',
   'apps/demo/RULES.md',
-] as const
+]
 const TEST_FOLDERS = ['test', 'packages', 'apps', 'e2e'] as const
 
 function readRules(): string[] {

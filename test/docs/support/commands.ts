@@ -85,7 +85,7 @@ function checkFile(file: string, page: Page): string | undefined {
   return isShown ? undefined : `the page does not show ${file}`
 }
 
-/** Addresses are those of PROTOCOL.md §2. */
+/** The endpoints that PROTOCOL.md lists. */
 function checkCurl(words: readonly string[]): string | undefined {
   const url = words
     .map((word) => word.replaceAll(/['"]/g, ''))

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../protocol/errors.ts'
 
-/** What the server refused, or how an answer failed, in the words of PROTOCOL.md §9. */
+/** An error of the server, with one of the codes that PROTOCOL.md lists. */
 export class AdkError extends Error {
   override readonly name = 'AdkError'
   readonly code: ErrorCode

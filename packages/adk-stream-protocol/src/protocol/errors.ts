@@ -69,7 +69,7 @@ const ERRORS = {
   'unknown-tool': [502, 'The model asked for a tool that does not exist. Try again.'],
 } as const satisfies Record<string, readonly [status: number, message: string]>
 
-/** A code of PROTOCOL.md §9. */
+/** An error code. PROTOCOL.md lists them. */
 export type ErrorCode = keyof typeof ERRORS
 
 // The keys are those of `ERRORS`.

@@ -149,7 +149,7 @@ export const isApprovalNow = isObjectOf<{ readonly approval: PendingApproval }>(
   approval: isPendingApproval,
 })
 
-/** An error of the bridge, see PROTOCOL.md §9. */
+/** An error of the bridge. PROTOCOL.md lists the codes. */
 export interface ErrorBody {
   readonly error: {
     readonly code: string

@@ -47,7 +47,7 @@ export class Browser {
 
   async messages(id = 'chat-1'): Promise<{ messages: ChatMessage[]; running: boolean }> {
     const response = await this.get(`/chats/${id}/messages`)
-    // The server's answer to this address, see PROTOCOL.md §2.
+    // PROTOCOL.md defines the response of this endpoint.
     return (await response.json()) as { messages: ChatMessage[]; running: boolean }
   }
 

@@ -101,7 +101,7 @@ export class Page {
 
   async messages(id = 'chat-1'): Promise<readonly ChatMessage[]> {
     const response = await this.#ask(`/chats/${id}/messages`)
-    // The server's answer to this address, see PROTOCOL.md §2.
+    // PROTOCOL.md defines the response of this endpoint.
     return ((await response.json()) as { messages: ChatMessage[] }).messages
   }
 
@@ -194,7 +194,7 @@ export class Page {
     })
     const text = await response.text()
     const json = response.headers.get('content-type')?.startsWith('application/json') === true
-    // Every JSON answer of the server has one of these shapes, see PROTOCOL.md §9.
+    // Every JSON response of the server has one of these shapes: PROTOCOL.md, Errors.
     return { status: response.status, body: json ? (JSON.parse(text) as Answer['body']) : {} }
   }
 
