@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
-/** The demo's server, as it listens by default. */
-const SERVER = 'http://127.0.0.1:8000'
+/** The demo's server. */
+const SERVER = `http://127.0.0.1:${process.env['PORT'] ?? '8000'}`
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -21,14 +21,12 @@ export default defineConfig({
     chunkSizeWarningLimit: 650,
   },
   server: {
-    proxy: {
-      ...Object.fromEntries(
-        ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo'].map((path) => [
-          path,
-          SERVER,
-        ]),
-      ),
-      '/live': { target: SERVER, ws: true },
-    },
+    // The `Host` header stays that of the page, so that the server takes its requests as those of its own origin.
+    proxy: Object.fromEntries(
+      ['/stream', '/chats', '/approvals', '/events', '/direct', '/demo', '/live'].map((path) => [
+        path,
+        { target: SERVER, ws: path === '/live' },
+      ]),
+    ),
   },
 })
