@@ -12,7 +12,7 @@ import {
   NATIVE_AUDIO,
   runLasting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 const OLD = 'gemini-2.0-flash-live-001'
 const NEW = 'gemini-3.8-live'

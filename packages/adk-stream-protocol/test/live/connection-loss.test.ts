@@ -1,7 +1,7 @@
 import { startEmulator, type Emulator, type LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/adk/live/live-connection-error.ts'
+import { LiveConnectionError } from '../../src/gemini-live/live-connection-error.ts'
 import {
   allClosed,
   FLASH_LIVE,
@@ -11,7 +11,7 @@ import {
   openSockets,
   runLasting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 /** Waits until the newest handle stands for all that was said. */
 async function atRest(session: LiveSession): Promise<void> {

@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/adk/live/live-connection-error.ts'
+import { LiveConnectionError } from '../../src/gemini-live/live-connection-error.ts'
 import {
   allClosed,
   isTurnComplete,
   openSockets,
   runLasting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 async function failureOf(
   run: Awaited<ReturnType<typeof runLasting>>,

@@ -12,7 +12,7 @@ import {
   NATIVE_AUDIO,
   runLasting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 /** Numbers that look random and are the same each time. */
 function dice(seed: number): (sides: number) => number {

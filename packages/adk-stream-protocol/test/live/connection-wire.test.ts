@@ -2,9 +2,9 @@ import { Modality, type Content } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { AUDIO_END } from '../../src/adk/live/audio-end.ts'
-import { describeHistory } from '../../src/adk/live/describe-history.ts'
-import { takesNonBlockingCalls } from '../../src/adk/live/live-model-traits.ts'
+import { AUDIO_END } from '../../src/gemini-live/audio-end.ts'
+import { describeHistory } from '../../src/gemini-live/describe-history.ts'
+import { takesNonBlockingCalls } from '../../src/gemini-live/model-capabilities.ts'
 import {
   allClosed,
   FLASH_LIVE,
@@ -14,7 +14,7 @@ import {
   openSockets,
   runLasting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 const SILENCE = { mimeType: 'audio/pcm;rate=16000', data: Buffer.alloc(3200).toString('base64') }
 const VOICE = {

@@ -1,7 +1,7 @@
 import type { Content, FunctionCall } from '@google/genai'
 
 import { describeHistory } from './describe-history.ts'
-import type { Entry, Progress, Sending, Sent } from './journal-entry.ts'
+import type { Entry, Progress, Sending, Sent } from './replay-entry.ts'
 import {
   isAsking,
   isBeyondReturn,
@@ -10,7 +10,7 @@ import {
   isWaiting,
   toAskAgain,
   toContent,
-} from './journal-entry.ts'
+} from './replay-entry.ts'
 
 /** How to begin the next connection: from a handle, or from nothing but a history. */
 export type Beginning =

@@ -1,11 +1,11 @@
 import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import type { Approval } from '../../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
-import { PENDING } from '../approval-answers.ts'
-import { writeNotes } from '../event-notes.ts'
-import { toAskedNote } from '../gate-events.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { PENDING } from '../adk/approval-answers.ts'
+import { writeNotes } from '../adk/event-notes.ts'
+import { toAskedNote } from '../adk/gate-events.ts'
 
 /**
  * The question about a call as ADK itself writes it over SSE, with a result that holds the call's place before it. So an approval that

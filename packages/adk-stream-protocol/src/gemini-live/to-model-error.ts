@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../protocol/errors.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
-import { readRetryDelay } from '../model-error.ts'
+import type { ErrorCode } from '../protocol/errors.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import { readRetryDelay } from '../adk/model-error.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 
 /** What a client may know of a live conversation that failed (ER2). What is none of the model's faults stays as it is. */

@@ -6,9 +6,9 @@ import type {
 } from '@google/genai'
 
 import { describeResult } from './describe-history.ts'
-import type { Sending } from './journal-entry.ts'
-import type { LiveJournal } from './live-journal.ts'
-import { takesNamedMedia, takesTextAsRealtime } from './live-model-traits.ts'
+import type { Sending } from './replay-entry.ts'
+import type { LiveJournal } from './replay-buffer.ts'
+import { takesNamedMedia, takesTextAsRealtime } from './model-capabilities.ts'
 
 export interface Addressee {
   readonly session: Session

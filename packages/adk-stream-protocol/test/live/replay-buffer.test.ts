@@ -1,8 +1,8 @@
 import type { Content } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import type { Sending } from '../../src/adk/live/journal-entry.ts'
-import { LiveJournal } from '../../src/adk/live/live-journal.ts'
+import type { Sending } from '../../src/gemini-live/replay-entry.ts'
+import { LiveJournal } from '../../src/gemini-live/replay-buffer.ts'
 
 const text = (words: string): Sending => ({
   type: 'content',

@@ -12,8 +12,8 @@ import {
 import { Modality, type Content } from '@google/genai'
 import type { Emulator, LiveSession } from 'gemini-emulator'
 
-import { LastingModel, type LastingModelOptions } from '../../../src/adk/live/lasting-model.ts'
-import type { LiveStatus } from '../../../src/adk/live/live-hooks.ts'
+import { LastingModel, type LastingModelOptions } from '../../../src/gemini-live/reconnecting-model.ts'
+import type { LiveStatus } from '../../../src/gemini-live/live-hooks.ts'
 
 // ADK prints every failure that a test provokes.
 setLogger(null)

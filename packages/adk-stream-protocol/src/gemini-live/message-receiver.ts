@@ -6,11 +6,11 @@ import type {
   LiveServerMessage,
 } from '@google/genai'
 
-import { HeldWords } from './held-words.ts'
+import { HeldWords } from './buffered-transcript.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import type { LiveJournal } from './live-journal.ts'
-import { isPlain, isWellFormed, sortMessage, toMessage } from './sort-message.ts'
+import type { LiveJournal } from './replay-buffer.ts'
+import { isPlain, isWellFormed, sortMessage, toMessage } from './split-message.ts'
 
 export interface InboxOptions {
   readonly journal: LiveJournal

@@ -9,17 +9,17 @@ import type {
 } from '@google/genai'
 
 import { backOff } from './backoff.ts'
-import { Departure } from './departure.ts'
-import type { Sending, Sent } from './journal-entry.ts'
+import { Departure } from './go-away-timer.ts'
+import type { Sending, Sent } from './replay-entry.ts'
 import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import { LiveInbox } from './live-inbox.ts'
-import type { Beginning } from './live-journal.ts'
-import { LiveJournal } from './live-journal.ts'
-import { takesTextAsRealtime } from './live-model-traits.ts'
-import type { LiveSocket } from './open-live-socket.ts'
-import { openLiveSocket } from './open-live-socket.ts'
-import { nameMedia, writeHistory, writeSending } from './write-live.ts'
+import { LiveInbox } from './message-receiver.ts'
+import type { Beginning } from './replay-buffer.ts'
+import { LiveJournal } from './replay-buffer.ts'
+import { takesTextAsRealtime } from './model-capabilities.ts'
+import type { LiveSocket } from './open-socket.ts'
+import { openLiveSocket } from './open-socket.ts'
+import { nameMedia, writeHistory, writeSending } from './send-messages.ts'
 
 export interface SessionOptions {
   readonly client: GoogleGenAI

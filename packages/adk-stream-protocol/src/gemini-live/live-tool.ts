@@ -2,7 +2,7 @@ import type { BaseTool, LlmRequest, RunAsyncToolRequest } from '@google/adk'
 import { BaseTool as Tool } from '@google/adk'
 import { Behavior } from '@google/genai'
 
-import type { ToolCall } from '../tool-call.ts'
+import type { ToolCall } from '../adk/tool-call.ts'
 
 /** ADK's own way to another agent, which it must take itself. */
 const TRANSFER = 'transfer_to_agent'

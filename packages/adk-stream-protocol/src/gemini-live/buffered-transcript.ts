@@ -1,6 +1,6 @@
 import type { LiveServerContent, LiveServerMessage } from '@google/genai'
 
-import { toMessage } from './sort-message.ts'
+import { toMessage } from './split-message.ts'
 
 /**
  * Words that ADK 2.0.0 holds until the model has said all: those of a transcript, and thoughts. What came before something else is told

@@ -2,7 +2,7 @@ import type { BaseLlmConnection, LlmResponse } from '@google/adk'
 import type { Blob, Content } from '@google/genai'
 
 import { AUDIO_END } from './audio-end.ts'
-import type { LastingSession } from './lasting-session.ts'
+import type { LastingSession } from './reconnecting-session.ts'
 
 /** ADK's own connection on a session that lasts. */
 export class LastingConnection implements BaseLlmConnection {

@@ -2,11 +2,11 @@ import type { BaseLlmConnection, Gemini, LlmRequest, LlmResponse } from '@google
 import { BaseLlm } from '@google/adk'
 import type { LiveCallbacks, LiveConnectParameters } from '@google/genai'
 
-import { LastingConnection } from './lasting-connection.ts'
-import type { SessionSink } from './lasting-session.ts'
-import { LastingSession } from './lasting-session.ts'
+import { LastingConnection } from './reconnecting-connection.ts'
+import type { SessionSink } from './reconnecting-session.ts'
+import { LastingSession } from './reconnecting-session.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import { tellsThoughts } from './live-model-traits.ts'
+import { tellsThoughts } from './model-capabilities.ts'
 
 export interface LastingModelOptions {
   readonly hooks: LiveHooks

@@ -1,12 +1,12 @@
 import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
-import { toResponse } from '../approval-answers.ts'
-import type { CallOutcome } from '../run-call.ts'
-import { runCall } from '../run-call.ts'
-import { toError } from '../to-error.ts'
-import type { ToolCall } from '../tool-call.ts'
-import type { ToolErrors } from '../tool-errors.ts'
+import { toResponse } from '../adk/approval-answers.ts'
+import type { CallOutcome } from '../adk/run-call.ts'
+import { runCall } from '../adk/run-call.ts'
+import { toError } from '../adk/to-error.ts'
+import type { ToolCall } from '../adk/tool-call.ts'
+import type { ToolErrors } from '../adk/tool-errors.ts'
 
 /** What the host put around its tools. */
 export interface CallHost {
