@@ -1,24 +1,25 @@
 import type { Part } from '@google/genai'
 
 /**
- * Tells sound of before an interruption from sound of after it. An interruption is told at once, while sound still waits in ADK's
- * queue, which keeps the order and marks neither; but its parts stay the objects that they were.
+ * Distinguishes audio from before and after an interruption. An interruption is reported at once, while audio still waits in ADK's
+ * queue. The queue keeps the order and does not mark the audio, but it keeps the same `Part` objects.
  */
-export class SoundMarks {
-  readonly #marks = new WeakMap<Part, number>()
-  #interruptions = 0
+export class AudioEpochs {
+  readonly #epochs = new WeakMap<Part, number>()
+  #current = 0
 
-  /** The model said this. */
-  note(parts: readonly Part[]): void {
-    for (const part of parts) if (part.inlineData) this.#marks.set(part, this.#interruptions)
+  /** Records the epoch of new model output. */
+  record(parts: readonly Part[]): void {
+    for (const part of parts) if (part.inlineData) this.#epochs.set(part, this.#current)
   }
 
+  /** Starts a new epoch. */
   interrupt(): void {
-    this.#interruptions += 1
+    this.#current += 1
   }
 
-  /** Whether an interruption has overtaken it. */
-  areOvertaken(parts: readonly Part[]): boolean {
-    return parts.some((part) => (this.#marks.get(part) ?? Infinity) < this.#interruptions)
+  /** Whether the audio is from before an interruption. */
+  isStale(parts: readonly Part[]): boolean {
+    return parts.some((part) => (this.#epochs.get(part) ?? Infinity) < this.#current)
   }
 }

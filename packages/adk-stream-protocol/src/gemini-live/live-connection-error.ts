@@ -1,37 +1,41 @@
+import { readRetryDelay } from '../adk/model-error.ts'
+import type { ErrorCode } from '../protocol/errors.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+
 export type LivePhase = 'setup' | 'open'
 
-/** A WebSocket close code, or what kept the connection from having one. */
+/** A WebSocket close code, or the reason why there is none. */
 export type LiveFailureCode =
   | number
   | 'timeout'
   | 'aborted'
   | 'refused'
   | 'misconfigured'
-  | 'odd-frame'
+  | 'invalid-frame'
 
-export interface LiveFailure {
+interface LiveFailure {
   readonly code: LiveFailureCode
   readonly reason: string
   readonly phase: LivePhase
   readonly cause?: unknown
 }
 
-/** Why a connection to Gemini Live was not made, or ended. */
+/** A connection to Gemini Live could not be opened, or ended. */
 export class LiveConnectionError extends Error {
   override readonly name = 'LiveConnectionError'
   readonly code: LiveFailureCode
   readonly reason: string
   readonly phase: LivePhase
-  /** Whether a quota is used up. */
+  /** Whether a quota is exhausted. */
   readonly rateLimited: boolean
-  /** Whether another attempt may do better. */
+  /** Whether another attempt may succeed. */
   readonly retryable: boolean
 
   constructor({ code, reason, phase, cause }: LiveFailure) {
     const clean = hideKey(reason)
     super(
       `Gemini Live failed in ${phase} (${code}): ${clean}`,
-      // A cause with the key in its words would carry it into every log.
+      // A cause whose message contains the key would write it to every log.
       cause === undefined || clean !== reason ? undefined : { cause },
     )
     this.code = code
@@ -48,7 +52,24 @@ export function toConnectionError(error: unknown): LiveConnectionError {
   return new LiveConnectionError({ code: 'misconfigured', reason, phase: 'setup', cause: error })
 }
 
-// 1000 and 1005: Gemini ends a connection, which is not the end of a conversation.
+/** Converts a connection error into the error that a client receives (ER2). Returns any other error unchanged. */
+export function toModelError(thrown: unknown): unknown {
+  if (!(thrown instanceof LiveConnectionError)) return thrown
+  // Rarely present: a close reason has at most 123 bytes, and Google puts the delay last.
+  const retryAfterSeconds = thrown.rateLimited ? readRetryDelay(thrown.reason) : undefined
+  return new ProtocolError(classify(thrown), {
+    cause: thrown,
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  })
+}
+
+function classify({ code, rateLimited, retryable }: LiveConnectionError): ErrorCode {
+  if (rateLimited) return 'model-rate-limited'
+  if (code === 'aborted') return 'unavailable'
+  return retryable ? 'model-unavailable' : 'model-refused'
+}
+
+// Gemini closes connections with 1000 and 1005 as well. That does not end the conversation.
 const RETRYABLE: ReadonlySet<LiveFailureCode> = new Set<LiveFailureCode>([
   1000,
   1001,
@@ -61,10 +82,10 @@ const RETRYABLE: ReadonlySet<LiveFailureCode> = new Set<LiveFailureCode>([
   'timeout',
 ])
 
-// A quota that is used up closes the socket with 1011, or refuses it with 429, and its name in the reason.
+// When a quota is exhausted, Gemini closes the socket with 1011 or refuses it with 429, and names the quota in the reason.
 const QUOTA = /RESOURCE_EXHAUSTED|quota|\b429\b/i
 
-// The key travels in the address of the socket, and so in some of its errors.
+// The key is part of the socket's URL, and so of some of its errors.
 function hideKey(text: string): string {
   return text.replace(/([?&](?:key|access_token)=)[^&\s"']+/g, '$1…')
 }

@@ -3,25 +3,25 @@ import type { Part } from '@google/genai'
 
 export type LiveStatus = 'connecting' | 'open' | 'reconnecting' | 'closed'
 
-/** What a live connection tells beside ADK's events. */
+/** Events of a live session that ADK does not report, or reports too late. */
 export interface LiveHooks {
-  /** An agent is about to be connected with this request, which may still be changed. */
+  /** An agent is about to connect with this request. The hook may change the request. */
   readonly onConnecting: (request: LlmRequest) => void
   readonly onConnected: () => void
-  /** The model took calls back. None of them is delivered afterwards; some may never have been. */
+  /** The model cancelled calls. ADK receives none of them afterwards; it may not have received some of them before. */
   readonly onCancelled: (toolCallIds: readonly string[]) => void
-  /** The model said something, told at once: these very parts come with ADK's events. */
-  readonly onSpoken: (parts: readonly Part[]) => void
-  /** The model fell silent, told at once: ADK loses the mark for text, and delivers it behind buffered audio. */
+  /** The model produced output. Called at once; ADK's events carry the same `Part` objects later. */
+  readonly onOutput: (parts: readonly Part[]) => void
+  /** The model was interrupted. Called at once: ADK drops the flag for text, and delivers it after buffered audio. */
   readonly onInterrupted: () => void
   /**
-   * The model was cut off by the end of its connection. The end of that turn follows among ADK's events, marked as interrupted, and
-   * then the answer anew.
+   * The connection was lost during the model's reply. ADK then yields the end of that turn, marked as interrupted, and after it the reply
+   * from its beginning.
    */
   readonly onCutOff: () => void
-  /** Something that was said to the model ended the connection each time, and is not said again: no answer to it comes. */
-  readonly onGivenUp: (error: unknown) => void
+  /** A message closed the connection each time it was sent. It is dropped: no reply to it will come. */
+  readonly onDropped: (error: unknown) => void
   readonly onStatus: (status: LiveStatus) => void
-  /** What went wrong and was survived: odd frames, failed attempts, messages that had to be given up. */
+  /** An error that the session recovered from: an invalid frame, a failed attempt, a message that the SDK rejected. */
   readonly onError: (error: unknown) => void
 }

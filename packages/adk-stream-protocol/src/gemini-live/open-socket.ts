@@ -1,12 +1,16 @@
-import type { GoogleGenAI, LiveConnectConfig, LiveServerMessage, Session } from '@google/genai'
+import type {
+  GoogleGenAI,
+  Live,
+  LiveConnectConfig,
+  LiveServerMessage,
+  Session,
+} from '@google/genai'
 
 import type { LiveFailureCode, LivePhase } from './live-connection-error.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
-import type { RawFrame, RawSocket } from './tap-live.ts'
-import { tapLive } from './tap-live.ts'
 
-/** One connection to Gemini, its setup complete. */
-export interface LiveSocket {
+/** One connection to Gemini whose setup is complete. */
+export interface GeminiSocket {
   readonly session: Session
   close(): void
 }
@@ -15,27 +19,27 @@ interface SocketEvents {
   readonly onMessage: (message: LiveServerMessage) => void
   /** The open connection ended. */
   readonly onClosed: (error: LiveConnectionError) => void
-  /** A frame that is no message. */
-  readonly onOddFrame: (error: LiveConnectionError) => void
+  /** A frame is not a message. */
+  readonly onInvalidFrame: (error: LiveConnectionError) => void
 }
 
 export interface SocketOptions {
   readonly client: GoogleGenAI
   readonly model: string
   readonly config: LiveConnectConfig
-  /** Tells Gemini that a history comes first, which is not to be answered. */
-  readonly beginsWithHistory: boolean
+  /** Announces in the setup that a history comes first, to which the model does not reply. */
+  readonly startsWithHistory: boolean
   readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly events: SocketEvents
 }
 
-/** Opens a connection or rejects with a `LiveConnectionError`; leaves no socket behind when it rejects. */
-export async function openLiveSocket(options: SocketOptions): Promise<LiveSocket> {
+/** Opens a connection. Rejects with a `LiveConnectionError`, and then leaves no socket open. */
+export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSocket> {
   const attempt = new Attempt(options)
   const { timeoutMs, signal } = options
   const timer = setTimeout(
-    () => attempt.fail('timeout', `No answer within ${timeoutMs} ms.`),
+    () => attempt.fail('timeout', `No response within ${timeoutMs} ms.`),
     timeoutMs,
   )
   const abort = (): void => attempt.fail('aborted', 'The live run has ended.')
@@ -49,25 +53,25 @@ export async function openLiveSocket(options: SocketOptions): Promise<LiveSocket
   }
 }
 
-/** The SDK's `connect` never rejects for what happens to the socket (js-genai#1257); this watches the socket beside it. */
+/** The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket itself. */
 class Attempt {
   readonly #options: SocketOptions
   readonly #failed: Promise<never>
   #reject: (error: LiveConnectionError) => void = ignore
   #socket: RawSocket | undefined
   #phase: LivePhase | 'failed' = 'setup'
-  #trouble: unknown
+  #socketError: unknown
 
   constructor(options: SocketOptions) {
     this.#options = options
     this.#failed = new Promise((_, reject) => {
       this.#reject = reject
     })
-    // It may fail before anybody waits for it.
+    // The attempt may fail before `open` awaits the promise.
     this.#failed.catch(ignore)
   }
 
-  async open(): Promise<LiveSocket> {
+  async open(): Promise<GeminiSocket> {
     const session = await Promise.race([this.#failed, this.#connect()])
     this.#phase = 'open'
     return { session, close: () => this.#socket?.close() }
@@ -81,17 +85,17 @@ class Attempt {
   }
 
   async #connect(): Promise<Session> {
-    const { client, model, config, beginsWithHistory, events } = this.#options
-    const live = tapLive(client.live, {
+    const { client, model, config, startsWithHistory, events } = this.#options
+    const live = interceptSockets(client.live, {
       onSocket: (socket) => this.#takeSocket(socket),
-      onSetup: (text) => (beginsWithHistory ? announceHistory(text) : text),
+      onSetup: (text) => (startsWithHistory ? announceHistory(text) : text),
       onFrame: (frame, pass) => this.#takeFrame(frame, pass),
     })
     const callbacks = {
-      // On Vertex AI the SDK renames fields on the way; elsewhere its copy of the frames is not needed.
+      // On Vertex AI the SDK renames fields. Elsewhere the frame itself is used.
       onmessage: client.vertexai ? events.onMessage : ignore,
       onerror: (event: { readonly error?: unknown; readonly message?: string }) => {
-        this.#trouble = event.error ?? event.message
+        this.#socketError = event.error ?? event.message
       },
       onclose: (event: { readonly code: number; readonly reason: string }) => {
         this.#takeClose(event.code, event.reason)
@@ -100,15 +104,15 @@ class Attempt {
     try {
       return await live.connect({ model, config, callbacks })
     } catch (error) {
-      this.fail('misconfigured', toWords(error), error)
+      this.fail('misconfigured', describeError(error), error)
       return this.#failed
     }
   }
 
   #takeSocket(socket: RawSocket): void {
     this.#socket = socket
-    // Given up while the SDK asked for credentials.
-    if (this.#phase === 'failed') throw new TypeError('The attempt was given up.')
+    // The attempt failed while the SDK fetched credentials.
+    if (this.#phase === 'failed') throw new TypeError('The attempt has failed already.')
   }
 
   #takeFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
@@ -119,27 +123,90 @@ class Attempt {
       const { data } = frame
       message = JSON.parse(String(data instanceof ArrayBuffer ? Buffer.from(data) : data))
     } catch (cause) {
-      return events.onOddFrame(oddFrame('A frame is not JSON.', cause))
+      return events.onInvalidFrame(invalidFrame('A frame is not JSON.', cause))
     }
-    if (!isMessage(message)) return events.onOddFrame(oddFrame('A frame is not an object.'))
+    if (!isMessage(message)) return events.onInvalidFrame(invalidFrame('A frame is not an object.'))
     if (client.vertexai || message.setupComplete) pass(frame)
     if (!client.vertexai) events.onMessage(message)
   }
 
-  #takeClose(code: number, reason: string): void {
-    const trouble = this.#trouble
-    const words = reason || toWords(trouble) || 'no reason given'
+  #takeClose(code: number, closeReason: string): void {
+    const cause = this.#socketError
+    const reason = closeReason || describeError(cause) || 'no reason given'
     if (this.#phase !== 'open') {
-      // The upgrade was answered by HTTP: asking again will not help if that was a 4xx.
-      const isRefused = /server response: 4\d\d/.test(words)
-      return this.fail(isRefused ? 'refused' : code, words, trouble)
+      // The server responded to the upgrade with HTTP. After a 4xx, another attempt would fail too.
+      const isRefused = /server response: 4\d\d/.test(reason)
+      return this.fail(isRefused ? 'refused' : code, reason, cause)
     }
     const { onClosed } = this.#options.events
-    onClosed(new LiveConnectionError({ code, reason: words, phase: 'open', cause: trouble }))
+    onClosed(new LiveConnectionError({ code, reason, phase: 'open', cause }))
   }
 }
 
-// genai 2.32.0 has the field in its types and leaves it out of what it sends.
+/** The socket of Google's SDK. */
+interface RawSocket {
+  connect(): void
+  send(text: string): void
+  close(): void
+}
+
+interface RawFrame {
+  readonly data: unknown
+}
+
+interface RawCallbacks {
+  readonly onmessage: (frame: RawFrame) => void
+}
+
+interface SocketFactory {
+  create(url: string, headers: Record<string, string>, callbacks: RawCallbacks): RawSocket
+}
+
+interface SocketInterceptors {
+  readonly onSocket: (socket: RawSocket) => void
+  /** Returns the setup message to send. */
+  readonly onSetup: (text: string) => string
+  readonly onFrame: (frame: RawFrame, pass: (frame: RawFrame) => void) => void
+}
+
+/**
+ * Returns a copy of the SDK's live client whose sockets are intercepted. The SDK does not expose its socket during `connect`, and parses
+ * frames in a promise without a handler: one frame that is not JSON would end the process (genai 2.32.0).
+ */
+function interceptSockets(live: Live, interceptors: SocketInterceptors): Live {
+  const factory = readFactory(live)
+  const create: SocketFactory['create'] = (url, headers, callbacks) => {
+    const socket = factory.create(url, headers, {
+      ...callbacks,
+      onmessage: (frame) => interceptors.onFrame(frame, callbacks.onmessage),
+    })
+    interceptors.onSocket(socket)
+    let isSetup = true
+    return {
+      connect: () => socket.connect(),
+      close: () => socket.close(),
+      send(text) {
+        socket.send(isSetup ? interceptors.onSetup(text) : text)
+        isSetup = false
+      },
+    }
+  }
+  const intercepted: unknown = Object.create(factory, { create: { value: create } })
+  // The copy inherits everything else from the original.
+  return Object.create(live, { webSocketFactory: { value: intercepted } }) as Live
+}
+
+function readFactory(live: Live): SocketFactory {
+  const factory: unknown = Reflect.get(live, 'webSocketFactory')
+  if (isFactory(factory)) return factory
+  throw new TypeError('This version of @google/genai does not expose its sockets. Use ^2.9.0.')
+}
+
+function isFactory(value: unknown): value is SocketFactory {
+  return typeof value === 'object' && value !== null && 'create' in value
+}
+
+// genai 2.32.0 declares the field in its types and does not send it.
 function announceHistory(text: string): string {
   const { setup, ...rest } = JSON.parse(text) as { setup: object }
   return JSON.stringify({
@@ -148,16 +215,16 @@ function announceHistory(text: string): string {
   })
 }
 
-function oddFrame(reason: string, cause?: unknown): LiveConnectionError {
-  return new LiveConnectionError({ code: 'odd-frame', reason, phase: 'open', cause })
+function invalidFrame(reason: string, cause?: unknown): LiveConnectionError {
+  return new LiveConnectionError({ code: 'invalid-frame', reason, phase: 'open', cause })
 }
 
-// What it holds is checked by those who read it.
+// `MessageReceiver` checks the fields.
 function isMessage(value: unknown): value is LiveServerMessage {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function toWords(error: unknown): string {
+function describeError(error: unknown): string {
   if (error === undefined) return ''
   return error instanceof Error ? error.message : String(error)
 }

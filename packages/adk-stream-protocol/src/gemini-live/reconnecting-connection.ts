@@ -1,30 +1,35 @@
 import type { BaseLlmConnection, LlmResponse } from '@google/adk'
 import type { Blob, Content } from '@google/genai'
 
-import { AUDIO_END } from './audio-end.ts'
-import type { LastingSession } from './reconnecting-session.ts'
+import type { ReconnectingLiveSession } from './reconnecting-session.ts'
 
-/** ADK's own connection on a session that lasts. */
-export class LastingConnection implements BaseLlmConnection {
+/**
+ * Marks the end of an audio stream. ADK's `LiveRequestQueue` has no request for it, and a message sent past the queue would overtake the
+ * audio in it. So this empty chunk goes through the queue instead.
+ */
+export const AUDIO_END: Blob = Object.freeze({ mimeType: 'audio/pcm', data: '' })
+
+/** Wraps ADK's own connection over a `ReconnectingLiveSession`. */
+export class ReconnectingLiveConnection implements BaseLlmConnection {
   readonly #adk: BaseLlmConnection
-  readonly #session: LastingSession
-  readonly #answersHistory: boolean
+  readonly #session: ReconnectingLiveSession
+  readonly #repliesToHistory: boolean
 
   constructor(
     adk: BaseLlmConnection,
-    session: LastingSession,
-    { answersHistory }: { readonly answersHistory: boolean },
+    session: ReconnectingLiveSession,
+    { repliesToHistory }: { readonly repliesToHistory: boolean },
   ) {
     this.#adk = adk
     this.#session = session
-    this.#answersHistory = answersHistory
+    this.#repliesToHistory = repliesToHistory
   }
 
-  /** ADK would leave out calls and results, and let some models speak unasked: a history alone asks for nothing. */
+  /** Sends a history without requesting a reply. ADK would drop calls and results, and some models would speak at once. */
   async sendHistory(history: Content[]): Promise<void> {
-    const asked = this.#answersHistory ? history.at(-1) : undefined
-    this.#session.sendHistory(asked ? history.slice(0, -1) : history)
-    if (asked) await this.sendContent(asked)
+    const prompt = this.#repliesToHistory ? history.at(-1) : undefined
+    this.#session.sendHistory(prompt ? history.slice(0, -1) : history)
+    if (prompt) await this.sendContent(prompt)
   }
 
   sendContent(content: Content): Promise<void> {
@@ -44,19 +49,19 @@ export class LastingConnection implements BaseLlmConnection {
     this.#session.sendRealtimeInput({ activityEnd: {} })
   }
 
-  /** Breaks off what the model says, and says nothing in its place. */
-  hush(): void {
-    this.#session.hush()
+  /** Interrupts the model's speech without requesting a reply. */
+  interrupt(): void {
+    this.#session.interrupt()
   }
 
   async *receive(): AsyncGenerator<LlmResponse, void, void> {
     try {
       for await (const response of this.#adk.receive()) {
-        const wanted = this.#withoutStaleCalls(response)
-        if (wanted) yield wanted
+        const valid = this.#withoutStaleCalls(response)
+        if (valid) yield valid
       }
     } finally {
-      // Whoever stops reading, in whatever way, is done with the connection; ADK 2.0.0 leaves it open on `return()`.
+      // ADK 2.0.0 leaves the connection open on `return()`.
       this.#session.close()
     }
   }
@@ -65,12 +70,12 @@ export class LastingConnection implements BaseLlmConnection {
     this.#session.close()
   }
 
-  /** A call that was taken back while it waited to be read, or outlived its connection, must not be run. */
+  /** Removes calls that the model cancelled, or whose session closed, while they waited in ADK's queue. They must not run. */
   #withoutStaleCalls(response: LlmResponse): LlmResponse | undefined {
     const parts = response.content?.parts
     if (!parts?.some((part) => part.functionCall)) return response
     const kept = parts.filter(
-      ({ functionCall }) => !functionCall || this.#session.admits(functionCall),
+      ({ functionCall }) => !functionCall || this.#session.acceptCall(functionCall),
     )
     if (kept.length === parts.length) return response
     return kept.length === 0

@@ -1,3 +1,5 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
 import type {
   Content,
   FunctionCall,
@@ -8,18 +10,15 @@ import type {
   LiveServerMessage,
 } from '@google/genai'
 
-import { backOff } from './backoff.ts'
-import { Departure } from './go-away-timer.ts'
-import type { Sending, Sent } from './replay-entry.ts'
 import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import { LiveInbox } from './message-receiver.ts'
-import type { Beginning } from './replay-buffer.ts'
-import { LiveJournal } from './replay-buffer.ts'
+import { MessageReceiver } from './message-receiver.ts'
 import { takesTextAsRealtime } from './model-capabilities.ts'
-import type { LiveSocket } from './open-socket.ts'
-import { openLiveSocket } from './open-socket.ts'
-import { nameMedia, writeHistory, writeSending } from './send-messages.ts'
+import type { GeminiSocket } from './open-socket.ts'
+import { openGeminiSocket } from './open-socket.ts'
+import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
+import { ReplayBuffer } from './replay-buffer.ts'
+import { nameMedia, sendHistory, sendOutgoing } from './send-messages.ts'
 
 export interface SessionOptions {
   readonly client: GoogleGenAI
@@ -32,7 +31,7 @@ export interface SessionOptions {
   readonly maxAttempts: number
   readonly retryDelayMs: number
   readonly signal: AbortSignal | undefined
-  /** Where ADK takes messages, and learns of the end. */
+  /** ADK's callbacks. */
   readonly sink: SessionSink
 }
 
@@ -44,50 +43,55 @@ export interface SessionSink {
 
 type State =
   | { readonly state: 'connecting' }
-  | { readonly state: 'open'; readonly socket: LiveSocket; readonly since: number }
+  | { readonly state: 'open'; readonly socket: GeminiSocket; readonly since: number }
   | { readonly state: 'closed' }
 
-// A connection that lasted this long was not in vain, even if nobody spoke.
-const STEADY_MS = 30_000
+/** A connection that stayed open this long resets the count of attempts, even if it carried no message. */
+const STABLE_AFTER_MS = 30_000
 
-/** Takes the place of the SDK's `Session` under ADK's connection, and outlives the SDK's sessions. */
-export class LastingSession {
+const MAX_RETRY_DELAY_MS = 8000
+
+/** Time that a reconnect may take, out of the time that `goAway` leaves. */
+const RECONNECT_MS = 2000
+
+/** Replaces the SDK's `Session` under ADK's connection. It opens a new SDK session whenever one ends. */
+export class ReconnectingLiveSession {
   readonly #options: SessionOptions
-  readonly #journal: LiveJournal
-  readonly #inbox: LiveInbox
-  readonly #life = new AbortController()
+  readonly #buffer: ReplayBuffer
+  readonly #receiver: MessageReceiver
+  readonly #closing = new AbortController()
   #state: State = { state: 'connecting' }
-  /** Counts connections: what an earlier one still tells is not heard. */
+  /** Counts connections. Messages from an earlier one are ignored. */
   #connection = 0
-  /** Attempts since something last came of one. */
+  /** Attempts since the last message from the model. */
   #attempts = 0
-  #isActive = false
-  readonly #departure = new Departure()
+  #isUserActive = false
+  readonly #goAway = new GoAwayTimer()
 
   constructor(options: SessionOptions) {
     this.#options = options
     const handle = options.config.sessionResumption?.handle
-    this.#journal = new LiveJournal(handle, handle === undefined ? [] : options.history)
-    this.#inbox = new LiveInbox({
-      journal: this.#journal,
+    this.#buffer = new ReplayBuffer(handle, handle === undefined ? [] : options.history)
+    this.#receiver = new MessageReceiver({
+      buffer: this.#buffer,
       hooks: options.hooks,
       isTool: options.isTool,
       forward: options.sink.onMessage,
       onProgress: () => void (this.#attempts = 0),
-      answer: (responses) => this.#send({ type: 'results', responses }),
-      onHandle: () => this.#departure.isPlanned && this.#journal.isCovered && this.#leave(),
+      sendResults: (responses) => this.#send({ type: 'results', responses }),
+      onHandle: () => this.#goAway.isSet && this.#buffer.isEmpty && this.#leave(),
       onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
     })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
-    if (options.signal?.aborted) this.#life.abort()
+    if (options.signal?.aborted) this.#closing.abort()
   }
 
   async open(): Promise<void> {
     const { hooks, history } = this.#options
     hooks.onStatus('connecting')
-    const { beginning } = this.#journal.restart()
+    const { start } = this.#buffer.prepareReconnect()
     try {
-      await this.#connect(beginning, history.length > 0)
+      await this.#connect(start, history.length > 0)
     } catch (error) {
       this.#end()
       throw error
@@ -95,10 +99,10 @@ export class LastingSession {
     hooks.onStatus('open')
   }
 
-  /** What was said before, for the model to know and not to answer. */
+  /** Sends the earlier conversation. The model reads it and does not reply. */
   sendHistory(history: readonly Content[]): void {
-    const told = this.#journal.begin(history)
-    if (this.#state.state === 'open') writeHistory(this.#address(this.#state.socket), told)
+    const described = this.#buffer.setHistory(history)
+    if (this.#state.state === 'open') sendHistory(this.#target(this.#state.socket), described)
   }
 
   sendClientContent({ turns }: { readonly turns: readonly Content[] }): void {
@@ -114,18 +118,18 @@ export class LastingSession {
     if (text !== undefined) {
       return this.#send({ type: 'content', content: { role: 'user', parts: [{ text }] } })
     }
-    if (input.activityStart) this.#isActive = true
-    if (input.activityEnd) this.#isActive = false
-    // Sound that nobody hears is lost, as in any conversation.
+    if (input.activityStart) this.#isUserActive = true
+    if (input.activityEnd) this.#isUserActive = false
+    // Audio is not buffered: it is lost while there is no connection.
     if (this.#state.state !== 'open') return
     this.#state.socket.session.sendRealtimeInput(nameMedia(this.#options.model, input))
   }
 
   /**
-   * Breaks off what the model says. Content interrupts it, and content that is not complete asks for nothing. A model that takes
-   * content only as history cannot be interrupted in this way.
+   * Interrupts the model's speech: content interrupts it, and incomplete content requests no reply. Does nothing for a model that takes
+   * content only as history.
    */
-  hush(): void {
+  interrupt(): void {
     if (this.#state.state !== 'open' || takesTextAsRealtime(this.#options.model)) return
     this.#state.socket.session.sendClientContent({ turnComplete: false })
   }
@@ -136,13 +140,13 @@ export class LastingSession {
     this.#options.sink.onClose()
   }
 
-  /** Whether a call that ADK takes from its queue is still wanted. */
-  admits(call: FunctionCall): boolean {
-    return this.#inbox.admits(call) && this.#state.state !== 'closed'
+  /** Takes a call out of ADK's queue. Returns false if the model has cancelled it or the session is closed. */
+  acceptCall(call: FunctionCall): boolean {
+    return this.#receiver.acceptCall(call) && this.#state.state !== 'closed'
   }
 
   readonly #abort = (): void => {
-    this.#life.abort()
+    this.#closing.abort()
     this.close()
   }
 
@@ -150,8 +154,8 @@ export class LastingSession {
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'closed' }
     this.#connection += 1
-    this.#departure.cancel()
-    this.#life.abort()
+    this.#goAway.clear()
+    this.#closing.abort()
     this.#options.signal?.removeEventListener('abort', this.#abort)
     this.#options.hooks.onStatus('closed')
   }
@@ -161,21 +165,21 @@ export class LastingSession {
     this.#options.sink.onError(error)
   }
 
-  async #connect(beginning: Beginning, beginsWithHistory: boolean): Promise<void> {
+  async #connect(start: ConnectionStart, startsWithHistory: boolean): Promise<void> {
     const { client, model, config, connectTimeoutMs, hooks } = this.#options
     const connection = ++this.#connection
     const isCurrent = (): boolean => connection === this.#connection
-    const socket = await openLiveSocket({
+    const socket = await openGeminiSocket({
       client,
       model,
-      config: { ...config, sessionResumption: toResumption(beginning) },
-      beginsWithHistory: beginsWithHistory && takesTextAsRealtime(model),
+      config: { ...config, sessionResumption: toResumption(start) },
+      startsWithHistory: startsWithHistory && takesTextAsRealtime(model),
       timeoutMs: connectTimeoutMs,
-      signal: this.#life.signal,
+      signal: this.#closing.signal,
       events: {
-        onMessage: (message) => isCurrent() && this.#inbox.take(message),
-        onClosed: (error) => isCurrent() && this.#lose(error),
-        onOddFrame: hooks.onError,
+        onMessage: (message) => isCurrent() && this.#receiver.receive(message),
+        onClosed: (error) => isCurrent() && this.#handleLoss(error),
+        onInvalidFrame: hooks.onError,
       },
     })
     if (!isCurrent()) {
@@ -185,100 +189,133 @@ export class LastingSession {
     this.#state = { state: 'open', socket, since: Date.now() }
   }
 
-  #lose(error: LiveConnectionError): void {
+  #handleLoss(error: LiveConnectionError): void {
     if (!error.retryable) return this.#fail(error)
     this.#options.hooks.onError(error)
-    if (this.#state.state === 'open' && Date.now() - this.#state.since >= STEADY_MS) {
+    if (this.#state.state === 'open' && Date.now() - this.#state.since >= STABLE_AFTER_MS) {
       this.#attempts = 0
     }
-    this.#move(error)
+    this.#replaceConnection(error)
   }
 
-  /** Goes over to a new connection. */
-  #move(cause: LiveConnectionError): void {
+  #replaceConnection(cause: LiveConnectionError): void {
     const { hooks } = this.#options
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'connecting' }
     this.#connection += 1
-    this.#departure.cancel()
+    this.#goAway.clear()
     hooks.onStatus('reconnecting')
-    this.#inbox.breakOff()
-    // It reports its failures itself.
+    this.#receiver.endTurnCutOff()
+    // `#reconnect` reports its failures itself.
     void this.#reconnect(cause)
   }
 
   async #reconnect(cause: LiveConnectionError): Promise<void> {
-    const { maxAttempts, retryDelayMs: delayMs, hooks } = this.#options
+    const { maxAttempts, retryDelayMs, hooks } = this.#options
     let failure = cause
     while (this.#attempts < maxAttempts) {
       try {
-        await backOff(this.#attempts, { delayMs, signal: this.#life.signal })
+        await waitBeforeAttempt(this.#attempts, retryDelayMs, this.#closing.signal)
         this.#attempts += 1
         await this.#resume()
         return hooks.onStatus('open')
       } catch (error) {
-        if (this.#life.signal.aborted) return
+        if (this.#closing.signal.aborted) return
         failure = toConnectionError(error)
         hooks.onError(failure)
       }
-      // A handle may have expired; without it, only the server's word on the rest counts.
-      if (!failure.retryable && !this.#journal.forgetHandle()) break
+      // The handle may have expired: the next attempt starts without it.
+      if (!failure.retryable && !this.#buffer.dropHandle()) break
     }
     this.#fail(failure)
   }
 
   async #resume(): Promise<void> {
-    const { beginning, givenUp } = this.#journal.restart()
-    for (const { sending } of givenUp) this.#reportGivenUp(sending)
-    const history = beginning.type === 'fresh' ? beginning.history : []
-    await this.#connect(beginning, history.length > 0)
+    const { start, dropped } = this.#buffer.prepareReconnect()
+    for (const { message } of dropped) this.#reportDropped(message)
+    const history = start.type === 'fresh' ? start.history : []
+    await this.#connect(start, history.length > 0)
     if (this.#state.state !== 'open') return
     const { socket } = this.#state
-    if (history.length > 0) writeHistory(this.#address(socket), history)
-    if (this.#isActive) socket.session.sendRealtimeInput({ activityStart: {} })
-    for (const entry of this.#journal.unsent) this.#deliver(entry, socket)
+    if (history.length > 0) sendHistory(this.#target(socket), history)
+    if (this.#isUserActive) socket.session.sendRealtimeInput({ activityStart: {} })
+    for (const delivery of this.#buffer.unsent) this.#deliver(delivery, socket)
   }
 
-  #reportGivenUp(sending: Sending): void {
-    const reason = `Gave up ${sending.type}: the connection was lost each time it was sent.`
-    this.#options.hooks.onGivenUp(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
+  #reportDropped({ type }: Outgoing): void {
+    const reason = `Gave up ${type}: the connection was lost each time it was sent.`
+    this.#options.hooks.onDropped(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
   }
 
-  #send(sending: Sending): void {
+  #send(message: Outgoing): void {
     if (this.#state.state === 'closed') return
-    const entry = this.#journal.send(sending)
-    if (this.#state.state === 'open') this.#deliver(entry, this.#state.socket)
+    const delivery = this.#buffer.add(message)
+    if (this.#state.state === 'open') this.#deliver(delivery, this.#state.socket)
   }
 
-  #deliver(entry: Sent, socket: LiveSocket): void {
+  #deliver(delivery: Delivery, socket: GeminiSocket): void {
     try {
-      writeSending(this.#address(socket), entry.sending, this.#journal)
-      this.#journal.delivered(entry)
+      sendOutgoing(this.#target(socket), delivery.message, this.#buffer)
+      this.#buffer.markSent(delivery)
     } catch (error) {
-      // The SDK does not take it, now or ever; ADK would end the run for it.
-      this.#journal.discard(entry)
+      // The SDK rejects the message, and would reject it again. ADK would end the run.
+      this.#buffer.remove(delivery)
       this.#options.hooks.onError(error)
     }
   }
 
-  #address({ session }: LiveSocket): Parameters<typeof writeSending>[0] {
+  #target({ session }: GeminiSocket): Parameters<typeof sendOutgoing>[0] {
     return { session, model: this.#options.model }
   }
 
-  /** Leaves at once if nothing is under way, else when the turn is over and Gemini has given a handle for it, or time runs out. */
+  /** Leaves at once if the buffer is empty; else when the turn has ended and Gemini has sent a handle for it, or when time runs out. */
   #prepareToLeave(timeLeft: string | undefined): void {
     this.#attempts = 0
-    this.#departure.plan(timeLeft, () => this.#leave())
-    if (this.#journal.isCovered) this.#leave()
+    this.#goAway.set(timeLeft, () => this.#leave())
+    if (this.#buffer.isEmpty) this.#leave()
   }
 
   #leave(): void {
-    // It may be told before it is open; then the plan, or Gemini itself, will end it.
+    // `goAway` may arrive before the connection is open. Then the timer fires later, or Gemini closes the connection.
     if (this.#state.state !== 'open') return
-    this.#move(new LiveConnectionError({ code: 1001, reason: 'goAway', phase: 'open' }))
+    this.#replaceConnection(
+      new LiveConnectionError({ code: 1001, reason: 'goAway', phase: 'open' }),
+    )
   }
 }
 
-function toResumption(beginning: Beginning): { handle?: string } {
-  return beginning.type === 'resumed' ? { handle: beginning.handle } : {}
+/** Fires shortly before Gemini closes a connection that it announced to close with `goAway`. */
+class GoAwayTimer {
+  #timer: NodeJS.Timeout | undefined
+
+  get isSet(): boolean {
+    return this.#timer !== undefined
+  }
+
+  /** `timeLeft` is a duration in Google's format, such as `9.5s`. */
+  set(timeLeft: string | undefined, leave: () => void): void {
+    const leftMs = Number.parseFloat(timeLeft ?? '') * 1000 || 0
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(leave, Math.max(leftMs / 2, leftMs - RECONNECT_MS))
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/** Waits before another attempt: no time before the first, then twice as long each time, with jitter so that clients spread out. */
+async function waitBeforeAttempt(
+  failures: number,
+  delayMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (failures === 0) return
+  const longest = Math.min(MAX_RETRY_DELAY_MS, delayMs * 2 ** (failures - 1))
+  await wait(longest * (0.5 + Math.random() / 2), undefined, { signal })
+}
+
+function toResumption(start: ConnectionStart): { handle?: string } {
+  return start.type === 'resumed' ? { handle: start.handle } : {}
 }

@@ -6,34 +6,33 @@ import type {
 } from '@google/genai'
 
 import { describeResult } from './describe-history.ts'
-import type { Sending } from './replay-entry.ts'
-import type { LiveJournal } from './replay-buffer.ts'
 import { takesNamedMedia, takesTextAsRealtime } from './model-capabilities.ts'
+import type { Outgoing, ReplayBuffer } from './replay-buffer.ts'
 
-export interface Addressee {
+export interface SendTarget {
   readonly session: Session
   readonly model: string
 }
 
-/** Sends what must reach the model, in the form the model takes. */
-export function writeSending(to: Addressee, sending: Sending, journal: LiveJournal): void {
-  if (sending.type === 'content') return writeContent(to, sending.content)
-  const lost = sending.responses.filter(({ id }) => journal.isLost(id))
-  const open = sending.responses.filter((response) => !lost.includes(response))
-  if (open.length > 0) to.session.sendToolResponse({ functionResponses: open })
-  if (lost.length > 0) writeContent(to, tellResults(lost))
+/** Sends a message in the form that the model accepts. */
+export function sendOutgoing(target: SendTarget, message: Outgoing, buffer: ReplayBuffer): void {
+  if (message.type === 'content') return sendContent(target, message.content)
+  const lost = message.responses.filter(({ id }) => buffer.isLost(id))
+  const open = message.responses.filter((response) => !lost.includes(response))
+  if (open.length > 0) target.session.sendToolResponse({ functionResponses: open })
+  if (lost.length > 0) sendContent(target, toText(lost))
 }
 
-/** A history before the conversation; the model does not answer it. */
-export function writeHistory({ session, model }: Addressee, history: readonly Content[]): void {
-  // Where a history was announced, `turnComplete` ends the history and asks for nothing.
+/** Sends the history before the conversation starts. The model does not reply to it. */
+export function sendHistory({ session, model }: SendTarget, history: readonly Content[]): void {
+  // If the setup announced a history, `turnComplete` ends the history and requests no reply.
   const turnComplete = takesTextAsRealtime(model)
   if (history.length > 0 || turnComplete) {
     session.sendClientContent({ turns: [...history], turnComplete })
   }
 }
 
-/** The audio or image under the name that the model reads. */
+/** Puts audio or an image into the field that the model reads. */
 export function nameMedia(
   model: string,
   input: LiveSendRealtimeInputParameters,
@@ -44,12 +43,12 @@ export function nameMedia(
   return mimeType.startsWith('audio/') ? { audio: media } : { video: media }
 }
 
-/** The present connection does not know these calls: it is told in words what came of them. */
-function tellResults(responses: readonly FunctionResponse[]): Content {
+/** Results of calls that the present connection does not know, as text. */
+function toText(responses: readonly FunctionResponse[]): Content {
   return { role: 'user', parts: [{ text: responses.map(describeResult).join('\n') }] }
 }
 
-function writeContent({ session, model }: Addressee, content: Content): void {
+function sendContent({ session, model }: SendTarget, content: Content): void {
   if (!takesTextAsRealtime(model)) {
     return session.sendClientContent({ turns: [content], turnComplete: true })
   }

@@ -1,177 +1,177 @@
 import type { Content } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import type { Sending } from '../../src/gemini-live/replay-entry.ts'
-import { LiveJournal } from '../../src/gemini-live/replay-buffer.ts'
+import type { Outgoing } from '../../src/gemini-live/replay-buffer.ts'
+import { ReplayBuffer } from '../../src/gemini-live/replay-buffer.ts'
 
-const text = (words: string): Sending => ({
+const text = (words: string): Outgoing => ({
   type: 'content',
   content: { role: 'user', parts: [{ text: words }] },
 })
 
-function write(journal: LiveJournal, words: string): void {
-  journal.delivered(journal.send(text(words)))
+function write(buffer: ReplayBuffer, words: string): void {
+  buffer.markSent(buffer.add(text(words)))
 }
 
 function linesOf(history: readonly Content[]): string[] {
   return history.map(({ role, parts }) => `${role}: ${parts?.[0]?.text}`)
 }
 
-function restart(journal: LiveJournal) {
-  const { beginning, givenUp } = journal.restart()
-  const again = journal.unsent.map(({ sending }) =>
-    sending.type === 'content' ? sending.content.parts?.[0]?.text : sending.responses[0]?.id,
+function reconnect(buffer: ReplayBuffer) {
+  const { start, dropped } = buffer.prepareReconnect()
+  const resent = buffer.unsent.map(({ message }) =>
+    message.type === 'content' ? message.content.parts?.[0]?.text : message.responses[0]?.id,
   )
-  return beginning.type === 'resumed'
-    ? { handle: beginning.handle, again, givenUp: givenUp.length }
-    : { history: linesOf(beginning.history), again, givenUp: givenUp.length }
+  return start.type === 'resumed'
+    ? { handle: start.handle, resent, dropped: dropped.length }
+    : { history: linesOf(start.history), resent, dropped: dropped.length }
 }
 
-test('[LC9] a message that crossed a handle on its way is sent again', () => {
-  const journal = new LiveJournal()
-  write(journal, 'one')
-  journal.checkpoint('h1')
-  expect(restart(journal)).toEqual({ handle: 'h1', again: ['one'], givenUp: 0 })
+test('[LC9] a message that was in transit when a handle arrived is resent', () => {
+  const buffer = new ReplayBuffer()
+  write(buffer, 'one')
+  buffer.checkpoint('h1')
+  expect(reconnect(buffer)).toEqual({ handle: 'h1', resent: ['one'], dropped: 0 })
 })
 
-test('[LC9] a message written into the model’s speech is not taken for heard by that speech', () => {
-  const journal = new LiveJournal()
-  write(journal, 'one')
-  journal.say('Well')
-  write(journal, 'two')
-  journal.say(', one.')
-  journal.endTurn()
-  journal.checkpoint('h1')
-  expect(restart(journal)).toEqual({ handle: 'h1', again: ['two'], givenUp: 0 })
+test('[LC9] the rest of a turn is no reply to a message that was sent during it', () => {
+  const buffer = new ReplayBuffer()
+  write(buffer, 'one')
+  buffer.addModelSpeech('Well')
+  write(buffer, 'two')
+  buffer.addModelSpeech(', one.')
+  buffer.endTurn()
+  buffer.checkpoint('h1')
+  expect(reconnect(buffer)).toEqual({ handle: 'h1', resent: ['two'], dropped: 0 })
 })
 
-test('[LC9] nor is it answered by the turn that it interrupts', () => {
-  const journal = new LiveJournal()
-  journal.checkpoint('h0')
-  journal.say('Well')
-  write(journal, 'two')
-  journal.endTurn()
-  expect(restart(journal)).toEqual({ history: ['model: Well'], again: ['two'], givenUp: 0 })
+test('[LC9] a turn is no reply to the message that interrupts it', () => {
+  const buffer = new ReplayBuffer()
+  buffer.checkpoint('h0')
+  buffer.addModelSpeech('Well')
+  write(buffer, 'two')
+  buffer.endTurn()
+  expect(reconnect(buffer)).toEqual({ history: ['model: Well'], resent: ['two'], dropped: 0 })
 })
 
-test('[LC9] words that were spoken and understood are asked again, half-understood ones are not', () => {
-  const journal = new LiveJournal()
-  journal.checkpoint('h0')
-  journal.hear('What is ')
-  journal.hear('this?')
-  expect(restart(journal).again).toEqual([])
-  journal.hear('What is ')
-  journal.hear('this?')
-  journal.say('')
-  expect(restart(journal)).toEqual({ handle: 'h0', again: ['What is this?'], givenUp: 0 })
+test('[LC9] the user’s speech is resent only if the model has started to reply to it', () => {
+  const buffer = new ReplayBuffer()
+  buffer.checkpoint('h0')
+  buffer.addUserSpeech('What is ')
+  buffer.addUserSpeech('this?')
+  expect(reconnect(buffer).resent).toEqual([])
+  buffer.addUserSpeech('What is ')
+  buffer.addUserSpeech('this?')
+  buffer.addModelSpeech('')
+  expect(reconnect(buffer)).toEqual({ handle: 'h0', resent: ['What is this?'], dropped: 0 })
 })
 
-test('[LC9] without any handle, only what was not answered is asked again', () => {
-  const journal = new LiveJournal()
-  write(journal, 'one')
-  journal.say('First.')
-  journal.endTurn()
-  write(journal, 'two')
-  journal.say('Sec')
-  expect(restart(journal)).toEqual({
+test('[LC9] without a handle, only messages without a reply are resent', () => {
+  const buffer = new ReplayBuffer()
+  write(buffer, 'one')
+  buffer.addModelSpeech('First.')
+  buffer.endTurn()
+  write(buffer, 'two')
+  buffer.addModelSpeech('Sec')
+  expect(reconnect(buffer)).toEqual({
     history: ['user: one', 'model: First.'],
-    again: ['two'],
-    givenUp: 0,
+    resent: ['two'],
+    dropped: 0,
   })
-  // The attempt failed; the next one is the same.
-  expect(restart(journal)).toMatchObject({ again: ['two'], history: { length: 2 } })
+  // The attempt fails, and the next one is the same.
+  expect(reconnect(buffer)).toMatchObject({ resent: ['two'], history: { length: 2 } })
 })
 
-test('[LC9] a turn answers one message, or the results, and not what was written behind them', () => {
-  const journal = new LiveJournal()
-  journal.checkpoint('h0')
-  write(journal, 'one')
-  write(journal, 'two')
-  journal.say('First.')
-  journal.endTurn()
-  expect(restart(journal)).toMatchObject({ again: ['two'] })
-  const other = new LiveJournal()
+test('[LC9] a turn replies to one message or to the results, and not to a later message', () => {
+  const buffer = new ReplayBuffer()
+  buffer.checkpoint('h0')
+  write(buffer, 'one')
+  write(buffer, 'two')
+  buffer.addModelSpeech('First.')
+  buffer.endTurn()
+  expect(reconnect(buffer)).toMatchObject({ resent: ['two'] })
+  const other = new ReplayBuffer()
   write(other, 'meanwhile')
-  other.delivered(other.send({ type: 'results', responses: [{ id: 'c1', name: 'pay' }] }))
-  other.say('Paid.')
+  other.markSent(other.add({ type: 'results', responses: [{ id: 'c1', name: 'pay' }] }))
+  other.addModelSpeech('Paid.')
   other.endTurn()
-  expect(restart(other)).toMatchObject({ again: ['meanwhile'] })
+  expect(reconnect(other)).toMatchObject({ resent: ['meanwhile'] })
 })
 
-test('[LC9] a message that was interrupted before its answer began is not asked again', () => {
-  const journal = new LiveJournal()
-  write(journal, 'one')
-  write(journal, 'two')
-  journal.endTurn()
-  expect(restart(journal)).toMatchObject({ again: ['two'] })
+test('[LC9] a message whose reply was interrupted before its start is not resent', () => {
+  const buffer = new ReplayBuffer()
+  write(buffer, 'one')
+  write(buffer, 'two')
+  buffer.endTurn()
+  expect(reconnect(buffer)).toMatchObject({ resent: ['two'] })
 })
 
-test('[LC9] a message that was sent a second before a handle came is behind it', () => {
+test('[LC9] a handle covers a message that was sent a second before it', () => {
   let now = 0
-  const journal = new LiveJournal(undefined, [], () => now)
-  write(journal, 'one')
+  const buffer = new ReplayBuffer(undefined, [], () => now)
+  write(buffer, 'one')
   now = 900
-  write(journal, 'two')
+  write(buffer, 'two')
   now = 1000
-  journal.checkpoint('h1')
-  expect(restart(journal)).toEqual({ handle: 'h1', again: ['two'], givenUp: 0 })
-  // What waits to be sent again is behind no handle, however old it is.
+  buffer.checkpoint('h1')
+  expect(reconnect(buffer)).toEqual({ handle: 'h1', resent: ['two'], dropped: 0 })
+  // No handle covers a message that is still unsent, however old it is.
   now = 5000
-  journal.checkpoint('h2')
-  expect(restart(journal)).toMatchObject({ handle: 'h2', again: ['two'] })
+  buffer.checkpoint('h2')
+  expect(reconnect(buffer)).toMatchObject({ handle: 'h2', resent: ['two'] })
 })
 
-test('[LC12] a call that was made to another agent is not known to this connection', () => {
-  const journal = new LiveJournal()
-  journal.call({ id: 'c1', name: 'pay' })
-  journal.noteCall({ id: 'c2', name: 'no_such_tool' })
-  expect(['c1', 'c2', 'of another'].map((id) => journal.isLost(id))).toEqual([false, false, true])
-  expect(new LiveJournal('a handle').isLost('of before')).toBe(false)
+test('[LC12] the connection does not know a call that another agent received', () => {
+  const buffer = new ReplayBuffer()
+  buffer.addCall({ id: 'c1', name: 'pay' })
+  buffer.registerCall({ id: 'c2', name: 'no_such_tool' })
+  expect(['c1', 'c2', 'of another'].map((id) => buffer.isLost(id))).toEqual([false, false, true])
+  expect(new ReplayBuffer('a handle').isLost('from before')).toBe(false)
 })
 
-test('[LC12] what led to a call is never asked again, even if a handle from before is at hand', () => {
-  const journal = new LiveJournal()
-  journal.checkpoint('h0')
-  write(journal, 'pay')
-  journal.say('Paying.')
-  journal.call({ id: 'c1', name: 'pay', args: { amount: 5 } })
-  expect(restart(journal)).toEqual({
+test('[LC12] the message that led to a call is never resent, even with an older handle', () => {
+  const buffer = new ReplayBuffer()
+  buffer.checkpoint('h0')
+  write(buffer, 'pay')
+  buffer.addModelSpeech('Paying.')
+  buffer.addCall({ id: 'c1', name: 'pay', args: { amount: 5 } })
+  expect(reconnect(buffer)).toEqual({
     history: ['user: pay', 'model: Paying.', 'model: [called pay({"amount":5})]'],
-    again: [],
-    givenUp: 0,
+    resent: [],
+    dropped: 0,
   })
-  expect(journal.isLost('c1')).toBe(true)
+  expect(buffer.isLost('c1')).toBe(true)
 })
 
-test('[LC12] a result that was sent and not spoken about is told again', () => {
-  const journal = new LiveJournal()
-  write(journal, 'pay')
-  journal.call({ id: 'c1', name: 'pay' })
-  journal.delivered(
-    journal.send({ type: 'results', responses: [{ id: 'c1', name: 'pay', response: {} }] }),
+test('[LC12] a result is resent if the model’s reply to it is not complete', () => {
+  const buffer = new ReplayBuffer()
+  write(buffer, 'pay')
+  buffer.addCall({ id: 'c1', name: 'pay' })
+  buffer.markSent(
+    buffer.add({ type: 'results', responses: [{ id: 'c1', name: 'pay', response: {} }] }),
   )
-  journal.say('Pa')
-  expect(restart(journal)).toMatchObject({ again: ['c1'], history: { length: 2 } })
+  buffer.addModelSpeech('Pa')
+  expect(reconnect(buffer)).toMatchObject({ resent: ['c1'], history: { length: 2 } })
 })
 
-test('[LC17] a handle given before the model is known to have read the history is not used', () => {
-  const journal = new LiveJournal()
-  journal.begin([{ role: 'user', parts: [{ text: 'before' }] }])
-  journal.checkpoint('too early')
-  expect(restart(journal)).toMatchObject({ history: ['user: before'] })
-  journal.say('Hello.')
-  journal.endTurn()
-  journal.checkpoint('h1')
-  expect(restart(journal)).toMatchObject({ handle: 'h1' })
+test('[LC17] a handle that arrives before the model has read the history is ignored', () => {
+  const buffer = new ReplayBuffer()
+  buffer.setHistory([{ role: 'user', parts: [{ text: 'before' }] }])
+  buffer.checkpoint('too early')
+  expect(reconnect(buffer)).toMatchObject({ history: ['user: before'] })
+  buffer.addModelSpeech('Hello.')
+  buffer.endTurn()
+  buffer.checkpoint('h1')
+  expect(reconnect(buffer)).toMatchObject({ handle: 'h1' })
 })
 
-test('[LC6] a refused handle leaves the whole conversation', () => {
-  const journal = new LiveJournal('from before', [{ role: 'user', parts: [{ text: 'zero' }] }])
-  write(journal, 'one')
-  journal.say('First.')
-  journal.endTurn()
-  journal.checkpoint('h1')
-  expect(journal.forgetHandle()).toBe(true)
-  expect(journal.forgetHandle()).toBe(false)
-  expect(restart(journal)).toMatchObject({ history: ['user: zero', 'user: one', 'model: First.'] })
+test('[LC6] after a rejected handle, the whole conversation becomes the history', () => {
+  const buffer = new ReplayBuffer('from before', [{ role: 'user', parts: [{ text: 'zero' }] }])
+  write(buffer, 'one')
+  buffer.addModelSpeech('First.')
+  buffer.endTurn()
+  buffer.checkpoint('h1')
+  expect(buffer.dropHandle()).toBe(true)
+  expect(buffer.dropHandle()).toBe(false)
+  expect(reconnect(buffer)).toMatchObject({ history: ['user: zero', 'user: one', 'model: First.'] })
 })
