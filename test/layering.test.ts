@@ -13,6 +13,7 @@ const LAYERS = [
   'react',
   'approvals',
   'adk',
+  'gemini-live',
   'turns',
   'live',
   'store',

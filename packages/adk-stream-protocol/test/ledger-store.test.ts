@@ -157,16 +157,56 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await ids(store.list({ limit, chat }))).toEqual(['1', '3'])
     expect(await ids(store.list({ limit, states: ['approved', 'denied'] }))).toEqual(['2'])
     expect(await ids(store.list({ limit, states: [] }))).toEqual([])
-    expect(await ids(store.list({ limit, appName: 'demo', deciderOf: hanako }))).toEqual(['1', '4'])
-    expect(await ids(store.list({ limit, deciderOf: otherManager }))).toEqual(['3'])
-    expect(await ids(store.list({ limit, deciderOf: executive }))).toEqual(['3'])
-    expect(await ids(store.list({ limit, deciderOf: stranger }))).toEqual([])
+    const waitsFor = (principal: typeof hanako) => ids(store.list({ limit, waitsFor: principal }))
+    expect(await ids(store.list({ limit, appName: 'demo', waitsFor: hanako }))).toEqual([
+      '1',
+      '3',
+      '4',
+    ])
+    expect(await waitsFor(otherManager)).toEqual(['3'])
+    expect(await waitsFor(stranger)).toEqual([])
     // A person who is called like a role is not of that role.
-    expect(await ids(store.list({ limit, deciderOf: { id: 'manager', roles: [] } }))).toEqual([])
+    expect(await waitsFor({ id: 'manager', roles: [] })).toEqual([])
     expect(await ids(store.list({ limit: 2 }))).toEqual(['1', '2'])
     expect(await ids(store.list({ limit: 2, after: '2' }))).toEqual(['3', '4'])
     expect(await ids(store.list({ limit, after: '5' }))).toEqual([])
     expect(await ids(store.list({ limit, chat, after: '\0' }))).toEqual(['1', '3'])
+  })
+
+  test('[LG190] a chain lists an approval for those who can decide now, and for those who can withdraw their vote', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const asked = askedFor({
+      id: '1',
+      chat: { ...chat, principalId: 'taro' },
+      terms: termsOf({ ...managerStep, count: 2 }, executiveStep),
+    })
+    await insert(store, asked)
+    const seenBy = async () => {
+      const seen: string[] = []
+      for (const principal of [manager, otherManager, executive]) {
+        const found = await ids(store.list({ limit: 10, appName: 'demo', waitsFor: principal }))
+        if (found.length > 0) seen.push(principal.id)
+      }
+      return seen
+    }
+    const both = [manager.id, otherManager.id]
+    const all = [...both, executive.id]
+    let current = asked
+    const move = async (command: Parameters<typeof step>[1]) => {
+      expect(await store.replace(step(current, command))).toBe(true)
+      current = after(current, command)
+    }
+    expect(await seenBy()).toEqual(both)
+    await move(approve(manager))
+    expect(await seenBy()).toEqual(both)
+    await move(approve(otherManager))
+    expect(await seenBy()).toEqual(all)
+    await move({ type: 'withdraw', by: manager })
+    expect(await seenBy()).toEqual(both)
+    await move(approve(manager))
+    await move(approve(executive))
+    expect(await seenBy()).toEqual([])
   })
 
   test('[LG26] tells what waits past its deadline by the store’s clock, the longest overdue first', async () => {
@@ -314,7 +354,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(events.filter((type) => type === 'requested')).toHaveLength(4)
     expect(events.slice(-2)).toEqual(['cancelled', 'cancelled'])
     expect(await store.deleteChat(chat, 'deleted')).toEqual([])
-    expect(await ids(store.list({ limit: 10, deciderOf: manager }))).toEqual([])
-    expect(await ids(store.list({ limit: 10, deciderOf: hanako }))).toEqual(['kept'])
+    expect(await ids(store.list({ limit: 10, waitsFor: manager }))).toEqual([])
+    expect(await ids(store.list({ limit: 10, waitsFor: hanako }))).toEqual(['kept'])
   })
 })

@@ -52,6 +52,9 @@ export interface Emulator extends AsyncDisposable {
   close(): Promise<void>
 }
 
+/** Node's 5 s are so short that a busy client often sends its next request on a connection that is being closed. */
+const KEEP_ALIVE_MS = 240_000
+
 /** Starts Gemini's REST and Live wire on one loopback port. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = '127.0.0.1', port = 0 } = options
@@ -68,6 +71,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     // It never rejects: what goes wrong is answered or cuts the connection.
     void answerRest({ world, log, request, response })
   })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   const live = attachLive(server, world, options.live)
   const boundPort = await listen(server, host, port)
 

@@ -19,6 +19,13 @@ test('[EM1] generateContent answers with one whole candidate', async () => {
   expect(response.responseId).toMatch(/./)
 })
 
+test('[EM190] an idle connection stays open for minutes', async () => {
+  await using emulator = await startEmulator()
+  const response = await fetch(emulator.baseUrl)
+  await response.text()
+  expect(response.headers.get('keep-alive')).toBe('timeout=240')
+})
+
 test('[EM2] streamGenerateContent sends pieces that add up, and finishes on the last', async () => {
   await using emulator = await startEmulator()
   const chunks = await stream(emulator, '[[say One two  three.]]')

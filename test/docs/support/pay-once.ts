@@ -21,8 +21,9 @@ export async function payOnce(url: string): Promise<[asked: UIMessage, answered:
       messages,
     })
     let message = messages.findLast(({ role }) => role === 'assistant')
-    for await (const next of readUIMessageStream({ stream, ...(message && { message }) }))
-      message = next
+    // Without `terminateOnError`, an error that the server reports looks like the end of the answer.
+    const reading = { stream, terminateOnError: true, ...(message && { message }) }
+    for await (const next of readUIMessageStream(reading)) message = next
     if (!message) throw new Error('The server did not answer.')
     return message
   }

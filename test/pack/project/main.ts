@@ -54,7 +54,8 @@ const stream = await transport.sendMessages({
   messages: [question],
 })
 let asked: AdkUIMessage | undefined
-for await (const message of readUIMessageStream<AdkUIMessage>({ stream })) asked = message
+for await (const message of readUIMessageStream<AdkUIMessage>({ stream, terminateOnError: true }))
+  asked = message
 const part = asked?.parts.find(isToolUIPart)
 const runsBefore = runs
 const decided =

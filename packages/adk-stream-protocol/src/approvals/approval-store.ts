@@ -130,9 +130,7 @@ export interface ApprovalFilter {
   readonly principalId?: string
   readonly chat?: ApprovalChat
   readonly states?: readonly ApprovalStateName[]
-  /** Those that wait, and in whose chain this principal is named by id or role. */
-  readonly deciderOf?: Decider
-  /** Those that wait in this principal's chats, or in whose chain they are named by id or role. */
+  /** Those that are pending in this principal's chats, that they can decide now, or for which they can withdraw their vote. */
   readonly waitsFor?: Decider
   readonly limit: number
   /** The id of the last approval of the page before. */

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalChat, ApprovalStep } from './approval.ts'
+import type { Approval, ApprovalChat } from './approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -10,7 +10,7 @@ import type {
   UntoldFilter,
 } from './approval-store.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import { type Decider, isUntold, nextApproval, type Transition } from './next-approval.ts'
+import { isUntold, isWaitingFor, nextApproval, type Transition } from './next-approval.ts'
 import { isRefusal } from './refusal.ts'
 
 /** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
@@ -184,14 +184,13 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 
   #select(filter: Omit<ApprovalFilter, 'limit' | 'after'>): Approval[] {
-    const { appName, principalId, chat, states, deciderOf, waitsFor } = filter
+    const { appName, principalId, chat, states, waitsFor } = filter
     return [...this.#approvals.values()].filter(
       (approval) =>
         (appName === undefined || approval.chat.appName === appName) &&
         (principalId === undefined || approval.chat.principalId === principalId) &&
         (chat === undefined || isSameChat(approval.chat, chat)) &&
         (states === undefined || states.includes(approval.state.name)) &&
-        (deciderOf === undefined || isDecider(approval, deciderOf)) &&
         (waitsFor === undefined || isWaitingFor(approval, waitsFor)),
     )
   }
@@ -228,15 +227,4 @@ function callKey({ appName, principalId, chatId }: ApprovalChat, toolCallId?: st
 
 function isSameChat(one: ApprovalChat, other: ApprovalChat): boolean {
   return callKey(one) === callKey(other)
-}
-
-function isWaitingFor(approval: Approval, principal: Decider): boolean {
-  const isOwn = approval.chat.principalId === principal.id && approval.state.name === 'requested'
-  return isOwn || isDecider(approval, principal)
-}
-
-function isDecider({ state, terms }: Approval, { id, roles }: Decider): boolean {
-  const isNamed = (step: ApprovalStep) =>
-    step.principals.includes(id) || step.roles.some((role) => roles.includes(role))
-  return state.name === 'requested' && terms.chain.some(isNamed)
 }

@@ -87,6 +87,13 @@ export function maySee(
   )
 }
 
+/** Whether a pending approval is in a chat of this principal, can be decided by them now, or has a vote that they can withdraw. */
+export function isWaitingFor(approval: Approval, principal: Decider): boolean {
+  if (approval.state.name !== 'requested') return false
+  const isOwn = approval.chat.principalId === principal.id
+  return isOwn || isAsked(approval, principal) || hasVoted(approval, principal)
+}
+
 /** Tells whether the vote of one principal is all that terms ask for. */
 export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
   const [step] = terms.chain
@@ -133,12 +140,12 @@ function refuseDecision(
   { by, approved, editedArgs, payload }: Decision,
   now: number,
 ): Refusal | undefined {
-  const { state, terms, votes, deadline } = approval
+  const { state, terms, deadline } = approval
   if (!maySee(approval, by)) return { refused: 'unknown-approval' }
   if (!terms.chain.some((step) => isEligible(step, by))) return { refused: 'not-allowed' }
   if (state.name !== 'requested') return refuseState(state)
   if (now >= deadline) return { refused: 'expired' }
-  if (votes.some((vote) => vote.principalId === by.id)) return { refused: 'already-voted' }
+  if (hasVoted(approval, by)) return { refused: 'already-voted' }
   if (!isAsked(approval, by)) return { refused: 'not-allowed' }
   const isChanged = editedArgs !== undefined || payload !== undefined
   if (approved && isChanged && !isDecidedByOne(terms)) return { refused: 'not-editable' }
@@ -160,6 +167,10 @@ function withdraw(approval: Approval, by: Decider, now: number): Transition | Re
   const dropped = votes.flatMap((other) => (other.step > step ? [other.principalId] : []))
   const event = { type: 'withdrawn', by: by.id, step, dropped } as const
   return { ...transition(approval, { votes: kept }, { at: now, event }), before: deadline }
+}
+
+function hasVoted({ votes }: Approval, by: Decider): boolean {
+  return votes.some(({ principalId }) => principalId === by.id)
 }
 
 function isAsked(approval: Approval, by: Decider): boolean {

@@ -20,8 +20,8 @@ import type { OwnQuestion, TermsOptions } from '../adk/call-terms.ts'
 import { canWait } from '../adk/can-wait.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from '../adk/call-terms.ts'
 import { toHandover, toOffer } from '../adk/gate-events.ts'
-import { toQuestion } from '../adk/live/ask-events.ts'
-import type { Witness } from '../adk/live/execute-call.ts'
+import { toApprovalEvents } from '../gemini-live/approval-events.ts'
+import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { CallOutcome } from '../adk/run-call.ts'
 import type { ToolCall } from '../adk/tool-call.ts'
 import { UnaskableError } from '../adk/tool-failure.ts'
@@ -45,7 +45,7 @@ export interface LiveCallsOptions {
   readonly ledger: Ledger
   readonly terms: TermsOptions
   /** Runs a tool with all that the host put around it. */
-  readonly run: (call: ToolCall, witness: Witness) => Promise<CallOutcome>
+  readonly run: (call: ToolCall, witness: RecordOutcome) => Promise<CallOutcome>
   /** Stores an event of a call, and tells it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
   /** Tells an event of a call that nothing is stored of, while its message is being told. */
@@ -237,7 +237,7 @@ export class LiveCalls {
       await this.#settle(call, describeUnasked(entered))
       return
     }
-    const [place, question] = toQuestion(entered, contextOf(call))
+    const [place, question] = toApprovalEvents(entered, contextOf(call))
     await this.#options.write(toolCallId, place)
     await this.#options.write(toolCallId, question)
     call.approvalId = entered.id

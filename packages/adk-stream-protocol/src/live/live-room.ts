@@ -1,4 +1,4 @@
-import type { LiveStatus } from '../adk/live/live-hooks.ts'
+import type { LiveStatus } from '../gemini-live/live-hooks.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveListener } from './live-listener.ts'

@@ -5,15 +5,15 @@ import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
-import { AUDIO_END } from '../adk/live/audio-end.ts'
-import { SoundMarks } from '../adk/live/sound-marks.ts'
-import { executeCall } from '../adk/live/execute-call.ts'
-import { toLiveAgent } from '../adk/live/live-agent.ts'
-import type { LiveHooks } from '../adk/live/live-hooks.ts'
-import type { LastingModel } from '../adk/live/lasting-model.ts'
-import { LivePlugin } from '../adk/live/live-plugin.ts'
-import { toModelError } from '../adk/live/to-model-error.ts'
-import { declareFree, findLiveTool, wrapTools } from '../adk/live/live-tool.ts'
+import { AUDIO_END } from '../gemini-live/reconnecting-connection.ts'
+import { AudioEpochs } from '../gemini-live/audio-epochs.ts'
+import { runLiveCall } from '../gemini-live/run-live-call.ts'
+import { toLiveAgent } from '../gemini-live/live-agent.ts'
+import type { LiveHooks } from '../gemini-live/live-hooks.ts'
+import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
+import { LivePlugin } from '../gemini-live/live-plugin.ts'
+import { toModelError } from '../gemini-live/live-connection-error.ts'
+import { declareNonBlocking, findLiveTool, wrapTools } from '../gemini-live/live-tool.ts'
 import { ToolErrors } from '../adk/tool-errors.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -43,7 +43,7 @@ export interface LiveRunOptions extends Pick<
   readonly exposeErrors: boolean
   readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
   /** The model of this run, which tells the hooks what its connection tells beside its messages. */
-  readonly openModel: (hooks: LiveHooks) => LastingModel
+  readonly openModel: (hooks: LiveHooks) => ReconnectingLiveModel
   readonly runConfig: Partial<RunConfig>
   /** Whether the model goes on talking while its calls wait. */
   readonly free: boolean
@@ -64,10 +64,10 @@ export class LiveRun {
   readonly #calls: LiveCalls
   readonly #messages: LiveMessages
   readonly #hearing: Hearing
-  readonly #hosted: PluginManager
+  readonly #hostPlugins: PluginManager
   readonly #loop: Promise<void>
   #request: LlmRequest | undefined
-  #model: LastingModel | undefined
+  #model: ReconnectingLiveModel | undefined
   /** The message that the event is for that ADK yields next. */
   #target: LiveMessage | undefined
   readonly #sources = new FreshSources()
@@ -76,7 +76,7 @@ export class LiveRun {
   readonly #ready: Promise<void>
   #connected: () => void = () => undefined
   #failed: (error: unknown) => void = () => undefined
-  readonly #sound = new SoundMarks()
+  readonly #sound = new AudioEpochs()
   /** Turns that were cut off, and whose end has not come out of ADK yet. */
   #cutOffs = 0
   /** What could not be told to the model; what it had said before is still on its way through ADK. */
@@ -102,12 +102,17 @@ export class LiveRun {
       },
       onError: options.onError,
     })
-    this.#hosted = new PluginManager([...(options.services.plugins ?? [])])
+    this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
     const errors = new ToolErrors({ exposeErrors: options.exposeErrors })
-    const host = { agent: options.agent, onError: options.onError, hosted: this.#hosted, errors }
+    const host = {
+      agent: options.agent,
+      onError: options.onError,
+      hostPlugins: this.#hostPlugins,
+      errors,
+    }
     this.#calls = new LiveCalls({
       ...options,
-      run: (call, witness) => executeCall(call, host, witness),
+      run: (call, record) => runLiveCall(call, host, record),
       write: (toolCallId, event) => this.#write(toolCallId, event),
       tell: (toolCallId, event) => {
         const message = this.#messages.ofCall(toolCallId)
@@ -171,7 +176,7 @@ export class LiveRun {
 
   /** The person wants to hear no more of what is being said. */
   interrupt(): void {
-    this.#model?.hush()
+    this.#model?.interrupt()
   }
 
   /** The turn in which a message goes on that a client answered. Nothing when nothing of it is known here. */
@@ -234,7 +239,7 @@ export class LiveRun {
       onConnecting: (request) => this.#connect(request),
       onConnected: () => this.#connected(),
       onCancelled: (ids) => this.#cancel(ids),
-      onSpoken: (parts) => this.#sound.note(parts),
+      onOutput: (parts) => this.#sound.record(parts),
       onInterrupted: () => {
         this.#sound.interrupt()
         this.#options.listener.onInterrupted()
@@ -242,13 +247,13 @@ export class LiveRun {
       onCutOff: () => {
         this.#cutOffs += 1
       },
-      onGivenUp: (error) => this.#giveUp(error),
+      onDropped: (error) => this.#giveUp(error),
       onStatus: (status) => this.#options.listener.onStatus(status),
       onError: this.#options.onError,
     })
     this.#model = model
     const plugin = new LivePlugin({
-      hosted: this.#hosted,
+      hostPlugins: this.#hostPlugins,
       terms: this.#options.terms,
       onRun: (context) => this.#session.begin(context),
       prepare: (event) => this.#prepare(event),
@@ -273,7 +278,7 @@ export class LiveRun {
 
   #connect(request: LlmRequest): void {
     wrapTools(request, (call) => this.#calls.begin(call))
-    if (this.#options.free) declareFree(request)
+    if (this.#options.free) declareNonBlocking(request)
     this.#request = request
   }
 
@@ -310,7 +315,7 @@ export class LiveRun {
     if (kind === 'heard') return this.#hear(event)
     if (message) this.#noteCalls(message, event)
     // Who was told of an interruption hears nothing more of before it (LV41).
-    const isOvertaken = kind === 'sound' && this.#sound.areOvertaken(event.content?.parts ?? [])
+    const isOvertaken = kind === 'sound' && this.#sound.isStale(event.content?.parts ?? [])
     if (message && !message.stopped && !isOvertaken) this.#show(message, event)
     if (kind === 'end') this.#endTurn(event)
   }

@@ -2,9 +2,9 @@ import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
 import { Gemini, isBaseAgent, isLlmAgent } from '@google/adk'
 import { Modality } from '@google/genai'
 
-import { LastingModel } from '../adk/live/lasting-model.ts'
-import { toLiveAgent } from '../adk/live/live-agent.ts'
-import { completesCalls, takesNonBlockingCalls } from '../adk/live/live-model-traits.ts'
+import { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
+import { toLiveAgent } from '../gemini-live/live-agent.ts'
+import { completesCalls, takesNonBlockingCalls } from '../gemini-live/model-capabilities.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { LiveRoom, type LiveWatcher } from '../live/live-room.ts'
@@ -291,7 +291,7 @@ export class LiveRuns {
       agent: this.#agent,
       exposeErrors: this.#options.exposeErrors,
       services: { ...services, appName, sessionService: host.sessions },
-      openModel: (hooks) => new LastingModel(model, { hooks }),
+      openModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
       runConfig: { ...SPOKEN, ...runConfig },
       free: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),

@@ -78,6 +78,22 @@ test('[AP142] a vote is taken back while others have still to decide; nothing ru
   expect(told[2]).toMatchObject({ by: 'mari', step: 0, dropped: [] })
 })
 
+test('[LG190] an approval is in the inbox of a person when it is their turn in the chain', async () => {
+  await using office = await Office.open({ approvals: BIG })
+  const { page, id } = await ask(office)
+  const [mari, mike, erin] = [office.page('mari'), office.page('mike'), office.page('erin')]
+  const listed = async () =>
+    Promise.all([page, mari, mike, erin].map(async (person) => (await person.inbox()).length))
+  expect(await listed()).toEqual([1, 1, 1, 0])
+  await mari.decide(id, { approved: true })
+  expect(await listed()).toEqual([1, 1, 0, 1])
+  await mari.withdraw(id)
+  expect(await listed()).toEqual([1, 1, 1, 0])
+  await mike.decide(id, { approved: true })
+  await erin.decide(id, { approved: true })
+  expect(await listed()).toEqual([0, 0, 0, 0])
+})
+
 test('[AP142] of a vote taken back and the vote that would decide, at once, one is first', async () => {
   await using office = await Office.open({ approvals: BIG })
   const { page, id } = await ask(office)

@@ -10,9 +10,9 @@ import {
   isTurnComplete,
   memoryOf,
   NATIVE_AUDIO,
-  runLasting,
+  runReconnecting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 const OLD = 'gemini-2.0-flash-live-001'
 const NEW = 'gemini-3.8-live'
@@ -54,7 +54,7 @@ test.each([
   async (model, toolTurnComplete) => {
     await using emulator = await startEmulator({ live: { toolTurnComplete } })
     const calls: unknown[] = []
-    await using run = await runLasting(emulator, { model, tools: [gate('pay', calls)] })
+    await using run = await runReconnecting(emulator, { model, tools: [gate('pay', calls)] })
     run.say('[[say Paying.]] [[call pay {"amount": 5}]] [[then]] [[say Paid.]]')
     const [call] = (await run.until(isCall)).at(-1)?.content?.parts ?? []
     expect(call?.functionCall).toMatchObject({ name: 'pay', args: { amount: 5 } })
@@ -69,7 +69,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   async (model) => {
     await using emulator = await startEmulator()
     const calls: unknown[] = []
-    await using run = await runLasting(emulator, { model, tools: [gate('pay', calls)] })
+    await using run = await runReconnecting(emulator, { model, tools: [gate('pay', calls)] })
     run.say('[[call pay {"amount": 5}]] [[then]] [[say Paid.]]')
     const [call] = (await run.until(isCall)).at(-1)?.content?.parts ?? []
     const first = await emulator.live.nextSession()
@@ -88,7 +88,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   async (model) => {
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 0 } })
     const calls: unknown[] = []
-    await using run = await runLasting(emulator, { model, tools: [gate('pay', calls)] })
+    await using run = await runReconnecting(emulator, { model, tools: [gate('pay', calls)] })
     run.say('[[call pay {"amount": 5}]]')
     const [call] = (await run.until(isCall)).at(-1)?.content?.parts ?? []
     const first = await emulator.live.nextSession()
@@ -111,7 +111,7 @@ test('[LC13] a call that waits to be read when the connection has ended is not r
   const calls: string[] = []
   const hold = defer()
   const tools = [blocker('first', calls, hold.promise), blocker('second', calls, hold.promise)]
-  await using run = await runLasting(emulator, { tools })
+  await using run = await runReconnecting(emulator, { tools })
   run.say('[[call-separate first {}]] [[call-separate second {}]]')
   await run.until(isCall)
   const session = await emulator.live.nextSession()
@@ -127,7 +127,7 @@ test('[LC14] calls that are taken back are told at once, and those not yet read 
   const calls: string[] = []
   const hold = defer()
   const tools = [blocker('first', calls, hold.promise), blocker('second', calls, hold.promise)]
-  await using run = await runLasting(emulator, { tools })
+  await using run = await runReconnecting(emulator, { tools })
   run.say('[[call-separate first {}]] [[call-separate second {}]] [[wait more]] [[cancel]]')
   await run.until(isCall)
   const session = await emulator.live.nextSession()
@@ -146,7 +146,7 @@ test.each(['nope', 'constructor', '__proto__', 'toString'])(
   async (name) => {
     await using emulator = await startEmulator()
     const calls: unknown[] = []
-    await using run = await runLasting(emulator, { tools: [gate('pay', calls)] })
+    await using run = await runReconnecting(emulator, { tools: [gate('pay', calls)] })
     run.say(`[[call ${name} {}]] [[then]] [[say I see.]]`)
     await run.until((event) => textOf([event]) === 'I see.')
     const session = await emulator.live.nextSession()
@@ -158,7 +158,7 @@ test.each(['nope', 'constructor', '__proto__', 'toString'])(
 test('[LC15] tools called beside it are run', async () => {
   await using emulator = await startEmulator()
   const calls: unknown[] = []
-  await using run = await runLasting(emulator, { tools: [gate('pay', calls)] })
+  await using run = await runReconnecting(emulator, { tools: [gate('pay', calls)] })
   run.say('[[call nope {}]] [[call pay {"amount": 1}]] [[then]] [[say Both.]]')
   const parts = (await run.until(isCall)).at(-1)?.content?.parts ?? []
   expect(parts.map((part) => part.functionCall?.name)).toEqual(['pay'])
@@ -169,7 +169,7 @@ test('[LC15] tools called beside it are run', async () => {
 
 test('[LC15] an answer that the SDK does not take is reported, and ends nothing', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   run.queue.sendContent({ role: 'user', parts: [{ functionResponse: { name: 'x' } }] })
   run.say('[[say Still here.]]')
   expect(textOf(await run.until(isTurnComplete))).toBe('Still here.')

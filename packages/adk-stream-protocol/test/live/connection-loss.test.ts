@@ -1,7 +1,7 @@
 import { startEmulator, type Emulator, type LiveSession } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/adk/live/live-connection-error.ts'
+import { LiveConnectionError } from '../../src/gemini-live/live-connection-error.ts'
 import {
   allClosed,
   FLASH_LIVE,
@@ -9,9 +9,9 @@ import {
   memoryOf,
   NATIVE_AUDIO,
   openSockets,
-  runLasting,
+  runReconnecting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 /** Waits until the newest handle stands for all that was said. */
 async function atRest(session: LiveSession): Promise<void> {
@@ -22,7 +22,7 @@ test.each([1000, 1001, 1006, 1011, 1012, 1013])(
   '[LC3] a connection that ends with %i is replaced, and the conversation goes on',
   async (code) => {
     await using emulator = await startEmulator()
-    await using run = await runLasting(emulator)
+    await using run = await runReconnecting(emulator)
     run.say('[[say My name is Hanako.]]')
     await run.until(isTurnComplete)
     const first = await emulator.live.nextSession()
@@ -40,7 +40,7 @@ test.each([1000, 1001, 1006, 1011, 1012, 1013])(
 
 test('[LC3] ten lost connections in one conversation are survived', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator, { maxAttempts: 2 })
+  await using run = await runReconnecting(emulator, { maxAttempts: 2 })
   for (let turn = 0; turn < 11; turn += 1) {
     const session = await emulator.live.nextSession()
     run.say(`[[say Turn ${turn}.]]`)
@@ -53,7 +53,7 @@ test('[LC3] ten lost connections in one conversation are survived', async () => 
 
 test('[LC4] attempts from which nothing comes are bounded', async () => {
   const emulator = await startEmulator()
-  await using run = await runLasting(emulator, { maxAttempts: 3 })
+  await using run = await runReconnecting(emulator, { maxAttempts: 3 })
   await emulator.live.nextSession()
   await emulator.close()
   expect(await run.ended).toBeInstanceOf(LiveConnectionError)
@@ -65,7 +65,7 @@ test('[LC4] attempts from which nothing comes are bounded', async () => {
 
 test.each([1007, 1008, 4001])('[LC5] a connection refused with %i ends the run', async (code) => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   const session = await emulator.live.nextSession()
   session.close(code, 'not like this')
   expect(await run.ended).toMatchObject({
@@ -83,7 +83,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   '[LC6] a handle that is refused is given up for a fresh connection with the history (%s)',
   async (model) => {
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 0 } })
-    await using run = await runLasting(emulator, { model })
+    await using run = await runReconnecting(emulator, { model })
     run.say('[[say My name is Hanako.]]')
     await run.until(isTurnComplete)
     const first = await emulator.live.nextSession()
@@ -106,7 +106,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
 
 test('[LC7] goAway in silence is followed at once, ten times over', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   let session = await emulator.live.nextSession()
   for (let turn = 0; turn < 10; turn += 1) {
     run.say(`[[say Turn ${turn}.]]`)
@@ -123,7 +123,7 @@ test('[LC7] goAway in silence is followed at once, ten times over', async () => 
 
 test('[LC7] goAway in mid-speech waits for the end of the turn', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   run.say('[[say Once upon]] [[go-away 60000]] [[wait end]] [[say a time.]]')
   const first = await emulator.live.nextSession()
   await first.waitForSent((frame) => 'goAway' in frame)
@@ -138,7 +138,7 @@ test('[LC7] goAway in mid-speech waits for the end of the turn', async () => {
 
 test('[LC7] but not longer than the time that is left', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   run.say('[[say Once upon]] [[go-away 400]] [[wait end]] [[say a time.]]')
   const events = await run.until(isTurnComplete)
   expect(events.some((event) => event.content?.parts?.[0]?.text === 'Once upon')).toBe(true)
@@ -149,7 +149,7 @@ test('[LC7] but not longer than the time that is left', async () => {
 })
 
 async function loseInMidSpeech(emulator: Emulator, model: string) {
-  const run = await runLasting(emulator, { model })
+  const run = await runReconnecting(emulator, { model })
   run.say('[[say Hello.]]')
   await run.until(isTurnComplete)
   const first = await emulator.live.nextSession()
@@ -178,7 +178,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   '[LC9] what is written while there is no connection arrives, in order and once (%s)',
   async (model) => {
     await using emulator = await startEmulator()
-    await using run = await runLasting(emulator, { model })
+    await using run = await runReconnecting(emulator, { model })
     run.say('[[say Hello.]]')
     await run.until(isTurnComplete)
     const first = await emulator.live.nextSession()
@@ -203,7 +203,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
 
 test('[LC9] what was answered since the last handle is remembered, not asked again', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   const first = await emulator.live.nextSession()
   run.say('[[say One.]] [[raw {"serverContent":{"turnComplete":true}}]] [[drop]]')
   await run.until(isTurnComplete)
@@ -221,7 +221,7 @@ test('[LC9] what was answered since the last handle is remembered, not asked aga
 
 test('[LC10] a message that ends the connection each time is given up', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   run.say('[[say Well]] [[drop]]')
   const lost = new Set<LiveSession>()
   while (lost.size < 3) {

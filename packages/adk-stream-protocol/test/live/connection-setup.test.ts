@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { LiveConnectionError } from '../../src/adk/live/live-connection-error.ts'
+import { LiveConnectionError } from '../../src/gemini-live/live-connection-error.ts'
 import {
   allClosed,
   isTurnComplete,
   openSockets,
-  runLasting,
+  runReconnecting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 async function failureOf(
-  run: Awaited<ReturnType<typeof runLasting>>,
+  run: Awaited<ReturnType<typeof runReconnecting>>,
 ): Promise<LiveConnectionError> {
   const error: unknown = await run.ended
   expect(error).toBeInstanceOf(LiveConnectionError)
@@ -24,7 +24,7 @@ async function failureOf(
 
 test('[LC1] a wrong key ends the run with Gemini’s own words', async () => {
   await using emulator = await startEmulator({ apiKey: 'the right one' })
-  await using run = await runLasting(emulator, { apiKey: 'a wrong one' })
+  await using run = await runReconnecting(emulator, { apiKey: 'a wrong one' })
   const error = await failureOf(run)
   expect(error).toMatchObject({ code: 1007, phase: 'setup', retryable: false })
   expect(error.reason).toContain('API key not valid')
@@ -33,7 +33,7 @@ test('[LC1] a wrong key ends the run with Gemini’s own words', async () => {
 
 test('[LC1] so does a model that does not exist', async () => {
   await using emulator = await startEmulator({ models: ['gemini-other'] })
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   expect(await failureOf(run)).toMatchObject({ code: 1008, phase: 'setup', retryable: false })
 })
 
@@ -43,7 +43,7 @@ test('[LC1] a port where nobody listens is told at once', async () => {
   const { port } = server.address() as AddressInfo
   server.close()
   await once(server, 'close')
-  await using run = await runLasting({ baseUrl: `http://127.0.0.1:${port}` })
+  await using run = await runReconnecting({ baseUrl: `http://127.0.0.1:${port}` })
   const error = await failureOf(run)
   expect(error).toMatchObject({ code: 1006, phase: 'setup', retryable: true })
   expect(error.reason).toContain('ECONNREFUSED')
@@ -51,13 +51,13 @@ test('[LC1] a port where nobody listens is told at once', async () => {
 
 test('[LC1] a server that does not speak WebSocket is told as refused', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting({ baseUrl: `${emulator.baseUrl}/elsewhere` })
+  await using run = await runReconnecting({ baseUrl: `${emulator.baseUrl}/elsewhere` })
   expect(await failureOf(run)).toMatchObject({ code: 'refused', retryable: false })
 })
 
 test('[LC1] a setup that is never completed times out, and its socket is closed', async () => {
   await using emulator = await startEmulator({ live: { completeSetup: false } })
-  await using run = await runLasting(emulator, { connectTimeoutMs: 50 })
+  await using run = await runReconnecting(emulator, { connectTimeoutMs: 50 })
   expect(await failureOf(run)).toMatchObject({ code: 'timeout', phase: 'setup', retryable: true })
   await allClosed(emulator)
   expect(openSockets(emulator)).toBe(0)
@@ -66,7 +66,7 @@ test('[LC1] a setup that is never completed times out, and its socket is closed'
 test('[LC1] a connection that is being made can be aborted', async () => {
   await using emulator = await startEmulator({ live: { completeSetup: false } })
   const life = new AbortController()
-  await using run = await runLasting(emulator, { signal: life.signal })
+  await using run = await runReconnecting(emulator, { signal: life.signal })
   const failed = failureOf(run)
   while (emulator.live.sessions[0]?.setup === undefined) await new Promise(setImmediate)
   life.abort()
@@ -87,7 +87,7 @@ test('[LC1] no key is shown', () => {
 
 test('[LC2] handles are asked for from the first connection on, and reach no event', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   run.say('[[say Hello.]]')
   const events = await run.until(isTurnComplete)
   expect(textOf(events)).toBe('Hello.')

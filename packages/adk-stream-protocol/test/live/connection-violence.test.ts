@@ -10,9 +10,9 @@ import {
   FLASH_LIVE,
   isCall,
   NATIVE_AUDIO,
-  runLasting,
+  runReconnecting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 /** Numbers that look random and are the same each time. */
 function dice(seed: number): (sides: number) => number {
@@ -54,7 +54,7 @@ test.each([
       parameters: z.object({ amount: z.number() }),
       execute: ({ amount }) => void paid.push(amount),
     })
-    const run = await runLasting(emulator, { model, tools: [pay] })
+    const run = await runReconnecting(emulator, { model, tools: [pay] })
     await emulator.live.nextSession()
     for (let turn = 1; turn <= 30; turn += 1) {
       const harm = doHarm(emulator, roll)

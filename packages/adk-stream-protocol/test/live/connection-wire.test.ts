@@ -2,9 +2,9 @@ import { Modality, type Content } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { AUDIO_END } from '../../src/adk/live/audio-end.ts'
-import { describeHistory } from '../../src/adk/live/describe-history.ts'
-import { takesNonBlockingCalls } from '../../src/adk/live/live-model-traits.ts'
+import { AUDIO_END } from '../../src/gemini-live/reconnecting-connection.ts'
+import { describeHistory } from '../../src/gemini-live/describe-history.ts'
+import { takesNonBlockingCalls } from '../../src/gemini-live/model-capabilities.ts'
 import {
   allClosed,
   FLASH_LIVE,
@@ -12,9 +12,9 @@ import {
   memoryOf,
   NATIVE_AUDIO,
   openSockets,
-  runLasting,
+  runReconnecting,
   textOf,
-} from './support/lasting-run.ts'
+} from './support/reconnecting-run.ts'
 
 const SILENCE = { mimeType: 'audio/pcm;rate=16000', data: Buffer.alloc(3200).toString('base64') }
 const VOICE = {
@@ -27,7 +27,7 @@ const DOT = { mimeType: 'image/png', data: 'iVBORw0KGgo=' }
 
 test('[LC16] frames that are no messages are reported and survived', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   const session = await emulator.live.nextSession()
   const odd = ['{"half":', 'null', '[]', '"text"', '\u0000\uFFFF', '']
   for (const text of odd) session.sendText(text)
@@ -38,7 +38,7 @@ test('[LC16] frames that are no messages are reported and survived', async () =>
   run.say('[[say Still here.]]')
   expect(textOf(await run.until(isTurnComplete))).toBe('Still here.')
   expect(run.told.errors).toHaveLength(odd.length + 3)
-  expect(run.told.errors[0]).toMatchObject({ name: 'LiveConnectionError', code: 'odd-frame' })
+  expect(run.told.errors[0]).toMatchObject({ name: 'LiveConnectionError', code: 'invalid-frame' })
 })
 
 const HISTORY: Content[] = [
@@ -56,7 +56,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   '[LC17] a history is known to the model, calls and all, and not answered (%s)',
   async (model) => {
     await using emulator = await startEmulator()
-    await using run = await runLasting(emulator, { model, history: HISTORY })
+    await using run = await runReconnecting(emulator, { model, history: HISTORY })
     const session = await emulator.live.nextSession()
     await session.waitFor((frame) => 'clientContent' in frame)
     expect(memoryOf(session)).toEqual([
@@ -74,7 +74,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
 
 test('[LC17] it is also known to a connection that follows before a handle stands for it', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator, { history: HISTORY })
+  await using run = await runReconnecting(emulator, { history: HISTORY })
   const first = await emulator.live.nextSession()
   await first.waitFor((frame) => 'clientContent' in frame)
   first.drop()
@@ -114,7 +114,7 @@ test('[LC17] thoughts are left out, media named, and what is too long cut from t
 test('[LC18] closing the queue closes the socket', async () => {
   await using emulator = await startEmulator()
   {
-    await using run = await runLasting(emulator)
+    await using run = await runReconnecting(emulator)
     await emulator.live.nextSession()
     run.say('[[say Bye.]]')
     await run.until(isTurnComplete)
@@ -125,7 +125,7 @@ test('[LC18] closing the queue closes the socket', async () => {
 
 test('[LC18] so does a reader that leaves', async () => {
   await using emulator = await startEmulator()
-  const run = await runLasting(emulator, { unread: true })
+  const run = await runReconnecting(emulator, { unread: true })
   run.say('[[say One two three four.]] [[wait never]]')
   await run.events.next()
   await run.events.return(undefined)
@@ -137,7 +137,7 @@ test('[LC18] so does a reader that leaves', async () => {
 test('[LC18] and an abort, also between two connections', async () => {
   await using emulator = await startEmulator()
   const life = new AbortController()
-  await using run = await runLasting(emulator, { signal: life.signal, retryDelayMs: 60_000 })
+  await using run = await runReconnecting(emulator, { signal: life.signal, retryDelayMs: 60_000 })
   const first = await emulator.live.nextSession()
   first.drop()
   const second = await emulator.live.nextSession()
@@ -157,7 +157,7 @@ test.each([
   ['gemini-2.0-flash-live-001', 'mediaChunks'],
 ])('[LC19] %s gets sound as %s', async (model, field) => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator, { model })
+  await using run = await runReconnecting(emulator, { model })
   run.queue.sendRealtime(SILENCE)
   const session = await emulator.live.nextSession()
   const frame = await session.waitFor((each) => 'realtimeInput' in each)
@@ -166,7 +166,7 @@ test.each([
 
 test('[LC19] a picture with words reaches a model that takes no content', async () => {
   await using emulator = await startEmulator()
-  await using run = await runLasting(emulator, { model: FLASH_LIVE })
+  await using run = await runReconnecting(emulator, { model: FLASH_LIVE })
   run.queue.sendContent({
     role: 'user',
     parts: [{ inlineData: DOT }, { text: '[[say A dot.]]' }],
@@ -179,7 +179,7 @@ test('[LC19] a picture with words reaches a model that takes no content', async 
 
 test('[LC19] a microphone that goes mute ends the utterance', async () => {
   await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
-  await using run = await runLasting(emulator)
+  await using run = await runReconnecting(emulator)
   // At once: the end does not overtake the sound.
   run.queue.sendRealtime(VOICE)
   run.queue.sendRealtime(AUDIO_END)
@@ -188,7 +188,7 @@ test('[LC19] a microphone that goes mute ends the utterance', async () => {
 
 test('[LC19] an activity that was begun goes on after a loss', async () => {
   await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
-  await using run = await runLasting(emulator, {
+  await using run = await runReconnecting(emulator, {
     runConfig: { realtimeInputConfig: { automaticActivityDetection: { disabled: true } } },
   })
   run.queue.sendActivityStart()
@@ -206,7 +206,9 @@ test.each([Modality.TEXT, Modality.AUDIO])(
   '[LC20] an interruption is told at once (%s)',
   async (modality) => {
     await using emulator = await startEmulator()
-    await using run = await runLasting(emulator, { runConfig: { responseModalities: [modality] } })
+    await using run = await runReconnecting(emulator, {
+      runConfig: { responseModalities: [modality] },
+    })
     run.say('[[say Once upon a time]] [[wait never]]')
     await run.until((event) => event.content)
     expect(run.told.interruptions).toBe(0)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 import { FREE_MODEL } from '../approvals/support/office.ts'
 import { textParts } from './support/conversation.ts'
-import { memoryOf, openSockets } from './support/lasting-run.ts'
+import { memoryOf, openSockets } from './support/reconnecting-run.ts'
 import {
   chunkOf,
   faultsOf,

@@ -18,7 +18,7 @@ import {
   whole,
   finishOf,
 } from './support/live-office.ts'
-import { allClosed, memoryOf, openSockets } from './support/lasting-run.ts'
+import { allClosed, memoryOf, openSockets } from './support/reconnecting-run.ts'
 
 async function sayBySse(office: Office, text: string, id = 'chat-1'): Promise<void> {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }

@@ -1,15 +1,18 @@
-import { act, render, screen, waitFor } from '@testing-library/react'
+import { act, render, screen, waitFor, within } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { AttachedChat } from '../../src/client/index.ts'
 import {
+  AdkProvider,
   ApprovalInbox,
   type Inbox,
   type InboxApi,
   useInbox,
   type UseInboxOptions,
 } from '../../src/react/index.ts'
+import { en } from '../../src/react/texts/en.ts'
+import { ja } from '../../src/react/texts/ja.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
@@ -29,7 +32,8 @@ interface InboxPageProps extends UseInboxOptions {
 function InboxPage({ api, onShown, ...options }: InboxPageProps) {
   const inbox = useInbox(api, options)
   onShown?.(inbox)
-  const { approvals, problem, refusals, deciding, decide } = inbox
+  const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
+  const { hasMore, loadMore, loadingMore } = inbox
   return (
     <ApprovalInbox
       approvals={approvals}
@@ -37,6 +41,10 @@ function InboxPage({ api, onShown, ...options }: InboxPageProps) {
       refusals={refusals}
       deciding={deciding}
       onDecide={decide}
+      onWithdraw={withdraw}
+      hasMore={hasMore}
+      onLoadMore={loadMore}
+      loadingMore={loadingMore}
       renderChatLink={(chatId) => <a href={`/?chat=${chatId}`}>Open</a>}
     />
   )
@@ -358,6 +366,79 @@ test('[RE140] a vote is taken back from the inbox, and the card of the chat coun
   expect(inbox?.refusals.get(id)).toMatchObject({ code: 'not-voted' })
   view.unmount()
 })
+
+test('[RE190] a person withdraws their vote by a button, and can decide again', async () => {
+  await using office = await Office.open({
+    approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
+  })
+  await using browser = new TestBrowser(office, 'sse')
+  await using manager = new TestBrowser(office, 'sse', 'mari')
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await page.until('2 people have to approve this.')
+  await page.untilReady()
+  const view = render(<InboxPage api={manager.api} />)
+  const item = await screen.findByRole('listitem')
+  const withdrawals = () => within(item).queryAllByRole('button', { name: 'Withdraw vote' })
+  const approve = () => within(item).findByRole('button', { name: 'Approve' })
+  expect(withdrawals()).toEqual([])
+  await user.click(await approve())
+  await waitFor(() => expect(withdrawals()).toHaveLength(1))
+  withdrawals()[0]?.focus()
+  await user.keyboard('{Enter}')
+  await approve()
+  expect(withdrawals()).toEqual([])
+  // The button is gone; the reader stays in the list.
+  expect(view.container.contains(document.activeElement)).toBe(true)
+  expect(await manager.api.listApprovals()).toMatchObject([{ voted: false }])
+  view.unmount()
+})
+
+const words = [
+  ['en', en],
+  ['ja', ja],
+] as const
+
+test.each(words)(
+  '[RE190] more is listed by a button that says when it is busy (%s)',
+  async (_language, texts) => {
+    const { loadMore, loadingMore, withdraw } = texts.inbox
+    const all = Array.from({ length: 101 }, (_, index) => ({
+      ...pending(`approval-${index}`, index),
+      voted: true,
+      approvals: { given: 1, needed: 2 },
+    }))
+    const rest = defer()
+    const api: InboxApi = {
+      listApprovals: () => Promise.reject(new Error('All of it at once was not asked for.')),
+      decide: () => Promise.resolve('approved'),
+      withdrawVote: () => Promise.resolve('requested'),
+      listApprovalsPage: async (paging) => {
+        if (paging?.after === undefined)
+          return { approvals: all.slice(0, 100), next: 'approval-99' }
+        await rest.promise
+        return { approvals: all.slice(100) }
+      },
+    }
+    const view = render(
+      <AdkProvider texts={texts}>
+        <InboxPage api={api} />
+      </AdkProvider>,
+    )
+    const button = await screen.findByText(loadMore)
+    expect(screen.getByText(texts.inbox.label(100, true))).toBeDefined()
+    expect(screen.getAllByText(withdraw)).toHaveLength(100)
+    await user.click(button)
+    expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
+    // A second click while it is busy asks for nothing.
+    await user.click(button)
+    await act(async () => rest.resolve())
+    await screen.findByText(texts.inbox.label(101))
+    expect(screen.queryByText(loadMore)).toBeNull()
+    expect(document.activeElement).toBe(screen.getByRole('region', { name: texts.inbox.title }))
+    view.unmount()
+  },
+)
 
 test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', async () => {
   const late = { ...pending('a', 1), deadline: Date.now() - 600_000 }

@@ -21,7 +21,9 @@ export function toggleInbox(): void {
 /** What waits for a decision in all chats, behind a button that says how much it is. */
 export function Inbox({ inbox, onOpenChat }: InboxProps) {
   const { inbox: words } = useAdkTexts()
-  const { approvals, problem, refusals, deciding, decide } = inbox
+  const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
+  const { hasMore, loadMore, loadingMore } = inbox
+  const label = words.label(approvals.length, hasMore)
   const renderChatLink = useCallback(
     (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
     [onOpenChat],
@@ -31,7 +33,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
       <button
         type="button"
         className="icon-button"
-        aria-label={words.label(approvals.length)}
+        aria-label={label}
         title={words.title}
         popoverTarget={POPOVER_ID}
       >
@@ -39,12 +41,13 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
         {approvals.length > 0 && (
           <span className="badge" aria-hidden="true">
             {approvals.length}
+            {hasMore && '+'}
           </span>
         )}
       </button>
       {/* Also of other chats, and while the list is closed. */}
       <span className="visually-hidden" role="status">
-        {approvals.length > 0 && words.label(approvals.length)}
+        {approvals.length > 0 && label}
       </span>
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
         <h2>{words.title}</h2>
@@ -54,6 +57,10 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           refusals={refusals}
           deciding={deciding}
           problem={problem}
+          onWithdraw={withdraw}
+          hasMore={hasMore}
+          onLoadMore={loadMore}
+          loadingMore={loadingMore}
           renderChatLink={renderChatLink}
         />
         {approvals.some((approval) => approval.approvals.needed > 1) && <SecondPerson />}

@@ -24,6 +24,8 @@ export interface Inbox {
   readonly hasMore: boolean
   /** Lists a hundred more. */
   readonly loadMore: () => void
+  /** Whether more is being loaded. */
+  readonly loadingMore: boolean
   /** Why the list could not be read last; it may be out of date. */
   readonly problem: ToldError | undefined
   readonly refusals: Refusals
@@ -58,6 +60,7 @@ export function useInbox(
   const { deciding, begin, end } = useUnderWay()
   const newest = useRef<Promise<void>>(undefined)
   const [hasMore, setHasMore] = useState(false)
+  const [loadingMore, setLoadingMore] = useState(false)
   /** How many are to be listed. */
   const wanted = useRef(PAGE)
   const look = useCallback((): Promise<void> => {
@@ -78,8 +81,9 @@ export function useInbox(
   const refresh = useCallback(() => void look(), [look])
   const loadMore = useCallback(() => {
     wanted.current += PAGE
-    refresh()
-  }, [refresh])
+    setLoadingMore(true)
+    void look().finally(() => setLoadingMore(false))
+  }, [look])
   useRefreshing(refresh, { api, pollMs, attached, newest })
   const change = useCallback(
     async (approvalId: string, ask: () => Promise<unknown>): Promise<void> => {
@@ -109,6 +113,7 @@ export function useInbox(
     approvals,
     hasMore,
     loadMore,
+    loadingMore,
     problem,
     refusals,
     deciding,

@@ -77,12 +77,18 @@ export const en: AdkTexts = {
     refusals: { unavailable: 'The server cannot be reached. Try again in a moment.' },
   },
   inbox: {
-    label: (count) => (count === 1 ? 'Approvals: 1 is waiting' : `Approvals: ${count} are waiting`),
+    label: (count, hasMore = false) => {
+      if (hasMore) return `Approvals: more than ${count} are waiting`
+      return count === 1 ? 'Approvals: 1 is waiting' : `Approvals: ${count} are waiting`
+    },
     title: 'Waiting for a decision',
     empty: 'Nothing is waiting.',
     open: 'Open the chat',
     deciding: 'Sending your decision…',
     unread: 'The list could not be read. It may be out of date.',
+    loadMore: 'Load more',
+    loadingMore: 'Loading more…',
+    withdraw: 'Withdraw vote',
   },
   problem: {
     rateLimited: 'The model is busy',

@@ -88,12 +88,15 @@ export const ja: AdkTexts = {
     },
   },
   inbox: {
-    label: (count) => `承認待ち:${count}件`,
+    label: (count, hasMore = false) => `承認待ち:${count}件${hasMore ? '以上' : ''}`,
     title: '承認待ち',
     empty: '承認待ちはありません。',
     open: 'チャットを開く',
     deciding: '回答を送信しています…',
     unread: '一覧を更新できませんでした。最新ではない可能性があります。',
+    loadMore: 'さらに表示',
+    loadingMore: '読み込んでいます…',
+    withdraw: '承認を取り消す',
   },
   problem: {
     rateLimited: 'モデルが混み合っています',

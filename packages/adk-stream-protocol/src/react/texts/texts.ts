@@ -39,12 +39,17 @@ export interface AdkTexts {
   }
   readonly approval: ApprovalTexts
   readonly inbox: {
-    readonly label: (count: number) => string
+    /** `hasMore`: at least so many are waiting. */
+    readonly label: (count: number, hasMore?: boolean) => string
     readonly title: string
     readonly empty: string
     readonly open: string
     readonly deciding: string
     readonly unread: string
+    readonly loadMore: string
+    readonly loadingMore: string
+    /** Takes back the reader's own vote. */
+    readonly withdraw: string
   }
   readonly problem: ProblemTexts
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>

@@ -13,17 +13,18 @@ export interface Conditions {
 
 /** Says in SQL which approvals are to be listed. */
 export function listConditions(filter: ApprovalFilter): Conditions {
-  const { appName, principalId, chat, states, deciderOf, waitsFor, after } = filter
-  // `+` keeps SQLite from going through all of the application where few wait for one person.
-  const app = deciderOf === undefined ? 'app_name = ?' : '+app_name = ?'
+  const { appName, principalId, chat, states, waitsFor, after } = filter
+  // `+` keeps SQLite from reading all approvals of the application where few wait for one person.
+  const app = waitsFor === undefined ? 'app_name = ?' : '+app_name = ?'
   return joinConditions([
     appName !== undefined && [app, checkName('appName', appName)],
     principalId !== undefined && ['principal_id = ?', checkName('principalId', principalId)],
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
-    deciderOf !== undefined && [NAMED, encodeJson(namesOf([deciderOf.id], deciderOf.roles))],
     waitsFor !== undefined && [
-      `((state = 'requested' AND principal_id = ?) OR ${NAMED})`,
+      // The application once more, because the index of what is pending begins with it.
+      `((state = 'requested' AND ${appName === undefined ? '' : 'app_name = ? AND '}principal_id = ?) OR ${NAMED})`,
+      ...(appName === undefined ? [] : [appName]),
       checkName('principalId', waitsFor.id),
       encodeJson(namesOf([waitsFor.id], waitsFor.roles)),
     ],

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
+import { currentStep } from '../../approvals/next-approval.ts'
 import { checkName } from '../session-key.ts'
 import { decodeJson, encodeJson } from '../stored-json.ts'
 import type { ApprovalRow, AuditRow } from './approval-statements.ts'
@@ -42,9 +43,13 @@ export function decodeAudit({ seq, entry }: AuditRow): AuditRecord {
   return { seq, ...(decodeJson(entry) as AuditEntry) }
 }
 
-/** Everyone whom some step names, principals and roles apart. */
-export function deciderNames({ terms }: Approval): Set<string> {
-  return new Set(terms.chain.flatMap((step) => namesOf(step.principals, step.roles)))
+/** The names by which a pending approval is found: of those who can decide it now, and of those who can withdraw their vote. */
+export function deciderNames(approval: Approval): Set<string> {
+  const { state, terms, votes } = approval
+  if (state.name !== 'requested') return new Set()
+  const step = terms.chain[currentStep(approval) ?? -1]
+  const voters = votes.map(({ principalId }) => principalId)
+  return new Set(namesOf([...(step?.principals ?? []), ...voters], step?.roles ?? []))
 }
 
 /** Principals and roles as the names under which deciders are stored. */

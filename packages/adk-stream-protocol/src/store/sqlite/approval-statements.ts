@@ -48,9 +48,7 @@ function prepareTransitions(connection: Connection, clock: string) {
     tellNobody: connection.prepare(`
       UPDATE approvals SET untold_since = NULL
       WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND untold_since IS NOT NULL`),
-    deleteDecider: connection.prepare(
-      'DELETE FROM approval_deciders WHERE name = ? AND approval_id = ?',
-    ),
+    deleteDeciders: connection.prepare('DELETE FROM approval_deciders WHERE approval_id = ?'),
     appendAudit: prepareAppend(connection),
   }
 }

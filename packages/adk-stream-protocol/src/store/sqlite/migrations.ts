@@ -1,3 +1,5 @@
+import { decodeApproval, deciderNames } from './approval-rows.ts'
+import { selectApprovals } from './approval-statements.ts'
 import { chainExisting } from './audit-chain.ts'
 import type { Connection } from './connection.ts'
 
@@ -184,5 +186,17 @@ export const migrations: readonly Migration[] = [
         OR EXISTS (SELECT 1 FROM approval_audit WHERE approval_id = NEW.approval_id AND version = NEW.version)
       BEGIN SELECT RAISE(ABORT, 'the audit record is append-only'); END;
     `)
+  },
+  (connection) => {
+    connection.exec('CREATE INDEX approval_deciders_approval ON approval_deciders (approval_id)')
+    // Held the deciders of all steps of a chain; holds those who can act on the approval now.
+    connection.exec('DELETE FROM approval_deciders')
+    const insert = connection.prepare(
+      'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',
+    )
+    for (const approval of selectApprovals(connection, "state = 'requested'")
+      .rows()
+      .map(decodeApproval))
+      for (const name of deciderNames(approval)) insert.run(name, approval.id)
   },
 ]

@@ -103,7 +103,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       if (this.#statements.findByCall.rows(...columns, toolCallId).length > 0) return 'exists'
       if (isFull) return 'too-many-pending'
       this.#statements.insert.run(...row)
-      for (const name of deciderNames(approval)) this.#statements.insertDecider.run(name, id)
+      this.#insertDeciders(approval)
       this.#appendAudit(entry)
       return 'inserted'
     })
@@ -264,13 +264,15 @@ export class SqliteApprovalStore implements ApprovalStore {
       state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
     const row = [id, version, state.name, worker, startedAt, isUntold(next) ? now : null]
     if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
-    if (state.name !== 'requested') this.#forgetDeciders(next)
+    // The vote that completes a step hands the approval to the next one.
+    this.#statements.deleteDeciders.run(id)
+    this.#insertDeciders(next)
     this.#appendAudit(entry)
     return true
   }
 
-  #forgetDeciders(approval: Approval): void {
-    for (const name of deciderNames(approval)) this.#statements.deleteDecider.run(name, approval.id)
+  #insertDeciders(approval: Approval): void {
+    for (const name of deciderNames(approval)) this.#statements.insertDecider.run(name, approval.id)
   }
 
   #appendAudit(entry: AuditEntry): void {

@@ -1,20 +1,20 @@
 import type { BaseTool, Context, Event, InvocationContext, PluginManager } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { UNASKABLE } from '../approval-answers.ts'
-import type { TermsOptions } from '../call-terms.ts'
-import { QuietPlugin } from '../quiet-plugin.ts'
-import { checkCall } from '../call-terms.ts'
-import { isHandover } from './live-tool.ts'
+import { UNASKABLE } from '../adk/approval-answers.ts'
+import type { TermsOptions } from '../adk/call-terms.ts'
+import { QuietPlugin } from '../adk/quiet-plugin.ts'
+import { checkCall } from '../adk/call-terms.ts'
+import { isLiveTool } from './live-tool.ts'
 
 export interface LivePluginOptions {
-  /** The host's plugins. */
-  readonly hosted: PluginManager
-  /** On which terms calls need approval. */
+  /** The plugins that the host passed to `createBridge`. */
+  readonly hostPlugins: PluginManager
+  /** Decides which calls need approval. */
   readonly terms: TermsOptions
-  /** Hears of the run before the model is connected. */
+  /** Called before the model connects. */
   readonly onRun: (context: InvocationContext) => void
-  /** Makes an event ready to be stored and told. */
+  /** Converts an event before ADK stores and yields it. */
   readonly prepare: (event: Event) => Promise<Event>
 }
 
@@ -25,8 +25,8 @@ interface ToolParams {
 }
 
 /**
- * The only plugin of a live run. Those of the host stand behind it: they hear of everything but the handing over of calls, and of a
- * tool when it really runs.
+ * The only plugin that ADK knows in a live run. It calls the host's plugins: for everything except the moment when ADK hands a call over.
+ * `runLiveCall` calls their tool callbacks when the tool runs.
  */
 export class LivePlugin extends QuietPlugin {
   readonly #options: LivePluginOptions
@@ -40,48 +40,52 @@ export class LivePlugin extends QuietPlugin {
     invocationContext: InvocationContext
   }): Promise<Content | undefined> {
     this.#options.onRun(params.invocationContext)
-    return this.#options.hosted.runBeforeRunCallback(params)
+    return this.#options.hostPlugins.runBeforeRunCallback(params)
   }
 
   override async beforeToolSelection(params: {
     callbackContext: Context
     tools: Readonly<Record<string, BaseTool>>
   }): Promise<Readonly<Record<string, BaseTool>> | undefined> {
-    return this.#options.hosted.runBeforeToolSelection(params)
+    return this.#options.hostPlugins.runBeforeToolSelection(params)
   }
 
   override async afterRunCallback(params: { invocationContext: InvocationContext }): Promise<void> {
-    await this.#options.hosted.runAfterRunCallback(params)
+    await this.#options.hostPlugins.runAfterRunCallback(params)
   }
 
   override async onEventCallback(params: {
     invocationContext: InvocationContext
     event: Event
   }): Promise<Event> {
-    const { hosted, prepare } = this.#options
-    const changed = hosted.hasPlugins ? await hosted.runOnEventCallback(params) : undefined
+    const { hostPlugins, prepare } = this.#options
+    const changed = hostPlugins.hasPlugins
+      ? await hostPlugins.runOnEventCallback(params)
+      : undefined
     return prepare(changed ?? params.event)
   }
 
   override async beforeToolCallback(
     params: ToolParams,
   ): Promise<Record<string, unknown> | undefined> {
-    if (isHandover(params.tool)) return undefined
-    // A tool that ADK runs itself, of whatever agent: nobody can be asked about it from here.
+    if (isLiveTool(params.tool)) return undefined
+    // ADK runs this tool itself, so it cannot wait for an approval.
     const check = await checkCall(params, this.#options.terms)
     if (check.verdict !== 'run') return check.verdict === 'refuse' ? check.response : UNASKABLE
-    return this.#options.hosted.runBeforeToolCallback(params)
+    return this.#options.hostPlugins.runBeforeToolCallback(params)
   }
 
   override async afterToolCallback(
     params: ToolParams & { readonly result: Record<string, unknown> },
   ): Promise<Record<string, unknown> | undefined> {
-    return isHandover(params.tool) ? undefined : this.#options.hosted.runAfterToolCallback(params)
+    return isLiveTool(params.tool)
+      ? undefined
+      : this.#options.hostPlugins.runAfterToolCallback(params)
   }
 
   override async onToolErrorCallback(
     params: ToolParams & { readonly error: Error },
   ): Promise<Record<string, unknown> | undefined> {
-    return this.#options.hosted.runOnToolErrorCallback(params)
+    return this.#options.hostPlugins.runOnToolErrorCallback(params)
   }
 }

@@ -1,38 +1,38 @@
 import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
-import { toResponse } from '../approval-answers.ts'
-import type { CallOutcome } from '../run-call.ts'
-import { runCall } from '../run-call.ts'
-import { toError } from '../to-error.ts'
-import type { ToolCall } from '../tool-call.ts'
-import type { ToolErrors } from '../tool-errors.ts'
+import { toResponse } from '../adk/approval-answers.ts'
+import type { CallOutcome } from '../adk/run-call.ts'
+import { runCall } from '../adk/run-call.ts'
+import { toError } from '../adk/to-error.ts'
+import type { ToolCall } from '../adk/tool-call.ts'
+import type { ToolErrors } from '../adk/tool-errors.ts'
 
-/** What the host put around its tools. */
+/** The host's agent, plugins and error handling. */
 export interface CallHost {
-  /** The agent as the host made it; a live run has a copy without the callbacks. */
+  /** The original agent. The live run has a copy without tool callbacks. */
   readonly agent: BaseAgent
-  readonly hosted: PluginManager
+  readonly hostPlugins: PluginManager
   readonly errors: ToolErrors
   readonly onError: (error: unknown) => void
 }
 
-/** Hears what came of a call, before the callbacks after it. */
-export type Witness = (outcome: CallOutcome) => Promise<void>
+/** Records the outcome of a call before its `after` callbacks run. */
+export type RecordOutcome = (outcome: CallOutcome) => Promise<void>
 
 /**
- * Runs a call of a live run with the callbacks of the host around it, as ADK has them in a run that is not live. A callback that throws
- * before the tool is the failure of the call; one that throws after it leaves the outcome as it is.
+ * Runs a call of a live session with the host's callbacks, as ADK does in other runs. If a `before` callback throws, the call fails. If an
+ * `after` callback throws, the outcome stays unchanged.
  */
-export async function executeCall(
+export async function runLiveCall(
   { tool, toolArgs, toolContext }: ToolCall,
-  { agent: root, hosted, onError, errors }: CallHost,
-  witness: Witness,
+  { agent: root, hostPlugins, onError, errors }: CallHost,
+  record: RecordOutcome,
 ): Promise<CallOutcome> {
   const { invocationContext, functionCallId, toolConfirmation, actions } = toolContext
   const agent = root.findAgent(invocationContext.agent?.name ?? '') ?? root
   const context = new Context({
-    invocationContext: createContext(invocationContext, { agent, pluginManager: hosted }),
+    invocationContext: createContext(invocationContext, { agent, pluginManager: hostPlugins }),
     eventActions: actions,
     ...(functionCallId !== undefined && { functionCallId }),
     ...(toolConfirmation && { toolConfirmation }),
@@ -43,12 +43,12 @@ export async function executeCall(
     outcome = await runCall(call, errors)
   } catch (thrown) {
     const failure = toFailure(call, thrown, errors)
-    await witness(failure)
+    await record(failure)
     return failure
   }
-  await witness(outcome)
+  await record(outcome)
   try {
-    const changed = await askAfter(call, outcome, agent)
+    const changed = await runAfterCallbacks(call, outcome, agent)
     return changed === undefined ? outcome : { ...outcome, result: changed }
   } catch (error) {
     onError(error)
@@ -62,7 +62,7 @@ function toFailure(call: ToolCall, thrown: unknown, errors: ToolErrors): CallOut
   return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
 }
 
-/** The context of the run with something else in it: ADK itself makes the contexts of sub-agents so. */
+/** Copies the run's context with changes, as ADK does for sub-agents. */
 function createContext(
   parent: InvocationContext,
   change: Partial<InvocationContextParams>,
@@ -71,24 +71,24 @@ function createContext(
   return new InvocationContext({ ...fields, ...change })
 }
 
-async function askAfter(
+async function runAfterCallbacks(
   { tool, toolArgs, toolContext }: ToolCall,
   { result }: CallOutcome,
   agent: BaseAgent,
 ): Promise<unknown> {
-  // ADK hands over what a tool returned as an object, and nothing for nothing.
+  // ADK passes the tool's result as an object, or undefined.
   const response = result === undefined ? undefined : toResponse(result)
   const params = { tool, toolArgs, toolContext, result: response as Record<string, unknown> }
   const changed = await toolContext.invocationContext.pluginManager.runAfterToolCallback(params)
   if (changed) return changed
   for (const callback of isLlmAgent(agent) ? agent.canonicalAfterToolCallbacks : []) {
-    const answer = await callback({
+    const replacement = await callback({
       tool,
       args: toolArgs,
       context: toolContext,
       response: params.result,
     })
-    if (answer) return answer
+    if (replacement) return replacement
   }
   return undefined
 }

@@ -3,21 +3,18 @@ const bareName = (model: string): string => model.slice(model.lastIndexOf('/') +
 
 const isFlashLive = (name: string): boolean => /^gemini-3\.\d+-flash-live/.test(name)
 
-/**
- * Models that take text as `realtimeInput`, and `clientContent` only as a history before the conversation begins. Others take
- * content at any time.
- */
+/** Whether a model takes text as `realtimeInput`, and `clientContent` only as a history at the start. Other models take it at any time. */
 export function takesTextAsRealtime(model: string): boolean {
   return isFlashLive(bareName(model))
 }
 
-/** Models that want audio and images under names of their own, where older ones read the deprecated `mediaChunks`. */
+/** Whether a model reads `audio` and `video`. Older models read the deprecated `mediaChunks`. */
 export function takesNamedMedia(model: string): boolean {
   const name = bareName(model)
   return name.startsWith('gemini-3') || name.includes('native-audio')
 }
 
-/** Whether a live model completes a turn at once that ends in calls, or when they are answered: public reports differ by generation. */
+/** Whether a live model completes a turn with calls at once, and not after their results. Public reports differ by generation. */
 export function completesCalls(model: string): boolean {
   return !isFlashLive(bareName(model))
 }
@@ -25,7 +22,7 @@ export function completesCalls(model: string): boolean {
 /**
  * Whether a live model takes functions declared `NON_BLOCKING`, and `scheduling` in their responses. By Google's model pages: the
  * 2.x live models do, `gemini-3.1-flash-live-preview` does not ("function calling is synchronous only"), `gemini-3.8-live` does it
- * by default. A model that is not known to do so is taken not to: it would refuse the setup.
+ * by default. Returns false for an unknown model: it might reject the setup.
  */
 export function takesNonBlockingCalls(model: string): boolean {
   const name = bareName(model)
@@ -33,8 +30,8 @@ export function takesNonBlockingCalls(model: string): boolean {
   return /^gemini-(?:2\.\d+-flash-(?:live|native-audio)|live-2\.\d+-|3\.\d+-live)/.test(name)
 }
 
-/** Models that think, and tell what they thought. One that is not known to do so is not asked: it would refuse the setup. */
-export function tellsThoughts(model: string): boolean {
+/** Whether a model thinks and sends its thoughts. Returns false for an unknown model: it might reject the setup. */
+export function supportsThoughts(model: string): boolean {
   const name = bareName(model)
   return isFlashLive(name) || name.includes('native-audio')
 }

@@ -12,8 +12,11 @@ import {
 import { Modality, type Content } from '@google/genai'
 import type { Emulator, LiveSession } from 'gemini-emulator'
 
-import { LastingModel, type LastingModelOptions } from '../../../src/adk/live/lasting-model.ts'
-import type { LiveStatus } from '../../../src/adk/live/live-hooks.ts'
+import {
+  ReconnectingLiveModel,
+  type ReconnectingLiveModelOptions,
+} from '../../../src/gemini-live/reconnecting-model.ts'
+import type { LiveStatus } from '../../../src/gemini-live/live-hooks.ts'
 
 // ADK prints every failure that a test provokes.
 setLogger(null)
@@ -47,7 +50,7 @@ interface Told {
   interruptions: number
 }
 
-export interface LastingRunOptions extends Partial<LastingModelOptions> {
+export interface ReconnectingRunOptions extends Partial<ReconnectingLiveModelOptions> {
   readonly model?: string
   readonly apiKey?: string
   readonly tools?: BaseTool[]
@@ -58,18 +61,18 @@ export interface LastingRunOptions extends Partial<LastingModelOptions> {
   readonly unread?: boolean
 }
 
-/** One `runLive` of ADK's own runner over a lasting model; disposing it closes the queue and waits for the end. */
-export async function runLasting(
+/** One `runLive` of ADK's own runner over a reconnecting model; disposing it closes the queue and waits for the end. */
+export async function runReconnecting(
   { baseUrl }: Pick<Emulator, 'baseUrl'>,
-  options: LastingRunOptions = {},
+  options: ReconnectingRunOptions = {},
 ) {
   const { model = NATIVE_AUDIO, apiKey, tools = [], runConfig, history = [], ...rest } = options
   const told: Told = { statuses: [], cancelled: [], errors: [], interruptions: 0 }
-  const lasting = new LastingModel(
+  const reconnecting = new ReconnectingLiveModel(
     new LiveGemini(baseUrl, { model, ...(apiKey !== undefined && { apiKey }) }),
     { retryDelayMs: 1, ...rest, hooks: { ...listen(told), ...rest.hooks } },
   )
-  const agent = new LlmAgent({ name: 'assistant', model: lasting, tools })
+  const agent = new LlmAgent({ name: 'assistant', model: reconnecting, tools })
   const runner = new InMemoryRunner({ agent, appName: 'lab' })
   const { sessionService } = runner
   const session = await sessionService.createSession({ appName: 'lab', userId: 'u' })
@@ -119,17 +122,17 @@ async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Pr
   }
 }
 
-function listen(told: Told): LastingModelOptions['hooks'] {
+function listen(told: Told): ReconnectingLiveModelOptions['hooks'] {
   return {
     onConnecting: () => undefined,
     onConnected: () => undefined,
     onStatus: (status) => void told.statuses.push(status),
     onCancelled: (ids) => void told.cancelled.push(...ids),
     onError: (error) => void told.errors.push(error),
-    onSpoken: () => undefined,
+    onOutput: () => undefined,
     onInterrupted: () => void (told.interruptions += 1),
     onCutOff: () => undefined,
-    onGivenUp: (error) => void told.errors.push(error),
+    onDropped: (error) => void told.errors.push(error),
   }
 }
 

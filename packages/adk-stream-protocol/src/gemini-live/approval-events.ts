@@ -1,20 +1,20 @@
 import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
-import type { Approval } from '../../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
-import { PENDING } from '../approval-answers.ts'
-import { writeNotes } from '../event-notes.ts'
-import { toAskedNote } from '../gate-events.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { PENDING } from '../adk/approval-answers.ts'
+import { writeNotes } from '../adk/event-notes.ts'
+import { toAskedNote } from '../adk/gate-events.ts'
 
 /**
- * The question about a call as ADK itself writes it over SSE, with a result that holds the call's place before it. So an approval that
- * was asked in a live run can be answered in any mode, and after a restart.
+ * Returns the two events that ADK itself writes over SSE when a call needs approval: a placeholder result and the confirmation request.
+ * So an approval requested in a live session can be decided in any mode, and after a restart.
  */
-export function toQuestion(
+export function toApprovalEvents(
   approval: Approval,
   { invocationId, agent, branch }: InvocationContext,
-): readonly [place: Event, question: Event] {
+): readonly [placeholder: Event, request: Event] {
   const { id: approvalId, messageId, toolCallId: id, toolName: name, args, terms } = approval
   const toolConfirmation = { hint: terms.hint ?? `Approve ${name}?`, confirmed: false }
   const base = {
@@ -23,13 +23,13 @@ export function toQuestion(
     ...(branch !== undefined && { branch }),
   }
   const actions = { requestedToolConfirmations: { [id]: toolConfirmation } }
-  const place = createEvent({
+  const placeholder = createEvent({
     ...base,
     content: { role: 'user', parts: [{ functionResponse: { id, name, response: PENDING } }] },
     actions,
     customMetadata: writeNotes({ pending: [id], messageId }),
   })
-  const question = createEvent({
+  const request = createEvent({
     ...base,
     content: {
       role: 'user',
@@ -47,5 +47,5 @@ export function toQuestion(
     actions: { ...actions, skipSummarization: true },
     customMetadata: writeNotes({ asked: [toAskedNote(approval)], messageId }),
   })
-  return [place, question]
+  return [placeholder, request]
 }

@@ -2,51 +2,51 @@ import type { BaseTool, LlmRequest, RunAsyncToolRequest } from '@google/adk'
 import { BaseTool as Tool } from '@google/adk'
 import { Behavior } from '@google/genai'
 
-import type { ToolCall } from '../tool-call.ts'
+import type { ToolCall } from '../adk/tool-call.ts'
 
-/** ADK's own way to another agent, which it must take itself. */
+/** ADK's own tool for transfers. ADK must run it itself. */
 const TRANSFER = 'transfer_to_agent'
 
 /**
- * A tool that never keeps a live run waiting. ADK receives nothing while a tool runs, neither sound nor interruptions; a long-running
- * one that returns nothing is answered later, by whoever took the call.
+ * A tool that hands its call over and returns at once. While a tool runs, ADK receives neither audio nor interruptions. ADK expects no
+ * result from a long-running tool that returns undefined; `onCall` provides it later.
  */
 class LiveTool extends Tool {
   readonly inner: BaseTool
-  readonly #begin: (call: ToolCall) => void
+  readonly #onCall: (call: ToolCall) => void
 
-  constructor(inner: BaseTool, begin: (call: ToolCall) => void) {
+  constructor(inner: BaseTool, onCall: (call: ToolCall) => void) {
     super({ name: inner.name, description: inner.description, isLongRunning: true })
     this.inner = inner
-    this.#begin = begin
+    this.#onCall = onCall
   }
 
   override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<undefined> {
-    this.#begin({ tool: this.inner, toolArgs: args, toolContext })
+    this.#onCall({ tool: this.inner, toolArgs: args, toolContext })
   }
 }
 
-/** Whether ADK runs a tool only to hand its call over. */
-export function isHandover(tool: BaseTool): boolean {
+/** Whether a tool only hands its calls over. */
+export function isLiveTool(tool: BaseTool): boolean {
   return tool instanceof LiveTool
 }
 
-/** Puts every tool of a live request behind the one that takes its calls. */
-export function wrapTools(request: LlmRequest, begin: (call: ToolCall) => void): void {
+/** Wraps every tool of a live request, so that `onCall` receives its calls. */
+export function wrapTools(request: LlmRequest, onCall: (call: ToolCall) => void): void {
   for (const [name, tool] of Object.entries(request.toolsDict)) {
     if (name === TRANSFER || tool instanceof LiveTool) continue
-    request.toolsDict[name] = new LiveTool(tool, begin)
+    request.toolsDict[name] = new LiveTool(tool, onCall)
   }
 }
 
-/** The tool behind a name of a live request. */
+/** Returns the original tool of a live request by its name. */
 export function findLiveTool({ toolsDict }: LlmRequest, name: string): BaseTool | undefined {
   const tool = Object.hasOwn(toolsDict, name) ? toolsDict[name] : undefined
   return tool instanceof LiveTool ? tool.inner : undefined
 }
 
-/** Declares all functions as ones that the model need not wait for. */
-export function declareFree({ config }: LlmRequest): void {
+/** Declares all functions as `NON_BLOCKING`: the model does not wait for their results. */
+export function declareNonBlocking({ config }: LlmRequest): void {
   for (const tool of config?.tools ?? []) {
     if (!('functionDeclarations' in tool)) continue
     for (const declaration of tool.functionDeclarations ?? []) {

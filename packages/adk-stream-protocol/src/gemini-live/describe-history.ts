@@ -1,41 +1,41 @@
 import type { Content, Part } from '@google/genai'
 
-/** How much of a conversation a new connection is told, in characters; about 16 000 tokens of English. */
+/** The length of the history that a new connection receives, in characters. About 16 000 tokens of English. */
 const MAX_HISTORY_LENGTH = 64_000
 
 const LEFT_OUT = '[Earlier parts of this conversation are left out.]'
 
 /**
- * A conversation as a live model can take it before it begins: text as it is, calls and their results as short lines, media by
- * name. Live models accept no function parts in a history. What does not fit is left out from the oldest on, and the model is told.
+ * Converts a conversation into a history that a live model accepts: text unchanged, calls and results as short lines, media by its type.
+ * Live models accept no function parts in a history. If it is too long, the oldest parts are replaced by a note.
  */
 export function describeHistory(
   contents: readonly Content[],
   maxLength = MAX_HISTORY_LENGTH,
 ): Content[] {
-  const told = contents.flatMap(describeContent)
+  const described = contents.flatMap(describeContent)
   const kept: Content[] = []
   let room = maxLength
-  for (const content of told.toReversed()) {
+  for (const content of described.toReversed()) {
     const text = textOf(content)
     if (text === LEFT_OUT) break
     if (text.length > room) {
-      // A single text beyond all bounds is cut rather than lost.
-      if (kept.length === 0) kept.push(say(content.role, text.slice(-maxLength)))
+      // A single text that is too long is truncated.
+      if (kept.length === 0) kept.push(toContent(content.role, text.slice(-maxLength)))
       break
     }
     kept.push(content)
     room -= text.length
   }
   const isWhole =
-    kept.length === told.length && textOf(kept[0]).length === textOf(told.at(-1)).length
-  if (!isWhole) kept.push(say('user', LEFT_OUT))
+    kept.length === described.length && textOf(kept[0]).length === textOf(described.at(-1)).length
+  if (!isWhole) kept.push(toContent('user', LEFT_OUT))
   return kept.toReversed()
 }
 
 function describeContent({ role, parts = [] }: Content): Content[] {
   const text = parts.map(describePart).filter(Boolean).join('\n')
-  return text === '' ? [] : [say(role, text)]
+  return text === '' ? [] : [toContent(role, text)]
 }
 
 function describePart(part: Part): string {
@@ -49,7 +49,7 @@ function describePart(part: Part): string {
   return media === undefined ? '' : `[sent ${media}]`
 }
 
-/** The result of a call as a line of text. */
+/** Returns the result of a call as one line of text. */
 export function describeResult({
   name,
   response,
@@ -60,7 +60,7 @@ export function describeResult({
   return `[${name} returned ${JSON.stringify(response ?? {})}]`
 }
 
-function say(role: string | undefined, text: string): Content {
+function toContent(role: string | undefined, text: string): Content {
   return { role: role === 'model' ? 'model' : 'user', parts: [{ text }] }
 }
 

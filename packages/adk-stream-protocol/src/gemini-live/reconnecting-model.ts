@@ -2,31 +2,31 @@ import type { BaseLlmConnection, Gemini, LlmRequest, LlmResponse } from '@google
 import { BaseLlm } from '@google/adk'
 import type { LiveCallbacks, LiveConnectParameters } from '@google/genai'
 
-import { LastingConnection } from './lasting-connection.ts'
-import type { SessionSink } from './lasting-session.ts'
-import { LastingSession } from './lasting-session.ts'
 import type { LiveHooks } from './live-hooks.ts'
-import { tellsThoughts } from './live-model-traits.ts'
+import { supportsThoughts } from './model-capabilities.ts'
+import { ReconnectingLiveConnection } from './reconnecting-connection.ts'
+import type { SessionSink } from './reconnecting-session.ts'
+import { ReconnectingLiveSession } from './reconnecting-session.ts'
 
-export interface LastingModelOptions {
+export interface ReconnectingLiveModelOptions {
   readonly hooks: LiveHooks
-  /** How long a connection may take to be set up. Default 10 000. */
+  /** Timeout for the setup of a connection. Default 10 000. */
   readonly connectTimeoutMs?: number
-  /** Attempts in a row from which nothing comes, after which a lost connection is given up. Default 8. */
+  /** Attempts in a row without any message from the model, after which the session fails. Default 8. */
   readonly maxAttempts?: number
-  /** The first wait between two such attempts; it doubles each time. Default 250. */
+  /** The delay before the second attempt. It doubles each time. Default 250. */
   readonly retryDelayMs?: number
-  /** Ends the connection, also one that is being made. */
+  /** Closes the connection, also during its setup. */
   readonly signal?: AbortSignal
 }
 
-/** A model whose live connection outlives its sockets. One per live run. */
-export class LastingModel extends BaseLlm {
+/** A Gemini model whose live connection reconnects when its socket closes. One instance per live session. */
+export class ReconnectingLiveModel extends BaseLlm {
   readonly #inner: Gemini
-  readonly #options: LastingModelOptions
-  #connection: LastingConnection | undefined
+  readonly #options: ReconnectingLiveModelOptions
+  #connection: ReconnectingLiveConnection | undefined
 
-  constructor(inner: Gemini, options: LastingModelOptions) {
+  constructor(inner: Gemini, options: ReconnectingLiveModelOptions) {
     super({ model: inner.model })
     this.#inner = inner
     this.#options = options
@@ -43,46 +43,48 @@ export class LastingModel extends BaseLlm {
   override async connect(request: LlmRequest): Promise<BaseLlmConnection> {
     const { hooks } = this.#options
     hooks.onConnecting(request)
-    let session: LastingSession | undefined
-    const connect = async (params: LiveConnectParameters): Promise<LastingSession> => {
+    let session: ReconnectingLiveSession | undefined
+    const connect = async (params: LiveConnectParameters): Promise<ReconnectingLiveSession> => {
       session = this.#createSession(request, params)
       await session.open()
       return session
     }
-    // ADK prepares the setup and reads the messages; only the client that it connects with is another.
+    // ADK prepares the setup and reads the messages. Only the client that it connects with is replaced.
     const connection = await this.#inner.connect.call(
       withLiveClient(this.#inner, { live: { connect } }),
       request,
     )
     if (!session) return connection
-    // The first agent waits for what is said; one that a conversation is handed to answers what it is handed over with.
-    const isHandedOver = this.#connection !== undefined
-    this.#connection = new LastingConnection(connection, session, { answersHistory: isHandedOver })
+    // The first agent waits for input. An agent that receives the conversation by a transfer replies to its last message.
+    const isTransfer = this.#connection !== undefined
+    this.#connection = new ReconnectingLiveConnection(connection, session, {
+      repliesToHistory: isTransfer,
+    })
     hooks.onConnected()
     return this.#connection
   }
 
-  /** Asks the model to break off what it is saying. */
-  hush(): void {
-    this.#connection?.hush()
+  /** Interrupts the model's speech. */
+  interrupt(): void {
+    this.#connection?.interrupt()
   }
 
   #createSession(request: LlmRequest, { model, config, callbacks }: LiveConnectParameters) {
     const { enableAffectiveDialog, ...rest } = config ?? {}
     const { thinkingConfig } = request.config ?? {}
     const { connectTimeoutMs = 10_000, maxAttempts = 8, retryDelayMs = 250 } = this.#options
-    return new LastingSession({
+    return new ReconnectingLiveSession({
       client: this.#inner.liveApiClient,
       model,
       config: {
         ...rest,
-        // ADK 2.0.0 always sends `false`, which is the default, and which newer models refuse to read.
+        // ADK 2.0.0 always sends `false`. That is the default, and newer models reject the field.
         ...(enableAffectiveDialog && { enableAffectiveDialog }),
-        // ADK 2.0.0 leaves behind how the agent wants its model to think.
-        ...(thinkingConfig && tellsThoughts(model) && { thinkingConfig }),
+        // ADK 2.0.0 does not pass on the agent's thinking config.
+        ...(thinkingConfig && supportsThoughts(model) && { thinkingConfig }),
       },
       history: request.contents,
-      // A model may well name a tool `constructor`.
+      // A model may name a tool `constructor`.
       isTool: (name) => Object.hasOwn(request.toolsDict, name),
       hooks: this.#options.hooks,
       connectTimeoutMs,
@@ -94,7 +96,7 @@ export class LastingModel extends BaseLlm {
   }
 }
 
-/** The model with another live client. Its own getters and private fields see the model itself. */
+/** Returns the model with another live client. Its own getters and private fields still see the model itself. */
 function withLiveClient(model: Gemini, liveApiClient: unknown): Gemini {
   return new Proxy(model, {
     get: (target, key): unknown =>
@@ -105,7 +107,7 @@ function withLiveClient(model: Gemini, liveApiClient: unknown): Gemini {
 function toSink({ onmessage, onerror, onclose }: LiveCallbacks): SessionSink {
   return {
     onMessage: onmessage,
-    // ADK throws what it is given here from `receive`, and looks at neither argument.
+    // ADK throws this value from `receive`, and reads neither argument.
     onError: (error) => onerror?.(error as unknown as Parameters<typeof onerror>[0]),
     onClose: () => onclose?.({} as Parameters<typeof onclose>[0]),
   }

@@ -1,0 +1,243 @@
+import type {
+  Content,
+  FunctionCall,
+  FunctionResponse,
+  LiveServerContent,
+  LiveServerMessage,
+} from '@google/genai'
+
+import { LiveConnectionError } from './live-connection-error.ts'
+import type { LiveHooks } from './live-hooks.ts'
+import type { ReplayBuffer } from './replay-buffer.ts'
+
+export interface MessageReceiverOptions {
+  readonly buffer: ReplayBuffer
+  readonly hooks: LiveHooks
+  readonly isTool: (name: string) => boolean
+  /** Passes a message to ADK. */
+  readonly forward: (message: LiveServerMessage) => void
+  /** The connection delivered output or a call. */
+  readonly onProgress: () => void
+  /** Sends results of calls that no tool runs. */
+  readonly sendResults: (responses: readonly FunctionResponse[]) => void
+  /** Gemini sent a resumption handle. */
+  readonly onHandle: () => void
+  readonly onGoAway: (timeLeft: string | undefined) => void
+}
+
+/** Receives Gemini's messages. Handles those that concern the connection, and forwards the rest to ADK. */
+export class MessageReceiver {
+  readonly #options: MessageReceiverOptions
+  /** Calls that wait in ADK's queue. */
+  readonly #queued = new Set<FunctionCall>()
+  readonly #cancelled = new WeakSet<FunctionCall>()
+  readonly #transcript = new BufferedTranscript()
+
+  constructor(options: MessageReceiverOptions) {
+    this.#options = options
+  }
+
+  receive(message: LiveServerMessage): void {
+    if (!isWellFormed(message)) {
+      const reason = 'A message has fields of the wrong type.'
+      const error = new LiveConnectionError({ code: 'invalid-frame', reason, phase: 'open' })
+      return this.#options.hooks.onError(error)
+    }
+    if (message.serverContent) {
+      this.#receiveContent(message.serverContent)
+      this.#forwardIfAny(this.#transcript.beforeContent(message.serverContent))
+    }
+    if (isContentOnly(message)) this.#options.forward(message)
+    else this.#receiveMixed(message)
+  }
+
+  /** Takes a call out of ADK's queue. Returns false if the model has cancelled it meanwhile. */
+  acceptCall(call: FunctionCall): boolean {
+    this.#queued.delete(call)
+    return !this.#cancelled.has(call)
+  }
+
+  /** Ends the model's turn if the connection was lost during it. The model repeats the reply on the next connection. */
+  endTurnCutOff(): void {
+    const { buffer, hooks, forward } = this.#options
+    if (!buffer.isSpeaking) return
+    hooks.onInterrupted()
+    hooks.onCutOff()
+    forward(toMessage({ serverContent: { interrupted: true, turnComplete: true } }))
+  }
+
+  #receiveContent(content: LiveServerContent): void {
+    const { buffer, hooks, onProgress } = this.#options
+    const { modelTurn, inputTranscription, outputTranscription } = content
+    onProgress()
+    if (inputTranscription?.text) buffer.addUserSpeech(inputTranscription.text)
+    if (modelTurn?.parts) {
+      hooks.onOutput(modelTurn.parts)
+      buffer.addModelSpeech(toText(modelTurn))
+    }
+    if (outputTranscription?.text) buffer.addModelSpeech(outputTranscription.text)
+    if (content.interrupted) hooks.onInterrupted()
+    if (content.turnComplete) buffer.endTurn()
+  }
+
+  #receiveMixed(message: LiveServerMessage): void {
+    const { isTool, forward, sendResults, buffer } = this.#options
+    const { forAdk, calls, unknownCalls } = splitMessage(message, isTool)
+    if (calls.length > 0) this.#forwardIfAny(this.#transcript.beforeCall())
+    for (const call of calls) this.#receiveCall(call)
+    if (forAdk) forward(forAdk)
+    for (const call of unknownCalls) buffer.registerCall(call)
+    if (unknownCalls.length > 0) sendResults(unknownCalls.map(toUnknownToolResult))
+    const cancelled = message.toolCallCancellation?.ids ?? []
+    if (cancelled.length > 0) this.#cancel(cancelled)
+    this.#receiveConnectionUpdate(message)
+  }
+
+  #receiveConnectionUpdate({ sessionResumptionUpdate, goAway }: LiveServerMessage): void {
+    const { buffer, onHandle, onGoAway } = this.#options
+    const { newHandle, resumable } = sessionResumptionUpdate ?? {}
+    if (newHandle && resumable !== false) {
+      buffer.checkpoint(newHandle)
+      onHandle()
+    }
+    if (goAway) onGoAway(goAway.timeLeft)
+  }
+
+  #forwardIfAny(message: LiveServerMessage | undefined): void {
+    if (message) this.#options.forward(message)
+  }
+
+  #receiveCall(call: FunctionCall): void {
+    this.#options.onProgress()
+    this.#options.buffer.addCall(call)
+    this.#queued.add(call)
+  }
+
+  #cancel(toolCallIds: readonly string[]): void {
+    for (const call of this.#queued) {
+      if (toolCallIds.includes(call.id ?? '')) this.#cancelled.add(call)
+    }
+    this.#options.hooks.onCancelled(toolCallIds)
+  }
+}
+
+/**
+ * Tracks the transcript and the thoughts that ADK 2.0.0 buffers until the model's turn ends. They must be stored and streamed before
+ * later output, so this class returns messages that make ADK flush them.
+ */
+class BufferedTranscript {
+  #isTranscribing = false
+  #isThinking = false
+
+  /** Returns the message that ADK must receive before this content, if any. */
+  beforeContent(content: LiveServerContent): LiveServerMessage | undefined {
+    const wasThinking = this.#isThinking
+    const isSpeech = this.#updateThinking(content)
+    if (content.outputTranscription?.text) this.#isTranscribing = true
+    if (endsTranscript(content)) this.#isTranscribing = false
+    return wasThinking && isSpeech
+      ? toMessage({ serverContent: { modelTurn: { parts: [] } } })
+      : undefined
+  }
+
+  /** Returns the message that ADK must receive before a call, if any. */
+  beforeCall(): LiveServerMessage | undefined {
+    if (!this.#isTranscribing) return undefined
+    this.#isTranscribing = false
+    return toMessage({ serverContent: { outputTranscription: { finished: true } } })
+  }
+
+  /** Returns whether the content is speech: audio or a transcript. */
+  #updateThinking({ modelTurn, outputTranscription }: LiveServerContent): boolean {
+    const parts = modelTurn?.parts ?? []
+    const isSpeech =
+      Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
+    if (isSpeech || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
+    return isSpeech
+  }
+}
+
+function endsTranscript(content: LiveServerContent): boolean {
+  const { outputTranscription, interrupted, turnComplete, generationComplete } = content
+  return Boolean(outputTranscription?.finished || interrupted || turnComplete || generationComplete)
+}
+
+interface SplitMessage {
+  /** The message that ADK receives. */
+  readonly forAdk: LiveServerMessage | undefined
+  readonly calls: readonly FunctionCall[]
+  /** Calls of tools that the agent does not have. ADK would end the run. */
+  readonly unknownCalls: readonly FunctionCall[]
+}
+
+/**
+ * Splits a message that holds more than content. Calls become parts of the model's turn: ADK 2.0.0 holds a `toolCall` back until the turn
+ * is complete, and most models complete it only after the response. Handles and `goAway` are removed: ADK would store a handle in the
+ * session, where it gives access to the conversation.
+ */
+function splitMessage(message: LiveServerMessage, isTool: (name: string) => boolean): SplitMessage {
+  const { serverContent, usageMetadata } = message
+  const all = message.toolCall?.functionCalls ?? []
+  const calls = all.filter(({ name }) => isTool(name ?? ''))
+  const unknownCalls = all.filter((call) => !calls.includes(call))
+  const callParts = calls.map((functionCall) => ({ functionCall }))
+  const content =
+    callParts.length === 0
+      ? serverContent
+      : {
+          ...serverContent,
+          modelTurn: {
+            role: 'model',
+            parts: [...(serverContent?.modelTurn?.parts ?? []), ...callParts],
+          },
+        }
+  const fields = {
+    ...(content && { serverContent: content }),
+    ...(usageMetadata && { usageMetadata }),
+  }
+  const isEmpty = Object.keys(fields).length === 0
+  return { forAdk: isEmpty ? undefined : toMessage(fields), calls, unknownCalls }
+}
+
+/** Whether ADK can receive a message unchanged. All audio, text and transcripts are such messages. */
+function isContentOnly(message: LiveServerMessage): boolean {
+  return (
+    message.serverContent !== undefined &&
+    message.toolCall === undefined &&
+    message.toolCallCancellation === undefined &&
+    message.sessionResumptionUpdate === undefined &&
+    message.goAway === undefined
+  )
+}
+
+/** Whether the fields that this library and ADK read have the right types. */
+function isWellFormed({ serverContent, toolCall }: LiveServerMessage): boolean {
+  const parts: unknown = serverContent?.modelTurn?.parts ?? []
+  const calls: unknown = toolCall?.functionCalls ?? []
+  return (
+    Array.isArray(parts) && parts.every(isObject) && Array.isArray(calls) && calls.every(isObject)
+  )
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** A server message without the SDK's getters, which ADK does not use. */
+function toMessage(
+  fields: Pick<LiveServerMessage, 'serverContent' | 'usageMetadata'>,
+): LiveServerMessage {
+  return fields as LiveServerMessage
+}
+
+function toText({ parts = [] }: Content): string {
+  return parts.map(({ text, thought }) => (thought ? '' : (text ?? ''))).join('')
+}
+
+function toUnknownToolResult({ id, name }: FunctionCall): FunctionResponse {
+  return {
+    ...(id !== undefined && { id }),
+    ...(name !== undefined && { name }),
+    response: { error: `There is no tool ${name}.` },
+  }
+}

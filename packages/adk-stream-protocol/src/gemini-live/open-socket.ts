@@ -1,0 +1,232 @@
+import type {
+  GoogleGenAI,
+  Live,
+  LiveConnectConfig,
+  LiveServerMessage,
+  Session,
+} from '@google/genai'
+
+import type { LiveFailureCode, LivePhase } from './live-connection-error.ts'
+import { LiveConnectionError } from './live-connection-error.ts'
+
+/** One connection to Gemini whose setup is complete. */
+export interface GeminiSocket {
+  readonly session: Session
+  close(): void
+}
+
+interface SocketEvents {
+  readonly onMessage: (message: LiveServerMessage) => void
+  /** The open connection ended. */
+  readonly onClosed: (error: LiveConnectionError) => void
+  /** A frame is not a message. */
+  readonly onInvalidFrame: (error: LiveConnectionError) => void
+}
+
+export interface SocketOptions {
+  readonly client: GoogleGenAI
+  readonly model: string
+  readonly config: LiveConnectConfig
+  /** Announces in the setup that a history comes first, to which the model does not reply. */
+  readonly startsWithHistory: boolean
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  readonly events: SocketEvents
+}
+
+/** Opens a connection. Rejects with a `LiveConnectionError`, and then leaves no socket open. */
+export async function openGeminiSocket(options: SocketOptions): Promise<GeminiSocket> {
+  const attempt = new Attempt(options)
+  const { timeoutMs, signal } = options
+  const timer = setTimeout(
+    () => attempt.fail('timeout', `No response within ${timeoutMs} ms.`),
+    timeoutMs,
+  )
+  const abort = (): void => attempt.fail('aborted', 'The live run has ended.')
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await attempt.open()
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+/** The SDK's `connect` never rejects when the socket fails (js-genai#1257), so this class observes the socket itself. */
+class Attempt {
+  readonly #options: SocketOptions
+  readonly #failed: Promise<never>
+  #reject: (error: LiveConnectionError) => void = ignore
+  #socket: RawSocket | undefined
+  #phase: LivePhase | 'failed' = 'setup'
+  #socketError: unknown
+
+  constructor(options: SocketOptions) {
+    this.#options = options
+    this.#failed = new Promise((_, reject) => {
+      this.#reject = reject
+    })
+    // The attempt may fail before `open` awaits the promise.
+    this.#failed.catch(ignore)
+  }
+
+  async open(): Promise<GeminiSocket> {
+    const session = await Promise.race([this.#failed, this.#connect()])
+    this.#phase = 'open'
+    return { session, close: () => this.#socket?.close() }
+  }
+
+  fail(code: LiveFailureCode, reason: string, cause?: unknown): void {
+    if (this.#phase !== 'setup') return
+    this.#phase = 'failed'
+    this.#reject(new LiveConnectionError({ code, reason, phase: 'setup', cause }))
+    this.#socket?.close()
+  }
+
+  async #connect(): Promise<Session> {
+    const { client, model, config, startsWithHistory, events } = this.#options
+    const live = interceptSockets(client.live, {
+      onSocket: (socket) => this.#takeSocket(socket),
+      onSetup: (text) => (startsWithHistory ? announceHistory(text) : text),
+      onFrame: (frame, pass) => this.#takeFrame(frame, pass),
+    })
+    const callbacks = {
+      // On Vertex AI the SDK renames fields. Elsewhere the frame itself is used.
+      onmessage: client.vertexai ? events.onMessage : ignore,
+      onerror: (event: { readonly error?: unknown; readonly message?: string }) => {
+        this.#socketError = event.error ?? event.message
+      },
+      onclose: (event: { readonly code: number; readonly reason: string }) => {
+        this.#takeClose(event.code, event.reason)
+      },
+    }
+    try {
+      return await live.connect({ model, config, callbacks })
+    } catch (error) {
+      this.fail('misconfigured', describeError(error), error)
+      return this.#failed
+    }
+  }
+
+  #takeSocket(socket: RawSocket): void {
+    this.#socket = socket
+    // The attempt failed while the SDK fetched credentials.
+    if (this.#phase === 'failed') throw new TypeError('The attempt has failed already.')
+  }
+
+  #takeFrame(frame: RawFrame, pass: (frame: RawFrame) => void): void {
+    if (this.#phase === 'failed') return
+    const { client, events } = this.#options
+    let message: unknown
+    try {
+      const { data } = frame
+      message = JSON.parse(String(data instanceof ArrayBuffer ? Buffer.from(data) : data))
+    } catch (cause) {
+      return events.onInvalidFrame(invalidFrame('A frame is not JSON.', cause))
+    }
+    if (!isMessage(message)) return events.onInvalidFrame(invalidFrame('A frame is not an object.'))
+    if (client.vertexai || message.setupComplete) pass(frame)
+    if (!client.vertexai) events.onMessage(message)
+  }
+
+  #takeClose(code: number, closeReason: string): void {
+    const cause = this.#socketError
+    const reason = closeReason || describeError(cause) || 'no reason given'
+    if (this.#phase !== 'open') {
+      // The server responded to the upgrade with HTTP. After a 4xx, another attempt would fail too.
+      const isRefused = /server response: 4\d\d/.test(reason)
+      return this.fail(isRefused ? 'refused' : code, reason, cause)
+    }
+    const { onClosed } = this.#options.events
+    onClosed(new LiveConnectionError({ code, reason, phase: 'open', cause }))
+  }
+}
+
+/** The socket of Google's SDK. */
+interface RawSocket {
+  connect(): void
+  send(text: string): void
+  close(): void
+}
+
+interface RawFrame {
+  readonly data: unknown
+}
+
+interface RawCallbacks {
+  readonly onmessage: (frame: RawFrame) => void
+}
+
+interface SocketFactory {
+  create(url: string, headers: Record<string, string>, callbacks: RawCallbacks): RawSocket
+}
+
+interface SocketInterceptors {
+  readonly onSocket: (socket: RawSocket) => void
+  /** Returns the setup message to send. */
+  readonly onSetup: (text: string) => string
+  readonly onFrame: (frame: RawFrame, pass: (frame: RawFrame) => void) => void
+}
+
+/**
+ * Returns a copy of the SDK's live client whose sockets are intercepted. The SDK does not expose its socket during `connect`, and parses
+ * frames in a promise without a handler: one frame that is not JSON would end the process (genai 2.32.0).
+ */
+function interceptSockets(live: Live, interceptors: SocketInterceptors): Live {
+  const factory = readFactory(live)
+  const create: SocketFactory['create'] = (url, headers, callbacks) => {
+    const socket = factory.create(url, headers, {
+      ...callbacks,
+      onmessage: (frame) => interceptors.onFrame(frame, callbacks.onmessage),
+    })
+    interceptors.onSocket(socket)
+    let isSetup = true
+    return {
+      connect: () => socket.connect(),
+      close: () => socket.close(),
+      send(text) {
+        socket.send(isSetup ? interceptors.onSetup(text) : text)
+        isSetup = false
+      },
+    }
+  }
+  const intercepted: unknown = Object.create(factory, { create: { value: create } })
+  // The copy inherits everything else from the original.
+  return Object.create(live, { webSocketFactory: { value: intercepted } }) as Live
+}
+
+function readFactory(live: Live): SocketFactory {
+  const factory: unknown = Reflect.get(live, 'webSocketFactory')
+  if (isFactory(factory)) return factory
+  throw new TypeError('This version of @google/genai does not expose its sockets. Use ^2.9.0.')
+}
+
+function isFactory(value: unknown): value is SocketFactory {
+  return typeof value === 'object' && value !== null && 'create' in value
+}
+
+// genai 2.32.0 declares the field in its types and does not send it.
+function announceHistory(text: string): string {
+  const { setup, ...rest } = JSON.parse(text) as { setup: object }
+  return JSON.stringify({
+    ...rest,
+    setup: { ...setup, historyConfig: { initialHistoryInClientContent: true } },
+  })
+}
+
+function invalidFrame(reason: string, cause?: unknown): LiveConnectionError {
+  return new LiveConnectionError({ code: 'invalid-frame', reason, phase: 'open', cause })
+}
+
+// `MessageReceiver` checks the fields.
+function isMessage(value: unknown): value is LiveServerMessage {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function describeError(error: unknown): string {
+  if (error === undefined) return ''
+  return error instanceof Error ? error.message : String(error)
+}
+
+function ignore(): void {}

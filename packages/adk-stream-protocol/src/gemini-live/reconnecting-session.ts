@@ -1,0 +1,321 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
+import type {
+  Content,
+  FunctionCall,
+  FunctionResponse,
+  GoogleGenAI,
+  LiveConnectConfig,
+  LiveSendRealtimeInputParameters,
+  LiveServerMessage,
+} from '@google/genai'
+
+import { LiveConnectionError, toConnectionError } from './live-connection-error.ts'
+import type { LiveHooks } from './live-hooks.ts'
+import { MessageReceiver } from './message-receiver.ts'
+import { takesTextAsRealtime } from './model-capabilities.ts'
+import type { GeminiSocket } from './open-socket.ts'
+import { openGeminiSocket } from './open-socket.ts'
+import type { ConnectionStart, Delivery, Outgoing } from './replay-buffer.ts'
+import { ReplayBuffer } from './replay-buffer.ts'
+import { nameMedia, sendHistory, sendOutgoing } from './send-messages.ts'
+
+export interface SessionOptions {
+  readonly client: GoogleGenAI
+  readonly model: string
+  readonly config: LiveConnectConfig
+  readonly history: readonly Content[]
+  readonly isTool: (name: string) => boolean
+  readonly hooks: LiveHooks
+  readonly connectTimeoutMs: number
+  readonly maxAttempts: number
+  readonly retryDelayMs: number
+  readonly signal: AbortSignal | undefined
+  /** ADK's callbacks. */
+  readonly sink: SessionSink
+}
+
+export interface SessionSink {
+  readonly onMessage: (message: LiveServerMessage) => void
+  readonly onError: (error: LiveConnectionError) => void
+  readonly onClose: () => void
+}
+
+type State =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'open'; readonly socket: GeminiSocket; readonly since: number }
+  | { readonly state: 'closed' }
+
+/** A connection that stayed open this long resets the count of attempts, even if it carried no message. */
+const STABLE_AFTER_MS = 30_000
+
+const MAX_RETRY_DELAY_MS = 8000
+
+/** Time that a reconnect may take, out of the time that `goAway` leaves. */
+const RECONNECT_MS = 2000
+
+/** Replaces the SDK's `Session` under ADK's connection. It opens a new SDK session whenever one ends. */
+export class ReconnectingLiveSession {
+  readonly #options: SessionOptions
+  readonly #buffer: ReplayBuffer
+  readonly #receiver: MessageReceiver
+  readonly #closing = new AbortController()
+  #state: State = { state: 'connecting' }
+  /** Counts connections. Messages from an earlier one are ignored. */
+  #connection = 0
+  /** Attempts since the last message from the model. */
+  #attempts = 0
+  #isUserActive = false
+  readonly #goAway = new GoAwayTimer()
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    const handle = options.config.sessionResumption?.handle
+    this.#buffer = new ReplayBuffer(handle, handle === undefined ? [] : options.history)
+    this.#receiver = new MessageReceiver({
+      buffer: this.#buffer,
+      hooks: options.hooks,
+      isTool: options.isTool,
+      forward: options.sink.onMessage,
+      onProgress: () => void (this.#attempts = 0),
+      sendResults: (responses) => this.#send({ type: 'results', responses }),
+      onHandle: () => this.#goAway.isSet && this.#buffer.isEmpty && this.#leave(),
+      onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
+    })
+    options.signal?.addEventListener('abort', this.#abort, { once: true })
+    if (options.signal?.aborted) this.#closing.abort()
+  }
+
+  async open(): Promise<void> {
+    const { hooks, history } = this.#options
+    hooks.onStatus('connecting')
+    const { start } = this.#buffer.prepareReconnect()
+    try {
+      await this.#connect(start, history.length > 0)
+    } catch (error) {
+      this.#end()
+      throw error
+    }
+    hooks.onStatus('open')
+  }
+
+  /** Sends the earlier conversation. The model reads it and does not reply. */
+  sendHistory(history: readonly Content[]): void {
+    const described = this.#buffer.setHistory(history)
+    if (this.#state.state === 'open') sendHistory(this.#target(this.#state.socket), described)
+  }
+
+  sendClientContent({ turns }: { readonly turns: readonly Content[] }): void {
+    for (const content of turns) this.#send({ type: 'content', content })
+  }
+
+  sendToolResponse(params: { readonly functionResponses: readonly FunctionResponse[] }): void {
+    this.#send({ type: 'results', responses: params.functionResponses })
+  }
+
+  sendRealtimeInput(input: LiveSendRealtimeInputParameters): void {
+    const { text } = input
+    if (text !== undefined) {
+      return this.#send({ type: 'content', content: { role: 'user', parts: [{ text }] } })
+    }
+    if (input.activityStart) this.#isUserActive = true
+    if (input.activityEnd) this.#isUserActive = false
+    // Audio is not buffered: it is lost while there is no connection.
+    if (this.#state.state !== 'open') return
+    this.#state.socket.session.sendRealtimeInput(nameMedia(this.#options.model, input))
+  }
+
+  /**
+   * Interrupts the model's speech: content interrupts it, and incomplete content requests no reply. Does nothing for a model that takes
+   * content only as history.
+   */
+  interrupt(): void {
+    if (this.#state.state !== 'open' || takesTextAsRealtime(this.#options.model)) return
+    this.#state.socket.session.sendClientContent({ turnComplete: false })
+  }
+
+  close(): void {
+    if (this.#state.state === 'closed') return
+    this.#end()
+    this.#options.sink.onClose()
+  }
+
+  /** Takes a call out of ADK's queue. Returns false if the model has cancelled it or the session is closed. */
+  acceptCall(call: FunctionCall): boolean {
+    return this.#receiver.acceptCall(call) && this.#state.state !== 'closed'
+  }
+
+  readonly #abort = (): void => {
+    this.#closing.abort()
+    this.close()
+  }
+
+  #end(): void {
+    if (this.#state.state === 'open') this.#state.socket.close()
+    this.#state = { state: 'closed' }
+    this.#connection += 1
+    this.#goAway.clear()
+    this.#closing.abort()
+    this.#options.signal?.removeEventListener('abort', this.#abort)
+    this.#options.hooks.onStatus('closed')
+  }
+
+  #fail(error: LiveConnectionError): void {
+    this.#end()
+    this.#options.sink.onError(error)
+  }
+
+  async #connect(start: ConnectionStart, startsWithHistory: boolean): Promise<void> {
+    const { client, model, config, connectTimeoutMs, hooks } = this.#options
+    const connection = ++this.#connection
+    const isCurrent = (): boolean => connection === this.#connection
+    const socket = await openGeminiSocket({
+      client,
+      model,
+      config: { ...config, sessionResumption: toResumption(start) },
+      startsWithHistory: startsWithHistory && takesTextAsRealtime(model),
+      timeoutMs: connectTimeoutMs,
+      signal: this.#closing.signal,
+      events: {
+        onMessage: (message) => isCurrent() && this.#receiver.receive(message),
+        onClosed: (error) => isCurrent() && this.#handleLoss(error),
+        onInvalidFrame: hooks.onError,
+      },
+    })
+    if (!isCurrent()) {
+      socket.close()
+      throw new LiveConnectionError({ code: 'aborted', reason: 'Closed.', phase: 'setup' })
+    }
+    this.#state = { state: 'open', socket, since: Date.now() }
+  }
+
+  #handleLoss(error: LiveConnectionError): void {
+    if (!error.retryable) return this.#fail(error)
+    this.#options.hooks.onError(error)
+    if (this.#state.state === 'open' && Date.now() - this.#state.since >= STABLE_AFTER_MS) {
+      this.#attempts = 0
+    }
+    this.#replaceConnection(error)
+  }
+
+  #replaceConnection(cause: LiveConnectionError): void {
+    const { hooks } = this.#options
+    if (this.#state.state === 'open') this.#state.socket.close()
+    this.#state = { state: 'connecting' }
+    this.#connection += 1
+    this.#goAway.clear()
+    hooks.onStatus('reconnecting')
+    this.#receiver.endTurnCutOff()
+    // `#reconnect` reports its failures itself.
+    void this.#reconnect(cause)
+  }
+
+  async #reconnect(cause: LiveConnectionError): Promise<void> {
+    const { maxAttempts, retryDelayMs, hooks } = this.#options
+    let failure = cause
+    while (this.#attempts < maxAttempts) {
+      try {
+        await waitBeforeAttempt(this.#attempts, retryDelayMs, this.#closing.signal)
+        this.#attempts += 1
+        await this.#resume()
+        return hooks.onStatus('open')
+      } catch (error) {
+        if (this.#closing.signal.aborted) return
+        failure = toConnectionError(error)
+        hooks.onError(failure)
+      }
+      // The handle may have expired: the next attempt starts without it.
+      if (!failure.retryable && !this.#buffer.dropHandle()) break
+    }
+    this.#fail(failure)
+  }
+
+  async #resume(): Promise<void> {
+    const { start, dropped } = this.#buffer.prepareReconnect()
+    for (const { message } of dropped) this.#reportDropped(message)
+    const history = start.type === 'fresh' ? start.history : []
+    await this.#connect(start, history.length > 0)
+    if (this.#state.state !== 'open') return
+    const { socket } = this.#state
+    if (history.length > 0) sendHistory(this.#target(socket), history)
+    if (this.#isUserActive) socket.session.sendRealtimeInput({ activityStart: {} })
+    for (const delivery of this.#buffer.unsent) this.#deliver(delivery, socket)
+  }
+
+  #reportDropped({ type }: Outgoing): void {
+    const reason = `Gave up ${type}: the connection was lost each time it was sent.`
+    this.#options.hooks.onDropped(new LiveConnectionError({ code: 1006, reason, phase: 'open' }))
+  }
+
+  #send(message: Outgoing): void {
+    if (this.#state.state === 'closed') return
+    const delivery = this.#buffer.add(message)
+    if (this.#state.state === 'open') this.#deliver(delivery, this.#state.socket)
+  }
+
+  #deliver(delivery: Delivery, socket: GeminiSocket): void {
+    try {
+      sendOutgoing(this.#target(socket), delivery.message, this.#buffer)
+      this.#buffer.markSent(delivery)
+    } catch (error) {
+      // The SDK rejects the message, and would reject it again. ADK would end the run.
+      this.#buffer.remove(delivery)
+      this.#options.hooks.onError(error)
+    }
+  }
+
+  #target({ session }: GeminiSocket): Parameters<typeof sendOutgoing>[0] {
+    return { session, model: this.#options.model }
+  }
+
+  /** Leaves at once if the buffer is empty; else when the turn has ended and Gemini has sent a handle for it, or when time runs out. */
+  #prepareToLeave(timeLeft: string | undefined): void {
+    this.#attempts = 0
+    this.#goAway.set(timeLeft, () => this.#leave())
+    if (this.#buffer.isEmpty) this.#leave()
+  }
+
+  #leave(): void {
+    // `goAway` may arrive before the connection is open. Then the timer fires later, or Gemini closes the connection.
+    if (this.#state.state !== 'open') return
+    this.#replaceConnection(
+      new LiveConnectionError({ code: 1001, reason: 'goAway', phase: 'open' }),
+    )
+  }
+}
+
+/** Fires shortly before Gemini closes a connection that it announced to close with `goAway`. */
+class GoAwayTimer {
+  #timer: NodeJS.Timeout | undefined
+
+  get isSet(): boolean {
+    return this.#timer !== undefined
+  }
+
+  /** `timeLeft` is a duration in Google's format, such as `9.5s`. */
+  set(timeLeft: string | undefined, leave: () => void): void {
+    const leftMs = Number.parseFloat(timeLeft ?? '') * 1000 || 0
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(leave, Math.max(leftMs / 2, leftMs - RECONNECT_MS))
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+/** Waits before another attempt: no time before the first, then twice as long each time, with jitter so that clients spread out. */
+async function waitBeforeAttempt(
+  failures: number,
+  delayMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (failures === 0) return
+  const longest = Math.min(MAX_RETRY_DELAY_MS, delayMs * 2 ** (failures - 1))
+  await wait(longest * (0.5 + Math.random() / 2), undefined, { signal })
+}
+
+function toResumption(start: ConnectionStart): { handle?: string } {
+  return start.type === 'resumed' ? { handle: start.handle } : {}
+}
