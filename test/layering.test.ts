@@ -8,6 +8,7 @@ const SRC = path.join(ROOT, 'packages/adk-stream-protocol/src')
 
 /** The reading order of the library. A file may import from its own layer and from those before it. */
 const LAYERS = [
+  'shared',
   'protocol',
   'client',
   'react',
@@ -24,6 +25,7 @@ const LAYERS = [
 
 /** Layers that run in a browser, and so may not reach for node or ADK; with the packages that they may know. */
 const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
+  shared: [],
   protocol: ['zod'],
   // Types of the AI SDK; its code is that of whoever uses the transports.
   client: ['ai'],

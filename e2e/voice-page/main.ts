@@ -1,4 +1,4 @@
-import { type LiveEvent, liveTransport } from 'adk-stream-protocol/client'
+import { type LiveEvent, webSocketTransport } from 'adk-stream-protocol/client'
 import { Voice, type VoiceMode } from 'adk-stream-protocol/voice'
 
 /** What a test sees of the page. */
@@ -11,7 +11,7 @@ export interface VoicePage {
   say(text: string): void
 }
 
-const transport = liveTransport({ url: '/live' })
+const transport = webSocketTransport({ url: '/live' })
 const mode: VoiceMode = location.search === '?push-to-talk' ? 'push-to-talk' : 'hands-free'
 const voice = new Voice({ transport, chatId: 'voice-chat', mode })
 const loudest = { input: 0, output: 0 }

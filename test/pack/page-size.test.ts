@@ -9,7 +9,7 @@ const SRC = path.join(import.meta.dirname, '../../packages/adk-stream-protocol/s
 const LIMITS = [
   ['adkApi', 'client/index.ts', 12],
   ['sseTransport', 'client/index.ts', 20],
-  ['liveTransport', 'client/index.ts', 26],
+  ['webSocketTransport', 'client/index.ts', 26],
   ['useAdkChat', 'react/index.ts', 36],
   ['*', 'client/index.ts', 68],
   ['*', 'react/index.ts', 85],

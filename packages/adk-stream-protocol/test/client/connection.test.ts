@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
 import type { ConnectionState, LiveEvent } from '../../src/client/index.ts'
-import { liveTransport } from '../../src/client/index.ts'
+import { webSocketTransport } from '../../src/client/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { ClientPage, versions, type Version } from './support/client-page.ts'
 
@@ -44,7 +44,7 @@ test('[CL27] a ping settles: by its answer, by giving up, and when nothing comes
   await once(silent, 'listening')
   const { port } = silent.address() as AddressInfo
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const transport = liveTransport({ url: `ws://127.0.0.1:${port}`, webSocket: WebSocket })
+  const transport = webSocketTransport({ url: `ws://127.0.0.1:${port}`, webSocket: WebSocket })
   const ping = transport.ping()
   vi.advanceTimersByTime(10_000)
   await expect(ping).rejects.toThrow('network')
@@ -97,7 +97,7 @@ test('[CL27] the sound of a chat comes as the listener wants it who wants most, 
 
 test('[CL27] pages that came without HTTPS, and servers that render pages, are no obstacle', async () => {
   vi.stubGlobal('WebSocket', undefined)
-  const transport = liveTransport(NOBODY)
+  const transport = webSocketTransport(NOBODY)
   await expect(transport.ping()).rejects.toMatchObject({ code: 'unavailable' })
   vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
   await using office = await Office.open()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
-import { attachChat, liveTransport, sseTransport } from '../../src/client/index.ts'
-import type { LiveTransport, SseTransport } from '../../src/client/index.ts'
+import { attachChat, webSocketTransport, sseTransport } from '../../src/client/index.ts'
+import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { WebSocket } from 'ws'
 
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -26,9 +26,9 @@ class Tab implements AsyncDisposable {
   readonly chat: ClientChat
   readonly net: CuttableFetch
   readonly approvals: string[]
-  readonly #transport: SseTransport | LiveTransport
+  readonly #transport: SseTransport | WebSocketTransport
 
-  private constructor(transport: SseTransport | LiveTransport, opened: Omit<Tab, never>) {
+  private constructor(transport: SseTransport | WebSocketTransport, opened: Omit<Tab, never>) {
     this.#transport = transport
     this.chat = opened.chat
     this.net = opened.net
@@ -41,7 +41,7 @@ class Tab implements AsyncDisposable {
     const http = sseTransport({ url, headers: HEADERS, fetch: net.fetch })
     const { api } = http
     const live = { url: toLiveUrl(url), webSocket: PageSocket, hold: mode === 'held' }
-    const transport = mode === 'HTTP' ? http : liveTransport(live)
+    const transport = mode === 'HTTP' ? http : webSocketTransport(live)
     const { messages } = await api.loadChat('chat-1')
     const chat = version.open({ id: 'chat-1', messages, transport })
     const errors: unknown[] = []

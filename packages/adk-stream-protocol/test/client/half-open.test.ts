@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
-import { liveTransport } from '../../src/client/index.ts'
-import type { LiveTransport, SocketClass } from '../../src/client/index.ts'
+import { webSocketTransport } from '../../src/client/index.ts'
+import type { WebSocketTransport, SocketClass } from '../../src/client/index.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -36,11 +36,11 @@ class SilentSocket extends EventTarget {
   }
 }
 
-function open(onRefused?: (refusal: { frame: string; code: string }) => void): LiveTransport {
+function open(onRefused?: (refusal: { frame: string; code: string }) => void): WebSocketTransport {
   SilentSocket.opened = []
   // The events of an `EventTarget` are those of a socket, in wider types.
   const webSocket = SilentSocket as unknown as SocketClass
-  return liveTransport({
+  return webSocketTransport({
     url: 'ws://localhost/live',
     webSocket,
     ...(onRefused && { onRefused }),

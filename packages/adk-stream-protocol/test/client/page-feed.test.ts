@@ -2,8 +2,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import type { WatchEvent } from '../../src/client/index.ts'
 import { adkApi } from '../../src/client/index.ts'
-import { Http } from '../../src/client/http.ts'
-import { PageFeed } from '../../src/client/page-feed.ts'
+import { Http } from '../../src/client/api/http.ts'
+import { PageFeed } from '../../src/client/api/page-feed.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 

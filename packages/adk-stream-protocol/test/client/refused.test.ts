@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import type { AttachOptions, LiveTransport, SseTransport } from '../../src/client/index.ts'
+import type { AttachOptions, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { attachChat } from '../../src/client/index.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -97,7 +97,7 @@ describe.each(versions)('$name', (version) => {
 
 /** A chat that is told of refusals, with nothing to load from but what is given. */
 function open(
-  transport: LiveTransport | SseTransport,
+  transport: WebSocketTransport | SseTransport,
   version: Version,
   options: AttachOptions = {},
 ): { chat: ClientChat; refused: string[] } {

@@ -5,7 +5,7 @@ import type { WebSocket as NodeSocket } from 'ws'
 
 import type {
   AdkUIMessage,
-  LiveTransport,
+  WebSocketTransport,
   SocketClass,
   SseTransport,
 } from '../../src/client/index.ts'
@@ -27,9 +27,9 @@ test('[CL16] the parts of a message are typed: tools by a parameter, data and me
 })
 
 test('[CL16] the transports are those of both versions, and sockets those of Node and of browsers', () => {
-  expectTypeOf<LiveTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
+  expectTypeOf<WebSocketTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
   expectTypeOf<SseTransport>().toExtend<ChatTransport6<AdkUIMessage>>()
-  expectTypeOf<LiveTransport>().toExtend<ChatTransport7<AdkUIMessage>>()
+  expectTypeOf<WebSocketTransport>().toExtend<ChatTransport7<AdkUIMessage>>()
   expectTypeOf<SseTransport>().toExtend<ChatTransport7<AdkUIMessage>>()
   expectTypeOf<typeof NodeSocket>().toExtend<SocketClass>()
   expectTypeOf<typeof WebSocket>().toExtend<SocketClass>()

@@ -1,9 +1,9 @@
 import { Modality } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
-import type { MessageView } from '../../src/client/answers.ts'
+import type { MessageView } from '../../src/client/sync/response-states.ts'
 import type { LiveEvent } from '../../src/client/index.ts'
-import { addMessage, showTurn } from '../../src/client/show-turn.ts'
+import { addMessage, showTurn } from '../../src/client/sync/show-turn.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import { FREE_MODEL, Office } from '../approvals/support/office.ts'
 import { BidiClient } from '../bidi/support/bidi-client.ts'
-import { attachChat, liveTransport } from '../../src/client/index.ts'
+import { attachChat, webSocketTransport } from '../../src/client/index.ts'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
@@ -96,7 +96,7 @@ function libraryWay(version: number) {
     answer: async (office: Office) => {
       const { webSocket } = office.page()
       const url = `${office.url.replace('http', 'ws')}/live`
-      const transport = liveTransport({ url, webSocket })
+      const transport = webSocketTransport({ url, webSocket })
       const options = { id: 'chat-1', transport }
       const chat =
         version === 6 ? new Chat6<AdkUIMessage>(options) : new Chat7<AdkUIMessage>(options)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { callTool } from '../../src/client/browser-tools.ts'
+import { callTool } from '../../src/client/tools/browser-tools.ts'
 import { Office } from '../approvals/support/office.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type {
   AdkUIMessage,
   InferAdkTools,
-  LiveTransport,
+  WebSocketTransport,
   SseTransport,
 } from '../../src/client/index.ts'
 import type {
@@ -79,7 +79,7 @@ test('[RE19] functions for the page get and give what the messages say', () => {
 
 test('[RE19] every transport fits, and what the hook gives fits the list', () => {
   type Tools = InferAdkTools<readonly [typeof payment]>
-  expectTypeOf<LiveTransport>().toExtend<AnyChatTransport<Tools>>()
+  expectTypeOf<WebSocketTransport>().toExtend<AnyChatTransport<Tools>>()
   expectTypeOf<SseTransport>().toExtend<AnyChatTransport<Tools>>()
   expectTypeOf<AdkChat<Tools>['messages']>().toExtend<MessageListProps['messages']>()
   expectTypeOf<AdkChat<Tools>['refusals']>().toExtend<NonNullable<MessageListProps['refusals']>>()

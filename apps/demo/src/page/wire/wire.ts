@@ -2,7 +2,7 @@ import {
   adkApi,
   type AdkUIMessage,
   type AnyTransport,
-  liveTransport,
+  webSocketTransport,
   Recorder,
   sseTransport,
   type WireEvent,
@@ -28,7 +28,7 @@ const headers = () => ({ 'accept-language': document.documentElement.lang })
 export const api = adkApi({ url: '', headers })
 
 /** One socket for the page, opened when something needs it. */
-export const live = liveTransport({
+export const live = webSocketTransport({
   url: socketAddress,
   observe,
   // While a call waits for a person, they can say something else: the answer pauses there, as it does over HTTP.

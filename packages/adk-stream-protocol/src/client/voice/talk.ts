@@ -1,5 +1,5 @@
-import type { LiveEvent } from '../live-events.ts'
-import type { LiveTransport } from '../live-transport.ts'
+import type { LiveEvent } from '../socket/chat-subscriptions.ts'
+import type { WebSocketTransport } from '../transports/web-socket-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
 import { SoundBacklog } from './sound-backlog.ts'
 import { detectSpeech, SILENCE } from './speech-detector.ts'
@@ -7,7 +7,10 @@ import { toProblem } from './voice-problem.ts'
 import type { VoiceEvent } from './voice-state.ts'
 
 /** What a voice needs of a transport. */
-export type VoiceTransport = Pick<LiveTransport, 'watch' | 'sendAudio' | 'endAudio' | 'interrupt'>
+export type VoiceTransport = Pick<
+  WebSocketTransport,
+  'watch' | 'sendAudio' | 'endAudio' | 'interrupt'
+>
 
 export interface TalkOptions {
   readonly transport: VoiceTransport

@@ -10,7 +10,7 @@ export type { VoiceTransport } from './talk.ts'
 
 /** Whom a voice talks to, and how. */
 export interface VoiceOptions extends BrowserAudioOptions {
-  /** Of `liveTransport()`. One transport speaks in one chat at a time. */
+  /** Of `webSocketTransport()`. One transport speaks in one chat at a time. */
   readonly transport: VoiceTransport
   readonly chatId: string
   /** Default `hands-free`. */

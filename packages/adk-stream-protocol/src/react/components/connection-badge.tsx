@@ -1,4 +1,4 @@
-import type { ConnectionState } from '../../client/connection-state.ts'
+import type { ConnectionState } from '../../client/transports/connection-state.ts'
 import { useCountdown } from '../hooks/use-countdown.ts'
 import { useAdkTexts } from '../provider.tsx'
 

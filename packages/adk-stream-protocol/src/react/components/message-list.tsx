@@ -4,7 +4,7 @@ import { type ReactNode, useMemo } from 'react'
 import { useAdkTexts } from '../provider.tsx'
 import { isWaiting } from '../reading/call.ts'
 import { hasSpent } from '../reading/has-acted.ts'
-import { isBusy } from '../../client/attachable-chat.ts'
+import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type ApprovalDesk, ApprovalDeskContext } from './approval-desk.ts'
 import { MessageItem } from './message-item.tsx'
 

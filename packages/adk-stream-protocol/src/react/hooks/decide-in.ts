@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 
-import type { AdkApi } from '../../client/adk-api.ts'
-import type { AttachedChat } from '../../client/attach-chat.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { type Approval, type Decision, readApprovals } from '../reading/approval.ts'
 
 interface Place {

@@ -1,7 +1,7 @@
 import type { Chat } from '@ai-sdk/react'
 import type { UITools } from 'ai'
 
-import type { AdkApi } from '../../client/adk-api.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import { readProblem } from '../reading/problem.ts'
 import { planRecovery, planRecoveryAlone } from '../reading/recovery.ts'

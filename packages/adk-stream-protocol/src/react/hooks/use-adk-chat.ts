@@ -2,13 +2,13 @@ import { useChat, type UseChatHelpers } from '@ai-sdk/react'
 import type { UITools } from 'ai'
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
-import type { AnswerChannel } from '../../client/answer-channel.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { ResponseChannel } from '../../client/transports/response-channel.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import type { BrowserTools } from '../../client/browser-tools.ts'
-import type { ConnectionState } from '../../client/connection-state.ts'
+import type { BrowserTools } from '../../client/tools/browser-tools.ts'
+import type { ConnectionState } from '../../client/transports/connection-state.ts'
 import type { Decision, Votes } from '../reading/approval.ts'
-import { isBusy } from '../../client/attachable-chat.ts'
+import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
 import { bindChat } from './bind-chat.ts'
 import { decideIn } from './decide-in.ts'
@@ -30,7 +30,7 @@ import { useVotes } from './use-votes.ts'
 /** Which chat it is, and by which transport. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
   readonly id: string
-  /** `liveTransport`, `sseTransport`, or any other of the AI SDK. One that stays the same: another one is another chat. */
+  /** `webSocketTransport`, `sseTransport`, or any other of the AI SDK. One that stays the same: another one is another chat. */
   readonly transport: AnyChatTransport<Tools>
   /** What the chat begins with. Later ones are not looked at. */
   readonly messages?: AdkUIMessage<Tools>[] | undefined
@@ -146,7 +146,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
 const NO_IDS: ReadonlySet<string> = new Set()
 
 /** The answers of this page that the server has not confirmed; none where the transport cannot tell. */
-function useUnconfirmed(channel: AnswerChannel | undefined): ReadonlySet<string> {
+function useUnconfirmed(channel: ResponseChannel | undefined): ReadonlySet<string> {
   const subscribe = useCallback(
     (listener: () => void) => channel?.answers.subscribe(listener) ?? (() => undefined),
     [channel],

@@ -1,9 +1,9 @@
 import type { UITools } from 'ai'
 import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
 
-import type { AttachedChat } from '../../client/attach-chat.ts'
-import { attachChat } from '../../client/attach-chat.ts'
-import type { AttachableChat } from '../../client/attachable-chat.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
+import { attachChat } from '../../client/sync/attached-chat.ts'
+import type { AttachableChat } from '../../client/sync/attachable-chat.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { OpenedChat } from './use-opened-chat.ts'

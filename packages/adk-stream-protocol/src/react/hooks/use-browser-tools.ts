@@ -1,9 +1,9 @@
 import type { UITools } from 'ai'
 import { type RefObject, useEffect } from 'react'
 
-import type { AttachedChat } from '../../client/attach-chat.ts'
-import type { BrowserTools } from '../../client/browser-tools.ts'
-import { callTool, isGated, runBrowserTools } from '../../client/browser-tools.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
+import type { BrowserTools } from '../../client/tools/browser-tools.ts'
+import { callTool, isGated, runBrowserTools } from '../../client/tools/browser-tools.ts'
 import { useLatest } from './use-latest.ts'
 
 /** A chat that is attached, with the types of the tools that its messages have. */

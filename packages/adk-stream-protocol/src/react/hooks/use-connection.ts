@@ -1,6 +1,6 @@
 import { useCallback, useSyncExternalStore } from 'react'
 
-import type { Connected, ConnectionState } from '../../client/connection-state.ts'
+import type { Connected, ConnectionState } from '../../client/transports/connection-state.ts'
 
 const IDLE: ConnectionState = { state: 'idle' }
 

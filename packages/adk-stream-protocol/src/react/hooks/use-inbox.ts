@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
-import type { AttachedChat } from '../../client/attach-chat.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { Decision } from '../reading/approval.ts'
 import { type ToldError, toTold } from '../reading/problem.ts'

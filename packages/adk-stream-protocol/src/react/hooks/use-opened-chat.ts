@@ -3,12 +3,12 @@ import type { ChatTransport, UITools } from 'ai'
 import { useState } from 'react'
 
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
-import type { AnswerChannel } from '../../client/answer-channel.ts'
-import { PageAnswers } from './page-answers.ts'
+import type { ResponseChannel } from '../../client/transports/response-channel.ts'
+import { LocalToolResults } from './local-tool-results.ts'
 
-/** Any transport of the AI SDK; `liveTransport` and `sseTransport` are looked after. */
+/** Any transport of the AI SDK; `webSocketTransport` and `sseTransport` are looked after. */
 export type AnyChatTransport<Tools extends UITools> =
-  | (ChatTransport<AdkUIMessage> & AnswerChannel)
+  | (ChatTransport<AdkUIMessage> & ResponseChannel)
   | ChatTransport<AdkUIMessage<Tools>>
 
 /** A chat, with what its kind of transport needs. */
@@ -17,9 +17,9 @@ export interface OpenedChat<Tools extends UITools> {
   readonly transport: AnyChatTransport<Tools>
   readonly chat: Chat<AdkUIMessage<Tools>>
   /** Where answers travel by themselves; nothing for a foreign transport. */
-  readonly channel: AnswerChannel | undefined
+  readonly channel: ResponseChannel | undefined
   /** What takes its place there. */
-  readonly answers: PageAnswers | undefined
+  readonly answers: LocalToolResults | undefined
 }
 
 interface Wanted<Tools extends UITools> {
@@ -44,7 +44,7 @@ export function useOpenedChat<Tools extends UITools>(wanted: Wanted<Tools>): Ope
 function open<Tools extends UITools>(wanted: Wanted<Tools>): OpenedChat<Tools> {
   const { id, transport, messages = [], onError } = wanted
   const channel = isChannel(transport) ? transport : undefined
-  const answers = channel ? undefined : new PageAnswers()
+  const answers = channel ? undefined : new LocalToolResults()
   const chat = new Chat<AdkUIMessage<Tools>>({
     id,
     messages: [...messages],
@@ -55,6 +55,6 @@ function open<Tools extends UITools>(wanted: Wanted<Tools>): OpenedChat<Tools> {
   return { id, transport, chat, channel, answers }
 }
 
-function isChannel(transport: object): transport is AnswerChannel {
+function isChannel(transport: object): transport is ResponseChannel {
   return 'keep' in transport && 'beside' in transport && 'answers' in transport
 }

@@ -2,16 +2,16 @@ import type { Chat } from '@ai-sdk/react'
 import type { UIMessage } from 'ai'
 import { useEffect } from 'react'
 
-import { type BrowserTools, callTool } from '../../client/browser-tools.ts'
-import { runCall } from '../../client/page-runs.ts'
+import { type BrowserTools, callTool } from '../../client/tools/browser-tools.ts'
+import { runCall } from '../../client/tools/page-runs.ts'
 import { type Call, nameCall } from '../reading/call.ts'
-import { isBusy } from '../../client/attachable-chat.ts'
-import type { PageAnswers } from './page-answers.ts'
+import { isBusy } from '../../client/sync/attachable-chat.ts'
+import type { LocalToolResults } from './local-tool-results.ts'
 
 interface PageTools<Message extends UIMessage> {
   readonly chat: Chat<Message>
   /** Nothing for a chat that is attached. */
-  readonly answers: PageAnswers | undefined
+  readonly answers: LocalToolResults | undefined
   readonly tools: BrowserTools | undefined
 }
 

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
 import { useLatest } from './use-latest.ts'
 
 /** What a chat asks of an api. */

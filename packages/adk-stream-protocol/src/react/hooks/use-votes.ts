@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 import { useCallback, useEffect, useMemo, useState } from 'react'
 
-import type { AdkApi } from '../../client/adk-api.ts'
+import type { AdkApi } from '../../client/api/adk-api.ts'
 import { readApprovals, type Votes } from '../reading/approval.ts'
 import { useLatest } from './use-latest.ts'
 

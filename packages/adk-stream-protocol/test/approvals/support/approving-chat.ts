@@ -4,7 +4,7 @@ import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 
 import type { AdkUIMessage, AttachableChat, AttachedChat } from '../../../src/client/index.ts'
-import { AdkError, attachChat, liveTransport } from '../../../src/client/index.ts'
+import { AdkError, attachChat, webSocketTransport } from '../../../src/client/index.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
@@ -247,7 +247,7 @@ export const ourClients: readonly ApprovingClient[] = [
 
 function openTransport({ api, webSocket }: ApprovingChatOptions) {
   const url = api.replace('http', 'ws').replace(/stream$/, 'live')
-  return liveTransport({ url, webSocket, hold: false, backoff: { firstMs: 1, maxMs: 20 } })
+  return webSocketTransport({ url, webSocket, hold: false, backoff: { firstMs: 1, maxMs: 20 } })
 }
 
 function attach(

@@ -7,11 +7,11 @@ import type {
   AnyTransport,
   AttachableChat,
   AttachedChat,
-  LiveTransport,
-  LiveTransportOptions,
+  WebSocketTransport,
+  WebSocketTransportOptions,
   SseTransport,
 } from '../../../src/client/index.ts'
-import { attachChat, liveTransport, sseTransport } from '../../../src/client/index.ts'
+import { attachChat, webSocketTransport, sseTransport } from '../../../src/client/index.ts'
 import { ApprovingChat } from '../../approvals/support/approving-chat.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 
@@ -56,12 +56,12 @@ interface PageOptions {
   readonly url: string
   readonly version: Version
   readonly key?: string
-  readonly live?: Partial<LiveTransportOptions>
+  readonly live?: Partial<WebSocketTransportOptions>
 }
 
 /** A page with the client library in it. */
 export class ClientPage implements AsyncDisposable {
-  readonly transport: LiveTransport
+  readonly transport: WebSocketTransport
   readonly sockets: WebSocket[] = []
   /** Frames that were sent. */
   readonly sent: { readonly type: string; readonly [key: string]: unknown }[] = []
@@ -77,7 +77,7 @@ export class ClientPage implements AsyncDisposable {
         sockets.push(this)
       }
     }
-    this.transport = liveTransport({
+    this.transport = webSocketTransport({
       url: () => toLiveUrl(options.url),
       webSocket: PageSocket,
       backoff: { firstMs: 1, maxMs: 20, attempts: 50 },

@@ -3,7 +3,7 @@ import { userEvent } from '@testing-library/user-event'
 import type { ReactNode } from 'react'
 import { WebSocket } from 'ws'
 
-import { adkApi, liveTransport, sseTransport } from '../../../src/client/index.ts'
+import { adkApi, webSocketTransport, sseTransport } from '../../../src/client/index.ts'
 import {
   type AdkChat,
   AdkProvider,
@@ -53,7 +53,7 @@ export class TestBrowser implements AsyncDisposable {
     this.transport =
       way === 'sse'
         ? sseTransport({ url, headers, fetch })
-        : liveTransport({
+        : webSocketTransport({
             url: toLiveUrl(url),
             webSocket: PageSocket,
             backoff: { firstMs: 1, maxMs: 20, attempts: 50 },

@@ -1,5 +1,0 @@
-/** A name that nobody else takes. `crypto.randomUUID` is missing on pages that did not come over HTTPS. */
-export function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-}

@@ -1,0 +1,80 @@
+/** Values that one side pushes and another side reads, in order. One reader at a time. */
+export class AsyncQueue<Value> implements AsyncIterableIterator<Value, void> {
+  #values: Value[] = []
+  /** Index of the next value to read. */
+  #next = 0
+  #end: 'open' | 'closed' | { readonly error: unknown } = 'open'
+  #reader: Reader<Value> | undefined
+
+  push(value: Value): void {
+    if (this.#end !== 'open') return
+    const reader = this.#reader
+    if (!reader) {
+      this.#values.push(value)
+      return
+    }
+    this.#reader = undefined
+    reader.resolve({ done: false, value })
+  }
+
+  /** Ends the iteration after the values that are already queued. */
+  close(): void {
+    this.#finish('closed')
+  }
+
+  /** Makes the reader throw after the values that are already queued. */
+  fail(error: unknown): void {
+    this.#finish({ error })
+  }
+
+  next(): Promise<IteratorResult<Value, void>> {
+    if (this.#next < this.#values.length) {
+      // The index was checked.
+      const value = this.#values[this.#next] as Value
+      this.#next += 1
+      if (this.#next === this.#values.length) {
+        this.#values = []
+        this.#next = 0
+      }
+      return Promise.resolve({ done: false, value })
+    }
+    if (typeof this.#end === 'object') return Promise.reject(asError(this.#end.error))
+    if (this.#end === 'closed') return Promise.resolve(DONE)
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject }
+    })
+  }
+
+  /** Drops what is left: the reader stopped. */
+  return(): Promise<IteratorResult<Value, void>> {
+    this.#values = []
+    this.#next = 0
+    this.#finish('closed')
+    return Promise.resolve(DONE)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #finish(end: 'closed' | { readonly error: unknown }): void {
+    if (this.#end !== 'open') return
+    this.#end = end
+    const reader = this.#reader
+    this.#reader = undefined
+    if (!reader) return
+    if (end === 'closed') reader.resolve(DONE)
+    else reader.reject(asError(end.error))
+  }
+}
+
+interface Reader<Value> {
+  readonly resolve: (result: IteratorResult<Value, void>) => void
+  readonly reject: (error: unknown) => void
+}
+
+const DONE = { done: true, value: undefined } as const
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
