@@ -1,8 +1,8 @@
 import type { FinishReason } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
-import { readFinishReason } from '../src/adk/finish-reason.ts'
-import { describeModelError } from '../src/adk/model-error.ts'
+import { readFinishReason } from '../src/agent/translate/finish-reason.ts'
+import { describeModelError } from '../src/agent/translate/model-error.ts'
 import { call, event, lines, partial, response, tellTurn, whole } from './adk-told.ts'
 
 const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}) => ({

@@ -2,9 +2,9 @@ import type { CreateEventParams } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Part } from '@google/genai'
 
-import { finishTranslation } from '../src/adk/finish-translation.ts'
-import { translateEvent } from '../src/adk/translate-event.ts'
-import { beginTranslation } from '../src/adk/translation.ts'
+import { finishTranslation } from '../src/agent/translate/finish-translation.ts'
+import { translateEvent } from '../src/agent/translate/translate-event.ts'
+import { beginTranslation } from '../src/agent/translate/translation.ts'
 import type { Chunk } from '../src/protocol/chunk.ts'
 
 /** An event of the agent `assistant`. */

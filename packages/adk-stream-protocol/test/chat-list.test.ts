@@ -2,7 +2,7 @@ import { createEvent, FunctionTool, InMemorySessionService } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { titleOf } from '../src/adk/chat-title.ts'
+import { titleOf } from '../src/agent/history/chat-title.ts'
 import type { ChatSummary } from '../src/protocol/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { speak } from './live/support/voice.ts'

@@ -3,9 +3,9 @@ import { createEvent } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
 import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
-import { PENDING } from '../adk/approval-answers.ts'
-import { writeNotes } from '../adk/event-notes.ts'
-import { toAskedNote } from '../adk/gate-events.ts'
+import { PENDING } from '../agent/call-responses.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import { toAskedNote } from '../calls/approval-events.ts'
 
 /**
  * Returns the two events that ADK itself writes over SSE when a call needs approval: a placeholder result and the confirmation request.

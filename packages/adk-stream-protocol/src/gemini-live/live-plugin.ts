@@ -1,10 +1,10 @@
 import type { BaseTool, Context, Event, InvocationContext, PluginManager } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { UNASKABLE } from '../adk/approval-answers.ts'
-import type { TermsOptions } from '../adk/call-terms.ts'
-import { QuietPlugin } from '../adk/quiet-plugin.ts'
-import { checkCall } from '../adk/call-terms.ts'
+import { UNASKABLE } from '../agent/call-responses.ts'
+import type { TermsOptions } from '../calls/call-terms.ts'
+import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
+import { checkCall } from '../calls/call-terms.ts'
 import { isLiveTool } from './live-tool.ts'
 
 export interface LivePluginOptions {

@@ -2,7 +2,7 @@ import type { BaseTool, LlmRequest, RunAsyncToolRequest } from '@google/adk'
 import { BaseTool as Tool } from '@google/adk'
 import { Behavior } from '@google/genai'
 
-import type { ToolCall } from '../adk/tool-call.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
 
 /** ADK's own tool for transfers. ADK must run it itself. */
 const TRANSFER = 'transfer_to_agent'

@@ -1,12 +1,12 @@
 import type { BaseAgent, InvocationContextParams, PluginManager } from '@google/adk'
 import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 
-import { toResponse } from '../adk/approval-answers.ts'
-import type { CallOutcome } from '../adk/run-call.ts'
-import { runCall } from '../adk/run-call.ts'
-import { toError } from '../adk/to-error.ts'
-import type { ToolCall } from '../adk/tool-call.ts'
-import type { ToolErrors } from '../adk/tool-errors.ts'
+import { toResponse } from '../agent/call-responses.ts'
+import type { CallOutcome } from '../calls/run-call.ts'
+import { runCall } from '../calls/run-call.ts'
+import { toError } from '../agent/adk-workarounds/to-error.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { ToolErrors } from '../calls/tool-errors.ts'
 
 /** The host's agent, plugins and error handling. */
 export interface CallHost {

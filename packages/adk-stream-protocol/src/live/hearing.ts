@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { UNHEARD } from '../adk/chat-title.ts'
+import { UNHEARD } from '../agent/history/chat-title.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Floor } from './floor.ts'
 import { LiveMessage } from './live-message.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
 
-import { countSpeech } from '../adk/count-audio.ts'
+import { countSpeech } from '../agent/translate/count-audio.ts'
 import type { AudioCount } from '../protocol/message.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallState } from './live-calls.ts'

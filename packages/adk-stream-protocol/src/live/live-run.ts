@@ -14,7 +14,7 @@ import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts
 import { LivePlugin } from '../gemini-live/live-plugin.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
 import { declareNonBlocking, findLiveTool, wrapTools } from '../gemini-live/live-tool.ts'
-import { ToolErrors } from '../adk/tool-errors.ts'
+import { ToolErrors } from '../calls/tool-errors.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'

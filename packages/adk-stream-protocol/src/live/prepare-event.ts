@@ -1,7 +1,7 @@
 import type { BaseTool, Event } from '@google/adk'
 
-import { asBrowserTool } from '../adk/browser-tool.ts'
-import { writeNotes } from '../adk/event-notes.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
 import type { LiveMessage } from './live-message.ts'
 
 /** What an event of a live run is, for the conversation. */

@@ -1,6 +1,6 @@
 import type { Event, InvocationContext } from '@google/adk'
 
-import { answersKnownCalls } from '../adk/cut-events.ts'
+import { answersKnownCalls } from '../agent/history/cut-events.ts'
 
 /** The ADK session of a live run, into which the run writes beside ADK. */
 export class RunSession {

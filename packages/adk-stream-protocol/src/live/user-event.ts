@@ -4,7 +4,7 @@ import type { Event } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { writeNotes } from '../adk/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
 import type { LiveMessage } from './live-message.ts'
 
 /** What a person said, as the event that begins a turn of the session: in the form that ADK gives it over SSE. */

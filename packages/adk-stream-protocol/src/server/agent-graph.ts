@@ -16,8 +16,8 @@ import {
   ToolNode,
 } from '@google/adk'
 
-import type { Obstacle } from '../adk/can-wait.ts'
-import { obstacleOf } from '../adk/can-wait.ts'
+import type { Obstacle } from '../agent/adk-workarounds/can-wait.ts'
+import { obstacleOf } from '../agent/adk-workarounds/can-wait.ts'
 
 /** A tool of an agent, wherever it is. */
 interface FoundTool {

@@ -12,24 +12,24 @@ import type {
 import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
 import type { Content, FunctionCall } from '@google/genai'
 
-import { actsBeforeAgents } from '../adk/acts-before-agents.ts'
-import type { ApprovalGate } from '../adk/approval-gate.ts'
-import { saysSomething } from '../adk/chat-title.ts'
-import type { NotedContent } from '../adk/complete-input.ts'
-import { toInputAnswer } from '../adk/complete-input.ts'
-import type { Cut } from '../adk/cut-events.ts'
-import { cutEvents } from '../adk/cut-events.ts'
-import type { EventNotes } from '../adk/event-notes.ts'
-import { writeNotes } from '../adk/event-notes.ts'
-import type { GateRun, RunCause } from '../adk/gate-run.ts'
-import { prepareCall } from '../adk/prepare-call.ts'
-import type { ReadConversationOptions } from '../adk/read-conversation.ts'
-import { readConversation } from '../adk/read-conversation.ts'
-import { answerDanglingCalls, keepPartialAnswer } from '../adk/repair-session.ts'
-import { scopeArtifacts } from '../adk/scope-artifacts.ts'
-import type { StoredTurn } from '../adk/stored-turns.ts'
-import { splitTurns } from '../adk/stored-turns.ts'
-import { toUserContent } from '../adk/user-content.ts'
+import { hasEarlyCallbacks } from '../agent/adk-workarounds/early-callbacks.ts'
+import type { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { saysSomething } from '../agent/history/chat-title.ts'
+import type { NotedContent } from '../agent/history/complete-input.ts'
+import { toInputAnswer } from '../agent/history/complete-input.ts'
+import type { Cut } from '../agent/history/cut-events.ts'
+import { cutEvents } from '../agent/history/cut-events.ts'
+import type { EventNotes } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import type { RunState, RunCause } from '../calls/run-state.ts'
+import { prepareCall } from '../calls/prepare-call.ts'
+import type { ReadConversationOptions } from '../agent/history/read-conversation.ts'
+import { readConversation } from '../agent/history/read-conversation.ts'
+import { answerDanglingCalls, keepPartialAnswer } from '../agent/history/repair-session.ts'
+import { scopeArtifacts } from '../agent/adk-workarounds/scope-artifacts.ts'
+import type { StoredTurn } from '../agent/history/stored-turns.ts'
+import { splitTurns } from '../agent/history/stored-turns.ts'
+import { toUserContent } from '../agent/translate/user-content.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -55,7 +55,7 @@ export interface AgentHostOptions extends AgentServices {
   readonly agent: NonNullable<RunnerConfig['agent']>
   readonly appName: string
   readonly sessions: BaseSessionService
-  readonly gate: ApprovalGate
+  readonly gate: ApprovalPlugin
   readonly ledger: Ledger
   readonly chats: ChatStore
   readonly runConfig?: TurnRunConfig
@@ -83,13 +83,13 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
 export class AgentHost {
   readonly #runner: Runner
   readonly #sessions: BaseSessionService
-  readonly #gate: ApprovalGate
+  readonly #gate: ApprovalPlugin
   /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
   readonly #chats: ChatStore
   readonly #runConfig: RunConfig
-  readonly #runs = new Set<GateRun>()
+  readonly #runs = new Set<RunState>()
 
   constructor(options: AgentHostOptions) {
     const {
@@ -105,7 +105,7 @@ export class AgentHost {
     } = options
     this.#sessions = sessions
     this.#gate = gate
-    this.#predictable = !plugins.some(actsBeforeAgents)
+    this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
     this.#chats = chats
     const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
@@ -335,7 +335,7 @@ export class AgentHost {
   }
 
   /** AP23: what was approved and has run is kept, although ADK drops the results of a run that was stopped. */
-  async #keepLateResults(chat: ApprovalChat, run: GateRun): Promise<void> {
+  async #keepLateResults(chat: ApprovalChat, run: RunState): Promise<void> {
     for (const [id, { name, response }] of run.results) {
       const note = run.decided.get(id)
       if (!note) continue

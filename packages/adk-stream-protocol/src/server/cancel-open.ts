@@ -1,6 +1,6 @@
 import type { Event } from '@google/adk'
 
-import { describeEnding } from '../adk/approval-answers.ts'
+import { describeEnding } from '../agent/call-responses.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { Backend } from './backend.ts'

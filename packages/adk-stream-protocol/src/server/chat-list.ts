@@ -1,6 +1,6 @@
 import type { Session } from '@google/adk'
 
-import { titleOf } from '../adk/chat-title.ts'
+import { titleOf } from '../agent/history/chat-title.ts'
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { ChatSummary } from '../protocol/chat-summary.ts'
 import { ChatId } from '../protocol/stream-request.ts'

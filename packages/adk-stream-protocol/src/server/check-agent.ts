@@ -1,7 +1,7 @@
 import type { BaseTool } from '@google/adk'
 import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
 
-import type { Obstacle } from '../adk/can-wait.ts'
+import type { Obstacle } from '../agent/adk-workarounds/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { AgentGraph } from './agent-graph.ts'
 import { readAgentGraph } from './agent-graph.ts'

@@ -1,6 +1,6 @@
 import type { BaseTool } from '@google/adk'
 
-import { readArgumentsSchema } from '../adk/arguments-schema.ts'
+import { readArgumentsSchema } from '../calls/arguments-schema.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 
 /** Refuses changed arguments that do not fit the schema of the tool (AP5). */

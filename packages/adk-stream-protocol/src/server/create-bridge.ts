@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-import { ApprovalGate } from '../adk/approval-gate.ts'
-import { watchSessions } from '../adk/watched-sessions.ts'
+import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -428,7 +428,7 @@ async function openBackend(
     onError,
   })
   const deadlineMs = options.approvalDeadlineMs
-  const gate = new ApprovalGate({
+  const gate = new ApprovalPlugin({
     ledger,
     root: agent,
     policy: approvals,
@@ -439,7 +439,7 @@ async function openBackend(
   const host = new AgentHost({
     agent,
     appName,
-    sessions: watchSessions(
+    sessions: checkSessions(
       sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
       { appName, policy: approvals, onError },
     ),

@@ -1,6 +1,6 @@
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
-import { interceptAppend } from '../adk/intercept-append.ts'
+import { interceptAppend } from '../agent/adk-workarounds/intercept-append.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 

@@ -1,4 +1,4 @@
-import { toLine } from '../adk/chat-title.ts'
+import { toLine } from '../agent/history/chat-title.ts'
 import type { PageEvent } from '../protocol/chat-summary.ts'
 import { ChatChange } from '../protocol/chat-change.ts'
 import { ProtocolError } from '../protocol/errors.ts'

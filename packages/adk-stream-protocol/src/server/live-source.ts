@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-import { toUserContent } from '../adk/user-content.ts'
+import { toUserContent } from '../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'

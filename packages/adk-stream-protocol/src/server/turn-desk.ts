@@ -4,14 +4,14 @@ import { setImmediate } from 'node:timers/promises'
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { NO_ANSWER } from '../adk/browser-output.ts'
-import { asBrowserTool } from '../adk/browser-tool.ts'
-import { readAsked } from '../adk/cut-events.ts'
-import { toReplay } from '../adk/replay-chunks.ts'
-import type { ToldTurn } from '../adk/stored-turns.ts'
-import { closeAtPause, findPause, markPauses, tellStoredTurn } from '../adk/stored-turns.ts'
-import type { TranslationOptions } from '../adk/translate-event.ts'
-import type { Call } from '../adk/translation.ts'
+import { NO_ANSWER } from '../calls/browser-output.ts'
+import { asBrowserTool } from '../calls/browser-tool.ts'
+import { readAsked } from '../agent/history/cut-events.ts'
+import { toReplay } from '../agent/history/replay-chunks.ts'
+import type { ReplayedTurn } from '../agent/history/stored-turns.ts'
+import { closeAtPause, findPause, markPauses, replayTurn } from '../agent/history/stored-turns.ts'
+import type { TranslationOptions } from '../agent/translate/translate-event.ts'
+import type { Call } from '../agent/translate/translation.ts'
 import type { Approval, ApprovalChat, ApprovalStateName } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { Chunk } from '../protocol/chunk.ts'
@@ -142,7 +142,7 @@ export class TurnDesk {
   async resume(chat: ChatKey, messageId: string, answers: TurnAnswers): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
-    let told: ToldTurn | undefined
+    let told: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: answers.background === true,
@@ -203,7 +203,7 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const turns = await backend.host.turns(toApprovalChat(backend, chat))
     for (const turn of turns.toReversed()) {
-      const call = tellStoredTurn(turn, this.#options).state.calls.get(toolCallId)
+      const call = replayTurn(turn, this.#options).state.calls.get(toolCallId)
       if (call) return { messageId: turn.messageId, call }
     }
     return undefined
@@ -212,7 +212,7 @@ export class TurnDesk {
   /** Refuses answers by which a turn cannot go on. */
   async #check(
     backend: Backend,
-    { state, chunks }: ToldTurn,
+    { state, chunks }: ReplayedTurn,
     { key: chat, answers, pause }: { key: ApprovalChat; answers: TurnAnswers; pause: number },
   ): Promise<void> {
     const { outputs, completion, background = false, refuse } = answers
@@ -308,7 +308,7 @@ export class TurnDesk {
     const { events, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
-    let told: ToldTurn | undefined
+    let told: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background,
@@ -320,7 +320,7 @@ export class TurnDesk {
         if (!stored) return
         // What is stored is told from there; what comes by the run after it.
         events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
-        told = closeAtPause(tellStoredTurn(stored, this.#options))
+        told = closeAtPause(replayTurn(stored, this.#options))
         const pause = told.pauses[0] ?? told.chunks.length
         await prefill(turn, told, { backend, key, pause })
       },
@@ -338,7 +338,7 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
-    let told: ToldTurn | undefined
+    let told: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: true,
@@ -541,9 +541,9 @@ export class TurnDesk {
     { host }: Backend,
     key: ApprovalChat,
     messageId: string,
-  ): Promise<ToldTurn | undefined> {
+  ): Promise<ReplayedTurn | undefined> {
     const stored = await host.turn(key, messageId)
-    return stored && closeAtPause(tellStoredTurn(stored, this.#options))
+    return stored && closeAtPause(replayTurn(stored, this.#options))
   }
 }
 
@@ -573,7 +573,7 @@ function readIds(content: Content | undefined): string[] {
 /** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
-  told: ToldTurn,
+  told: ReplayedTurn,
   { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
 ): Promise<void> {
   const { chunks, state } = told

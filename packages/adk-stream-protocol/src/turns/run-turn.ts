@@ -1,12 +1,12 @@
 import type { Event } from '@google/adk'
 
-import { finishTranslation } from '../adk/finish-translation.ts'
-import type { TranslationOptions } from '../adk/translate-event.ts'
-import { translateEvent } from '../adk/translate-event.ts'
-import { holdsOnlySound } from '../adk/translate-parts.ts'
-import type { Translation } from '../adk/translation.ts'
-import { beginTranslation, isWaiting } from '../adk/translation.ts'
-import type { PartialAnswer } from '../adk/repair-session.ts'
+import { finishTranslation } from '../agent/translate/finish-translation.ts'
+import type { TranslationOptions } from '../agent/translate/translate-event.ts'
+import { translateEvent } from '../agent/translate/translate-event.ts'
+import { holdsOnlySound } from '../agent/translate/translate-parts.ts'
+import type { Translation } from '../agent/translate/translation.ts'
+import { beginTranslation, isWaiting } from '../agent/translate/translation.ts'
+import type { PartialAnswer } from '../agent/history/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
 import { isSound } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
@@ -44,7 +44,7 @@ export async function runTurn(
   events: AsyncIterable<Event>,
   options: RunTurnOptions,
 ): Promise<RunOutcome> {
-  const telling = new TurnTelling(turn, options)
+  const telling = new TurnWriter(turn, options)
   if (!options.from) telling.append({ type: 'start', messageId: turn.messageId })
   const abandonment = waitForAbandonment(turn.signal)
   try {
@@ -57,7 +57,7 @@ export async function runTurn(
   return telling.finish()
 }
 
-class TurnTelling {
+class TurnWriter {
   readonly #turn: Turn
   readonly #options: RunTurnOptions
   #state: Translation

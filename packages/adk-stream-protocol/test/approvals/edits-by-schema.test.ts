@@ -6,7 +6,7 @@ import { FunctionTool, MCPToolset } from '@google/adk'
 import { Type } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import { readArgumentsSchema } from '../../src/adk/arguments-schema.ts'
+import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
 import { checkEdit } from '../../src/server/check-edit.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 import { assistant, tool } from '../support/agents.ts'

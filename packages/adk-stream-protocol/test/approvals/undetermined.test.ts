@@ -3,7 +3,7 @@ import { BasePlugin, BaseTool, FunctionTool } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { UNDETERMINED } from '../../src/adk/approval-answers.ts'
+import { UNDETERMINED } from '../../src/agent/call-responses.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient } from './support/approving-chat.ts'
 import { Office } from './support/office.ts'

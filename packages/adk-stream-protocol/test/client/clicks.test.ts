@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools } from '../../src/client/index.ts'
-import { browserTool } from '../../src/adk/browser-tool.ts'
+import { browserTool } from '../../src/calls/browser-tool.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { ClientPage, versions } from './support/client-page.ts'

@@ -1,4 +1,4 @@
-import { UNHEARD } from '../../adk/chat-title.ts'
+import { UNHEARD } from '../../agent/history/chat-title.ts'
 import type { Connection } from './connection.ts'
 
 export interface SessionRow {

@@ -63,7 +63,7 @@ const world = await openWorld({
   effects,
   reached,
   onChunk: ({ type }, { chatId }) => {
-    // Telling cannot be stopped; the model, which would speak next, waits in such a chat.
+    // ChunkWriter cannot be stopped; the model, which would speak next, waits in such a chat.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
   limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },

@@ -1,0 +1,63 @@
+import type { BaseSessionService, Event, Session } from '@google/adk'
+
+import type { ApprovalPolicy } from '../../approvals/policy.ts'
+import { resolvePolicy } from '../../approvals/policy.ts'
+import { interceptAppend } from './intercept-append.ts'
+import { UnaskableError } from '../tool-failure.ts'
+
+export interface CheckedSessionsOptions {
+  readonly appName: string
+  readonly policy: ApprovalPolicy
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * A session service that checks and timestamps what is appended.
+ *
+ * Timestamps grow with every event of a session: ADK's DatabaseSessionService reads events back by their timestamps, and an event that
+ * is stored before another may have been created after it.
+ *
+ * An agent that is used as a tool cannot ask for approval: ADK runs it with a runner of its own, without plugins, and stores its events
+ * under its own name. A call that needs approval is refused there before it runs, by refusing the event that holds it.
+ */
+export function checkSessions<Service extends BaseSessionService>(
+  service: Service,
+  options: CheckedSessionsOptions,
+): Service {
+  const appendEvent = async (request: { session: Session; event: Event }): Promise<Event> => {
+    const { session, event } = request
+    if (session.appName !== options.appName) await refuseUnaskable(session, event, options)
+    if (!event.partial) stamp(session, event)
+    return service.appendEvent(request)
+  }
+  return interceptAppend(service, appendEvent)
+}
+
+function stamp({ events }: Session, event: Event): void {
+  const last = events.at(-1)
+  if (last && last.id !== event.id && event.timestamp <= last.timestamp)
+    event.timestamp = last.timestamp + 1
+}
+
+async function refuseUnaskable(
+  { appName: agentName, userId: principalId, id: chatId }: Session,
+  { actions, content }: Event,
+  { appName, policy, onError }: CheckedSessionsOptions,
+): Promise<void> {
+  const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? [])
+  for (const { name: toolName = '', args = {} } of calls) {
+    const call = { chat: { appName, principalId, chatId }, toolName, args }
+    const isAsked = Object.keys(actions.requestedToolConfirmations).length > 0
+    const needs = isAsked || (await resolvePolicy(policy, call, { required: () => false, onError }))
+    if (!needs) continue
+    const error = new UnaskableError(isAsked ? readAsked(args) : toolName, agentName)
+    onError(error)
+    throw error
+  }
+}
+
+/** The tool that ADK asks a confirmation for. */
+function readAsked({ originalFunctionCall: call }: Record<string, unknown>): string {
+  const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
+  return typeof name === 'string' ? name : ''
+}

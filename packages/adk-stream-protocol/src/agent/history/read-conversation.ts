@@ -1,0 +1,34 @@
+import type { Event } from '@google/adk'
+
+import { foldChunks } from '../../protocol/fold-chunks.ts'
+import type { Message } from '../../protocol/message.ts'
+import { finishTranslation } from '../translate/finish-translation.ts'
+import type { StoredTurn } from './stored-turns.ts'
+import { splitTurns, replayTurn } from './stored-turns.ts'
+import type { TranslationOptions } from '../translate/translate-event.ts'
+
+export interface ReadConversationOptions extends TranslationOptions {
+  /** The message that is still being streamed; it is left out, because a client gets it whole by resuming. */
+  readonly unfinished: string | undefined
+  /** Whether calls of a message run that is not being streamed. Default: none does. */
+  readonly runs?: (messageId: string) => boolean
+}
+
+/** The conversation of an ADK session as messages: the same translation that streamed it, folded (CV1). */
+export function readConversation(
+  events: readonly Event[],
+  options: ReadConversationOptions,
+): Message[] {
+  return splitTurns(events).flatMap((turn) => readTurn(turn, options))
+}
+
+function readTurn(turn: StoredTurn, options: ReadConversationOptions): Message[] {
+  const { userMessage, messageId, runs } = turn
+  const events = runs.flat()
+  if (events.length === 0 || messageId === options.unfinished) return [userMessage]
+  const { state, chunks } = replayTurn(turn, options)
+  const stopped = events.some((event) => event.interrupted)
+  const end = stopped ? 'stopped' : 'completed'
+  const ending = finishTranslation(state, options.runs?.(messageId) === true ? 'left' : end)
+  return [userMessage, foldChunks(messageId, [...chunks, ...ending])]
+}

@@ -1,0 +1,78 @@
+import type { BaseTool } from '@google/adk'
+import { isFunctionTool, RestApiTool } from '@google/adk'
+import * as z from 'zod'
+
+import { UNASKABLE } from './call-responses.ts'
+import type { ToolCall } from './tool-call.ts'
+
+/** A call inside an AgentTool that needs the approval of a person, who cannot be asked there. */
+export class UnaskableError extends Error {
+  override readonly name = 'UnaskableError'
+
+  constructor(toolName: string, agentName: string) {
+    super(
+      `Not run: the tool ${toolName} needs the approval of a person, which cannot be asked for inside ${agentName}, an agent that is used as a tool. Make ${agentName} a sub-agent and let the parent transfer to it.`,
+    )
+  }
+}
+
+/**
+ * What the model is told of a call that threw. The words of an error may hold addresses, paths and secrets; only what is wrong with the
+ * arguments is the model's own.
+ */
+export function describeToolError(
+  { tool, toolArgs }: ToolCall,
+  error: unknown,
+  exposeErrors: boolean,
+): Record<string, unknown> {
+  if (error instanceof UnaskableError) return UNASKABLE
+  if (exposeErrors) return { error: error instanceof Error ? error.message : String(error) }
+  const issues = findIssues(tool, toolArgs)
+  return { error: issues === undefined ? failureOf(tool.name) : `Not run: ${issues}` }
+}
+
+/** The sentence for a tool that failed. */
+export function failureOf(toolName: string): string {
+  return `The tool ${toolName} failed.`
+}
+
+/** Whether a tool returned the words of an error that it caught. ADK's OpenAPI tools do when a request fails. */
+export function returnsCaughtError(tool: BaseTool, result: unknown): boolean {
+  if (!(tool instanceof RestApiTool)) return false
+  const caught = CaughtError.safeParse(result)
+  return caught.success && caught.data.error.startsWith('Failed to execute API call')
+}
+
+const CaughtError = z.strictObject({ error: z.string() })
+
+/** What is wrong with arguments that do not fit the schema of a tool, if that can be told. */
+function findIssues(tool: BaseTool, args: unknown): string | undefined {
+  // ADK declares the schema private; it may be one of another copy of zod, or none of zod.
+  const parameters: unknown = isFunctionTool(tool) && Reflect.get(tool, 'parameters')
+  if (typeof parameters !== 'object' || parameters === null || !('safeParse' in parameters))
+    return undefined
+  try {
+    const { safeParse } = parameters
+    const parsed: unknown = typeof safeParse === 'function' && safeParse.call(parameters, args)
+    return describeIssues(FailedParse.safeParse(parsed).data?.error)
+  } catch {
+    return undefined
+  }
+}
+
+const FailedParse = z.object({ success: z.literal(false), error: z.unknown() })
+
+/** A validation error of zod in words; undefined for any other error. */
+export function describeIssues(error: unknown): string | undefined {
+  const failed = ArgumentIssues.safeParse(error)
+  if (!failed.success) return undefined
+  const words = failed.data.issues.map(({ path, message }) => `${path.join('.')}: ${message}.`)
+  return `the arguments do not fit the tool. ${words.join(' ')}`
+}
+
+const ArgumentIssues = z.object({
+  name: z.enum(['ZodError', '$ZodError']),
+  issues: z.array(
+    z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }),
+  ),
+})

@@ -1,0 +1,220 @@
+import type { Chunk, TextKind } from '../../protocol/chunk.ts'
+import type { DataParts } from '../../protocol/message.ts'
+import type { DecidedNote } from '../history/event-notes.ts'
+import type { Call, CallState, Speaker, Streamed, Translation } from './translation.ts'
+import { NOTHING_STREAMED } from './translation.ts'
+
+const TAIL_LENGTH = 32
+
+/** What came of a call. */
+export type ToolResult =
+  | { readonly output: unknown }
+  | { readonly errorText: string }
+  | { readonly denied: true }
+
+/** The telling of one event: collects chunks and the state after them, and keeps parts and steps well nested (CH3, CH4). */
+export class ChunkWriter {
+  readonly chunks: Chunk[] = []
+  #state: Translation
+  #calls: Map<string, Call> | undefined
+
+  constructor(state: Translation) {
+    this.#state = state
+  }
+
+  get state(): Translation {
+    return this.#state
+  }
+
+  note(change: Partial<Translation>): void {
+    this.#state = { ...this.#state, ...change }
+  }
+
+  /** Adds a part of its own: anything but prose and tool calls. */
+  addPart(chunk: Chunk): void {
+    this.closeText()
+    if (this.#state.step === 'closed') this.#openStep()
+    this.chunks.push(chunk)
+  }
+
+  /** Streams prose, in the open part if it is of the same kind. */
+  say(kind: TextKind, delta: string): void {
+    if (delta === '') return
+    if (this.#state.openText?.kind !== kind) this.#openText(kind)
+    const id = this.#state.openText?.id ?? ''
+    this.chunks.push({ type: `${kind}-delta`, id, delta })
+  }
+
+  closeText(): void {
+    const { openText } = this.#state
+    if (!openText) return
+    this.chunks.push({ type: `${openText.kind}-end`, id: openText.id })
+    this.note({ openText: undefined })
+  }
+
+  /** Shows a call of the model; a call told before is not shown twice. */
+  call(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
+    const { id: toolCallId, toolName, input, state } = call
+    if (this.#state.calls.has(toolCallId)) return
+    this.closeText()
+    this.#enterStep()
+    this.chunks.push(
+      { type: 'tool-input-start', toolCallId, toolName },
+      { type: 'tool-input-available', toolCallId, toolName, input },
+    )
+    const { stepCount } = this.#state
+    this.#noteCall(toolCallId, { toolName, input, stepCount, state })
+  }
+
+  /** Shows that a person is asked about a call. */
+  ask(approval: DataParts['approval']): void {
+    const { approvalId, toolCallId } = approval
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.closeText()
+    this.chunks.push(
+      { type: 'data-approval', id: approvalId, data: approval },
+      { type: 'tool-approval-request', approvalId, toolCallId },
+    )
+    this.#noteCall(toolCallId, { ...call, state: 'asked', approval })
+  }
+
+  /** Shows how the approval of a call ended. */
+  decide({ toolCallId, ...ending }: DecidedNote): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call?.approval === undefined || call.state === 'settled') return
+    const approval = { ...call.approval, ...ending }
+    this.closeText()
+    this.chunks.push({ type: 'data-approval', id: approval.approvalId, data: approval })
+    this.#noteCall(toolCallId, { ...call, state: 'running', approval })
+  }
+
+  /**
+   * Shows that a call was approved, and waits for the client that runs it. The call is shown again: for a stock client it was
+   * answered by the decision, and now waits for its output (BT130).
+   */
+  handOver(toolCallId: string): void {
+    this.decide({ toolCallId, state: 'approved' })
+    const call = this.#state.calls.get(toolCallId)
+    if (call?.state !== 'running') return
+    const { toolName, input } = call
+    // AI SDK 6.0.320 and 7.0.163 take a call that an earlier step shows for another one.
+    if (call.stepCount === this.#state.stepCount)
+      this.chunks.push({ type: 'tool-input-available', toolCallId, toolName, input })
+    this.#noteCall(toolCallId, { ...call, state: 'waiting' })
+  }
+
+  /** Tells that a call may run in the client: a stream that is held open says in no other way that nobody is asked first. */
+  offer(toolCallId: string): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.chunks.push({ type: 'data-browser-call', data: { toolCallId }, transient: true })
+  }
+
+  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
+  settle(toolCallId: string, result: ToolResult): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.state === 'settled') return
+    this.closeText()
+    this.chunks.push(toResultChunk(toolCallId, result))
+    this.#noteCall(toolCallId, { ...call, state: 'settled' })
+    this.note({ answered: true })
+  }
+
+  /** Tells the final result of a long-running call. It replaces what the tool returned first, such as a ticket. */
+  complete(toolCallId: string, result: ToolResult): void {
+    const call = this.#state.calls.get(toolCallId)
+    if (call === undefined || call.completed) return
+    this.closeText()
+    this.chunks.push(toResultChunk(toolCallId, result))
+    this.#noteCall(toolCallId, { ...call, state: 'settled', completed: true })
+    this.note({ answered: true })
+  }
+
+  closeStep(): void {
+    this.closeText()
+    if (this.#state.step === 'closed') return
+    this.chunks.push({ type: 'finish-step' })
+    this.note({ step: 'closed' })
+  }
+
+  /** Lets somebody else speak; streams of parallel branches are kept apart. */
+  switchTo(author: string, branch: string): void {
+    const { speaker, parked } = this.#state
+    if (speaker.author === author && speaker.branch === branch) return
+    const isNext = (other: Speaker): boolean => other.author === author && other.branch === branch
+    const next = parked.find(isNext) ?? {
+      author,
+      branch,
+      text: NOTHING_STREAMED,
+      reasoning: NOTHING_STREAMED,
+    }
+    const others = parked.filter((other) => !isNext(other))
+    const unfinished = speaker.text.length > 0 || speaker.reasoning.length > 0
+    this.closeText()
+    this.note({ speaker: next, parked: unfinished ? [...others, speaker] : others })
+    if (speaker.author !== '' && speaker.author !== author) {
+      this.addPart({ type: 'data-agent', data: { name: author } })
+    }
+  }
+
+  /** Remembers that the speaker streamed this, because the whole event will repeat it. */
+  noteStreamed(kind: TextKind, delta: string): void {
+    const { speaker } = this.#state
+    const { length, tail } = speaker[kind]
+    const streamed: Streamed = {
+      length: length + delta.length,
+      tail: (tail + delta).slice(-TAIL_LENGTH),
+    }
+    this.note({ speaker: { ...speaker, [kind]: streamed } })
+  }
+
+  /** How much of a whole text the client has already. Zero for a text that differs from what was streamed. */
+  alreadyStreamed(kind: TextKind, whole: string): number {
+    const { length, tail } = this.#state.speaker[kind]
+    return whole.length >= length && whole.slice(length - tail.length, length) === tail ? length : 0
+  }
+
+  /** The whole event has come: what is streamed next is another text. */
+  forgetStreamed(): void {
+    const { speaker } = this.#state
+    this.closeText()
+    if (speaker.text.length === 0 && speaker.reasoning.length === 0) return
+    this.note({ speaker: { ...speaker, text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED } })
+  }
+
+  #openText(kind: TextKind): void {
+    this.closeText()
+    this.#enterStep()
+    const textCount = this.#state.textCount + 1
+    const id = `${kind}-${textCount}`
+    this.chunks.push({ type: `${kind}-start`, id })
+    this.note({ textCount, openText: { kind, id } })
+  }
+
+  /** A step for what the model does: a new one if the last was answered by tools. */
+  #enterStep(): void {
+    if (this.#state.answered) this.closeStep()
+    if (this.#state.step === 'closed') this.#openStep()
+  }
+
+  #openStep(): void {
+    this.chunks.push({ type: 'start-step' })
+    this.note({ step: 'open', stepCount: this.#state.stepCount + 1, answered: false })
+  }
+
+  // Copied once per event: a model may make a thousand calls in one.
+  #noteCall(toolCallId: string, call: Call): void {
+    this.#calls ??= new Map(this.#state.calls)
+    this.#calls.set(toolCallId, call)
+    if (this.#state.calls !== this.#calls) this.note({ calls: this.#calls })
+  }
+}
+
+function toResultChunk(toolCallId: string, result: ToolResult): Chunk {
+  if ('denied' in result) return { type: 'tool-output-denied', toolCallId }
+  if ('errorText' in result) {
+    return { type: 'tool-output-error', toolCallId, errorText: result.errorText }
+  }
+  return { type: 'tool-output-available', toolCallId, output: result.output }
+}

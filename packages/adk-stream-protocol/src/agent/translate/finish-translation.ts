@@ -1,0 +1,78 @@
+import type { Chunk, FinishReason } from '../../protocol/chunk.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { MessageMetadata, TurnError } from '../../protocol/message.ts'
+import { totalUsage } from './count-usage.ts'
+import { ChunkWriter } from './chunk-writer.ts'
+import type { Translation } from './translation.ts'
+import { isWaiting } from './translation.ts'
+
+/** How the run of a turn ended. `left`: its calls run on, and what comes of them is told later. */
+export type TurnEnd = 'completed' | 'stopped' | 'left'
+
+/** Closes what is still open and tells how the turn ended. */
+export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
+  const telling = new ChunkWriter(state)
+  telling.closeText()
+  const runs = settleRunning(telling, end)
+  const waiting = isWaiting(state) || runs
+  const { answered } = telling.state
+  telling.closeStep()
+  const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
+  if (error) return [...telling.chunks, ...tellError(state, error)]
+  if (answered && !waiting) telling.chunks.push(...EMPTY_STEP)
+  if (end === 'stopped') telling.chunks.push({ type: 'abort' })
+  telling.chunks.push({
+    type: 'finish',
+    finishReason: waiting ? 'tool-calls' : toFinishReason(state),
+    messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
+  })
+  return telling.chunks
+}
+
+/** Ends the calls that have no result, unless they are left to run. Tells whether some are. */
+function settleRunning(telling: ChunkWriter, end: TurnEnd): boolean {
+  const open = [...telling.state.calls].filter(([, call]) => call.state === 'running')
+  if (end === 'left') return open.length > 0
+  for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
+  return false
+}
+
+/**
+ * CH4: a message that ends on a tool's result looks unsent to clients that send automatically. An empty step after it, which the metadata of `finish` makes them see, says that nothing is owed.
+ */
+const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
+
+function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
+  return finishReason
+}
+
+const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
+  completed: 'The call ended without a result.',
+  stopped: 'Stopped before a result came. The call may or may not have taken effect.',
+}
+
+const BLOCKED = new ProtocolError('model-blocked').toJSON().error
+
+// ADK 2.0.0 drops the reason why Gemini blocked a prompt. All that comes is the cost of a call that said nothing and did not end.
+function isBlocked({ step, textCount, calls, usage, finishReason }: Translation): boolean {
+  const silent = step === 'closed' && textCount === 0 && calls.size === 0
+  return silent && usage.current !== undefined && finishReason === undefined
+}
+
+// The error chunk makes clients abandon the stream, so all they should know goes before it.
+function tellError(state: Translation, error: TurnError): Chunk[] {
+  return [
+    { type: 'message-metadata', messageMetadata: { ...readMetadata(state), error } },
+    { type: 'error', errorText: error.message },
+  ]
+}
+
+function readMetadata({ usage, modelVersion, citations, audio }: Translation): MessageMetadata {
+  const total = totalUsage(usage)
+  return {
+    ...(total && { usage: total }),
+    ...(modelVersion !== undefined && { modelVersion }),
+    ...(citations.length > 0 && { citations }),
+    ...(audio && { audio }),
+  }
+}

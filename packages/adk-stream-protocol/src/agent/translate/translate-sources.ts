@@ -1,0 +1,83 @@
+import type { CitationMetadata, GroundingChunk, GroundingMetadata } from '@google/genai'
+
+import type { Citation, DataParts } from '../../protocol/message.ts'
+import type { ChunkWriter } from './chunk-writer.ts'
+
+/** Tells the sources of a grounded answer, each once, and which passages they support. */
+export function translateGrounding(telling: ChunkWriter, grounding: GroundingMetadata): void {
+  const sourceIds = (grounding.groundingChunks ?? []).map((chunk) => tellSource(telling, chunk))
+  const supports = (grounding.groundingSupports ?? []).map(
+    ({ segment, groundingChunkIndices }) => ({
+      text: segment?.text ?? '',
+      startIndex: segment?.startIndex ?? 0,
+      endIndex: segment?.endIndex ?? 0,
+      sourceIds: (groundingChunkIndices ?? []).flatMap((index) => sourceIds[index] ?? []),
+    }),
+  )
+  const queries = grounding.webSearchQueries ?? []
+  const searchEntryPoint = grounding.searchEntryPoint?.renderedContent
+  if (supports.length === 0 && queries.length === 0 && searchEntryPoint === undefined) return
+  const data: DataParts['grounding'] = {
+    queries,
+    supports,
+    ...(searchEntryPoint !== undefined && { searchEntryPoint }),
+  }
+  // One id for the turn: later events repeat the grounding with more in it, and the part is replaced.
+  telling.addPart({ type: 'data-grounding', id: 'grounding', data })
+}
+
+/** Tells quoted addresses as sources and keeps the passages for the metadata. */
+export function translateCitations(
+  telling: ChunkWriter,
+  { citations = [] }: CitationMetadata,
+): void {
+  for (const { uri, title } of citations) {
+    if (uri !== undefined) tellAddress(telling, uri, title)
+  }
+  const kept = citations.map(({ startIndex, endIndex, uri, title, license }): Citation => ({
+    ...(startIndex !== undefined && { startIndex }),
+    ...(endIndex !== undefined && { endIndex }),
+    ...(uri !== undefined && { uri }),
+    ...(title !== undefined && { title }),
+    ...(license !== undefined && { license }),
+  }))
+  telling.note({ citations: [...telling.state.citations, ...kept] })
+}
+
+function tellSource(telling: ChunkWriter, chunk: GroundingChunk): string | undefined {
+  const { uri, title } = readSource(chunk)
+  const shown = uri === undefined ? undefined : tellAddress(telling, uri, title)
+  if (shown !== undefined || title === undefined) return shown
+  return tellOnce(telling, title, (sourceId) =>
+    telling.addPart({ type: 'source-document', sourceId, mediaType: 'text/plain', title }),
+  )
+}
+
+interface Source {
+  readonly uri?: string | undefined
+  readonly title?: string | undefined
+}
+
+function readSource(chunk: GroundingChunk): Source {
+  const { web, maps, image, retrievedContext: document } = chunk
+  if (image) return { ...image, uri: image.sourceUri }
+  if (document) return { ...document, title: document.title ?? document.documentName }
+  return web ?? maps ?? {}
+}
+
+// A page makes links of these, so an address that is not one of the web is not told as one.
+function tellAddress(telling: ChunkWriter, url: string, title?: string): string | undefined {
+  if (!/^https?:\/\//i.test(url)) return undefined
+  return tellOnce(telling, url, (sourceId) =>
+    telling.addPart({ type: 'source-url', sourceId, url, ...(title !== undefined && { title }) }),
+  )
+}
+
+function tellOnce(telling: ChunkWriter, key: string, show: (sourceId: string) => void): string {
+  const known = telling.state.sources.get(key)
+  if (known !== undefined) return known
+  const sourceId = `source-${telling.state.sources.size + 1}`
+  show(sourceId)
+  telling.note({ sources: new Map(telling.state.sources).set(key, sourceId) })
+  return sourceId
+}

@@ -1,0 +1,129 @@
+import type { Event, InvocationContext } from '@google/adk'
+import { createEvent } from '@google/adk'
+import { z } from 'zod'
+
+import type { Approval } from '../approvals/approval.ts'
+import type { AskedNote } from '../agent/history/event-notes.ts'
+import { writeNotes } from '../agent/history/event-notes.ts'
+import type { RunState } from './run-state.ts'
+
+/** What a client is to know of a question. */
+export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: Approval): AskedNote {
+  const { hint, title, severity, icon, payload, chain } = terms
+  return {
+    approvalId,
+    toolCallId,
+    deadline,
+    approvers: chain.reduce((sum, step) => sum + step.count, 0),
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...(severity !== undefined && { severity }),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+  }
+}
+
+/** Whether ADK asks by this event. A model that calls by the name of the question asks nobody: only ADK notes which calls asked. */
+export function isQuestion({ actions }: Event): boolean {
+  return Object.keys(actions.requestedToolConfirmations).length > 0
+}
+
+/** The call that a confirmation request is about. */
+export function readOriginalCall(
+  args: Record<string, unknown> | undefined,
+): { id: string; name: string; args: Record<string, unknown> } | undefined {
+  const original = OriginalCall.safeParse(args?.['originalFunctionCall'])
+  return original.success ? original.data : undefined
+}
+
+const OriginalCall = z.object({
+  id: z.string(),
+  name: z.string(),
+  args: z.record(z.string(), z.unknown()).default({}),
+})
+
+/**
+ * Stores the response event that ADK throws away when a call of it asks for approval: the results of the other calls, and a
+ * place for those that are asked about. It stands before the question, where ADK looks for what a tool asked by itself.
+ */
+export async function keepResponses(
+  run: RunState,
+  { session, sessionService }: InvocationContext,
+  { event, pending }: { readonly event: Event; readonly pending: readonly string[] },
+): Promise<void> {
+  const parts = [...run.results].map(([id, { name, response }]) => ({
+    functionResponse: { id, name, response },
+  }))
+  const failed = [...run.results.keys()].filter((id) => run.failed.has(id))
+  run.results.clear()
+  const { invocationId, author, branch, actions } = event
+  const { requestedToolConfirmations } = actions
+  const kept = createEvent({
+    invocationId,
+    content: { role: 'user', parts },
+    actions: { requestedToolConfirmations },
+    customMetadata: writeNotes({
+      pending: [...pending],
+      messageId: run.messageId,
+      ...(failed.length > 0 && { failed }),
+    }),
+    ...(author !== undefined && { author }),
+    ...(branch !== undefined && { branch }),
+  })
+  await sessionService?.appendEvent({ session, event: kept })
+  run.append(kept)
+}
+
+/** Notes beside the responses of an event how their approvals ended, and which calls failed. */
+export function noteEndings(run: RunState, event: Event): Event | undefined {
+  const failed: string[] = []
+  const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+    const id = functionResponse?.id ?? ''
+    run.results.delete(id)
+    if (run.failed.has(id)) failed.push(id)
+    const note = run.decided.get(id)
+    if (note) run.tell(id)
+    return note ?? []
+  })
+  if (decided.length === 0 && failed.length === 0) return undefined
+  const notes = {
+    ...(decided.length > 0 && { messageId: run.messageId, decided }),
+    ...(failed.length > 0 && { failed }),
+  }
+  return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
+}
+
+/** The event that says so: an approved call was handed to the client. */
+export function toHandover(
+  { invocationId, agent }: InvocationContext,
+  messageId: string,
+  toolCallId: string,
+): Event {
+  return createEvent({
+    invocationId,
+    customMetadata: writeNotes({ handedOver: [toolCallId], messageId }),
+    ...(agent && { author: agent.name }),
+  })
+}
+
+/** The event that says that a call waits for the client, and nobody is asked about it. */
+export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: string): Event {
+  return createEvent({
+    invocationId,
+    customMetadata: writeNotes({ offered: [toolCallId] }),
+    ...(agent && { author: agent.name }),
+  })
+}
+
+/** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
+export async function noteHandover(
+  run: RunState,
+  context: InvocationContext,
+  toolCallId: string,
+): Promise<void> {
+  const { session, sessionService } = context
+  const handed = toHandover(context, run.messageId, toolCallId)
+  await sessionService?.appendEvent({ session, event: handed })
+  run.told.add(toolCallId)
+  run.append(handed)
+}

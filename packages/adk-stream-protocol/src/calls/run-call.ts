@@ -1,0 +1,84 @@
+import { isLlmAgent } from '@google/adk'
+import { SpanStatusCode, trace } from '@opentelemetry/api'
+
+import { toError } from '../agent/adk-workarounds/to-error.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { ToolErrors } from './tool-errors.ts'
+import { returnsCaughtError } from '../agent/tool-failure.ts'
+
+/** What came of a call, and of whom: a callback may answer in place of the tool, or for one that failed. */
+export type CallOutcome =
+  | { readonly by: 'tool'; readonly result: unknown }
+  | { readonly by: 'callback'; readonly result: unknown }
+  | {
+      readonly by: 'failure'
+      readonly result: unknown
+      readonly error: Error
+      /** Whether the result has words of the error, which are not for clients. */
+      readonly hidden: boolean
+    }
+
+/**
+ * Runs a call by ADK's own steps, from the callbacks before it to its result: those of the plugins, those of the agent, the tool,
+ * and those that hear of its error. The callbacks after it are ADK's, when it is given the result. Throws when a callback does.
+ */
+export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallOutcome> {
+  const { tool, toolArgs, toolContext } = call
+  const instead = await askBefore(call)
+  if (instead) return { by: 'callback', result: instead }
+  try {
+    const result = await traceTool(call)
+    return returnsCaughtError(tool, result)
+      ? failWith(call, result, errors)
+      : { by: 'tool', result }
+  } catch (thrown) {
+    const error = toError(thrown)
+    const { pluginManager } = toolContext.invocationContext
+    const heard = { tool, toolArgs, toolContext, error }
+    const answer: unknown = await pluginManager.runOnToolErrorCallback(heard)
+    const result = answer ?? errors.answer(call, error)
+    return { by: 'failure', result, error, hidden: errors.hasAnswered(toolContext) }
+  }
+}
+
+/** The failure of a tool that returned the words of an error. */
+function failWith(call: ToolCall, returned: unknown, errors: ToolErrors): CallOutcome {
+  const error = new Error(JSON.stringify(returned))
+  const result = errors.answerCaught(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
+}
+
+async function askBefore({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {
+  const { agent, pluginManager } = toolContext.invocationContext
+  const instead: unknown = await pluginManager.runBeforeToolCallback({
+    tool,
+    toolArgs,
+    toolContext,
+  })
+  if (instead !== undefined && instead !== null) return instead
+  for (const callback of isLlmAgent(agent) ? agent.canonicalBeforeToolCallbacks : []) {
+    const answer = await callback({ tool, args: toolArgs, context: toolContext })
+    if (answer) return answer
+  }
+  return undefined
+}
+
+/** Runs the tool in a span as ADK has one, without what was asked and answered (OB2). */
+async function traceTool({ tool, toolArgs: args, toolContext }: ToolCall): Promise<unknown> {
+  const tracer = trace.getTracer('adk-stream-protocol')
+  return tracer.startActiveSpan(`execute_tool ${tool.name}`, async (span) => {
+    span.setAttributes({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': tool.name,
+      'gen_ai.tool.call.id': toolContext.functionCallId ?? '',
+    })
+    try {
+      return await tool.runAsync({ args, toolContext })
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      throw error
+    } finally {
+      span.end()
+    }
+  })
+}

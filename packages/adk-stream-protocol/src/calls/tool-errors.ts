@@ -1,0 +1,58 @@
+import type { Context } from '@google/adk'
+
+import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { describeToolError, returnsCaughtError } from '../agent/tool-failure.ts'
+
+export interface ToolErrorsOptions {
+  /** Whether the model is told the words of an error that a tool threw. */
+  readonly exposeErrors: boolean
+  /** Gets each call that this answered for. */
+  readonly onFailure?: (call: ToolCall) => void
+  /** Gets the errors that a tool caught itself, and that ADK reports nowhere. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** The last plugin of a run: answers for a tool that threw, unless a plugin of the host has. */
+export class ToolErrors extends QuietPlugin {
+  readonly #options: ToolErrorsOptions
+  readonly #answered = new WeakSet<Context>()
+
+  constructor(options: ToolErrorsOptions) {
+    super('adk-stream-protocol:tool-errors')
+    this.#options = options
+  }
+
+  /** Whether the response of a call came from here, and is not for clients. */
+  hasAnswered(toolContext: Context): boolean {
+    return this.#answered.has(toolContext)
+  }
+
+  /** What the model is told of a call that failed. */
+  answer(call: ToolCall, error: unknown): Record<string, unknown> {
+    const { exposeErrors, onFailure } = this.#options
+    if (exposeErrors) this.#answered.add(call.toolContext)
+    if (exposeErrors) onFailure?.(call)
+    return describeToolError(call, error, exposeErrors)
+  }
+
+  /** The same for a tool that returned the words of an error. */
+  answerCaught(call: ToolCall, error: Error): Record<string, unknown> {
+    this.#options.onError?.(error)
+    return this.answer(call, error)
+  }
+
+  override async onToolErrorCallback(
+    call: ToolCall & { readonly error: Error },
+  ): Promise<Record<string, unknown>> {
+    return this.answer(call, call.error)
+  }
+
+  override async afterToolCallback(
+    call: ToolCall & { readonly result: Record<string, unknown> | null | undefined },
+  ): Promise<Record<string, unknown> | undefined> {
+    const { tool, result } = call
+    if (!returnsCaughtError(tool, result)) return undefined
+    return this.answerCaught(call, new Error(String(result?.['error'])))
+  }
+}
