@@ -45,7 +45,7 @@ import { ToolErrors } from './tool-errors.ts'
 import { UnaskableError } from '../agent/tool-failure.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 
-export interface ApprovalGateOptions extends TermsOptions {
+export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
   /** Whether the model is told the words of an error that a tool threw. */
   readonly exposeErrors: boolean
@@ -64,13 +64,13 @@ export class ApprovalPlugin extends QuietPlugin {
   readonly decided: CallRunner
   /** The plugin that answers for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
-  readonly #options: ApprovalGateOptions
+  readonly #options: ApprovalPluginOptions
   readonly #handovers = new AgentTransfers()
   readonly #runs = new Map<string, RunState>()
   /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
   readonly #invocations = new Map<string, RunState>()
 
-  constructor(options: ApprovalGateOptions) {
+  constructor(options: ApprovalPluginOptions) {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
     const { ledger, exposeErrors, onError } = options
