@@ -5,6 +5,7 @@ import type { Mind } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
+import { ERROR_CODES, ProtocolError } from '../src/protocol/errors.ts'
 import { SocketClient } from './sockets/support/socket-client.ts'
 import { assistant } from './support/agents.ts'
 import { serve, type TestServer } from './support/serve.ts'
@@ -36,6 +37,22 @@ test('[WS7] the example of an approval over the socket is what the server sends'
   const { shown, sent } = await replaySocket(server, 'An approval over the socket')
   expect(shown.length).toBeGreaterThan(10)
   expect(sent).toEqual(shown)
+})
+
+test('[ER1] PROTOCOL.md lists every error code, with its status', () => {
+  const [list = ''] = PROTOCOL.split('\n## Errors\n')[1]?.split('- **ER1**') ?? []
+  const listed = new Map<string, string>()
+  for (const line of list.split('\n')) {
+    const [, label = ''] = /^- \*\*(.+?)\*\*: /.exec(line) ?? []
+    const codes = line.matchAll(/`([a-z-]+)` \((?:(\d{3}),)?/g)
+    for (const [, code = '', status = label] of codes) listed.set(code, status)
+  }
+  expect([...listed.keys()].toSorted()).toEqual(ERROR_CODES.toSorted())
+  // An error in the stream or in a frame has no response with a status.
+  const withStatus = ERROR_CODES.filter((code) => !listed.get(code)?.startsWith('In '))
+  expect(withStatus.map((code) => listed.get(code))).toEqual(
+    withStatus.map((code) => String(new ProtocolError(code).status)),
+  )
 })
 
 /** What PROTOCOL.md shows, and what the server sent, with the ids that are shown. */
