@@ -118,7 +118,7 @@ test('[DO3] links and headings are read as GitHub reads them', () => {
   expect(readLinks(text)).toEqual(['b.md#c', 'e.png', 'i.md', 'f.png'])
   const page = {
     path: 'README.md',
-    text: '[x](nowhere.md) [y](PROTOCOL.md#nothing) [z](PROTOCOL.md#words)',
+    text: '[x](nowhere.md) [y](PROTOCOL.md#nothing) [z](PROTOCOL.md#errors)',
   }
   expect(findBrokenLinks({ ...page, blocks: [] })).toEqual([
     'README.md: nowhere.md',

@@ -165,7 +165,7 @@ test('[DI3] a name and an id that do not belong together are refused with what t
   })
   expect(refused.status).toBe(400)
   const sentence = await refused.text()
-  expect(sentence).toContain('is not of adk_request_confirmation, but of process_payment')
+  expect(sentence).toContain('belongs to process_payment, not to adk_request_confirmation')
   expect(sentence).toContain(String(call?.['toolCallId']))
   expect(sentence).toContain('confirmed')
   expect(log).toEqual([])

@@ -72,7 +72,7 @@ describe('a client of the earlier system over HTTP', () => {
       chatId: 'c',
       messages: [{ role: 'user', content: parts }],
     })
-    expect(await response.text()).toContain('cannot hold a part of type \\"image\\"')
+    expect(await response.text()).toContain('cannot contain a part of type \\"image\\"')
   })
 
   test('[BT1] gives the output of a tool of the page as a tool-result', async () => {

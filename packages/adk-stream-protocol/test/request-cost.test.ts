@@ -109,7 +109,7 @@ describe('answers', () => {
     const parts = Array.from({ length: 98_665 }, () => part)
     const read = (): unknown =>
       readStreamRequest({ id: 'c', messages: [{ id: 'm', role, parts }] }, DEFAULT_LIMITS)
-    expect(read).toThrow('The request holds more than 256 answers. Send fewer at once.')
+    expect(read).toThrow('The request contains more than 256 responses. Send fewer at once.')
     expect(reads()).toBe(0)
   })
 
@@ -134,7 +134,7 @@ describe('answers', () => {
     const body = { ...assistant(copies(responded, 257)), id: 'c' }
     const response = await server.browser().post('/stream', body)
     expect(response.status).toBe(400)
-    expect(await response.text()).toContain('more than 256 answers')
+    expect(await response.text()).toContain('more than 256 responses')
     await using socket = await SocketClient.open(server.url)
     socket.send({ type: 'send', requestId: 'r1', ...body })
     expect(await socket.nextOf('error', 'r1')).toMatchObject({ code: 'bad-request' })
@@ -143,7 +143,7 @@ describe('answers', () => {
     frames.send({ type: 'message', messages: [{ role: 'user', content: copies(result, 257) }] })
     await frames.untilDone()
     expect(frames.ofType('error')).toMatchObject([
-      { errorText: expect.stringContaining('more than 256 answers') as unknown },
+      { errorText: expect.stringContaining('more than 256 responses') as unknown },
     ])
   })
 })

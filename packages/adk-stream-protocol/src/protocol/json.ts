@@ -58,6 +58,6 @@ function tooDeep(): ProtocolError {
 
 function tooMany(): ProtocolError {
   return new ProtocolError('too-large', {
-    message: `The JSON holds more than ${MAX_JSON_VALUES} values. Send only the newest messages.`,
+    message: `The JSON contains more than ${MAX_JSON_VALUES} values. Send only the newest messages.`,
   })
 }

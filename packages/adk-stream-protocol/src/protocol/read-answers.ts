@@ -145,7 +145,7 @@ export function readResults(message: RawMessage, maxAnswers: number): ToolResult
 /** Counts before anything is read: a client answers what a person was asked, and nobody is asked so much at once. */
 export function checkCount(count: number, maxAnswers: number): void {
   if (count <= maxAnswers) return
-  throw badAnswer(`The request holds more than ${maxAnswers} answers. Send fewer at once.`)
+  throw badAnswer(`The request contains more than ${maxAnswers} responses. Send fewer at once.`)
 }
 
 /**
@@ -210,7 +210,7 @@ function toResult(part: RawPart): ToolResult {
   const parsed = ResultPart.safeParse(part)
   if (!parsed.success) {
     const type = JSON.stringify(part.type)
-    throw badAnswer(`A part of type ${type} needs the \`toolCallId\` that it answers.`)
+    throw badAnswer(`A part of type ${type} needs the \`toolCallId\` of its call.`)
   }
   const { toolCallId, output, result = output } = parsed.data
   const isNamed = part.type !== 'tool-result' && part.type !== 'dynamic-tool'
@@ -236,7 +236,7 @@ function supplement<Answer extends object>(
 function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {
   if (!Object.hasOwn(edits, approvalId)) return undefined
   const edit = edits[approvalId]
-  if (!isRecord(edit)) throw badAnswer('Changed arguments must be an object.')
+  if (!isRecord(edit)) throw badAnswer('Edited arguments must be an object.')
   return edit
 }
 

@@ -55,7 +55,7 @@ export function readToolResult(given: ToolResult, known: NamedApproval | undefin
   }
   const expected = known.by === 'approval' ? CONFIRMATION_TOOL : known.toolName
   if (toolName !== undefined && toolName !== expected) {
-    throw refuse(`The id ${toolCallId} is not of ${toolName}, but of ${expected}.`, known)
+    throw refuse(`The id ${toolCallId} belongs to ${expected}, not to ${toolName}.`, known)
   }
   const decided = known.by === 'approval' ? readConfirmation(result, known) : readConsent(result)
   if (decided) return { decision: toDecision(decided, given, known) }
@@ -65,7 +65,7 @@ export function readToolResult(given: ToolResult, known: NamedApproval | undefin
 
 /** The refusal of an output for a call that a person has not decided. It says what to send instead. */
 export function waitsForApproval(known: NamedApproval): ProtocolError {
-  return refuse(`${known.toolName} waits for approval, and has not run.`, known)
+  return refuse(`${known.toolName} waits for approval and has not run.`, known)
 }
 
 interface Decided {

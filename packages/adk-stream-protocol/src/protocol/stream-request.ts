@@ -115,7 +115,7 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   } = parse(Body, body, '')
   if (chatId === undefined) throw badRequest(NO_CHAT)
   if (messages.length > limits.maxMessages) {
-    throw badRequest(`The body holds more than ${limits.maxMessages} messages.`)
+    throw badRequest(`The body contains more than ${limits.maxMessages} messages.`)
   }
   const { maxAnswers } = limits
   checkCount(Object.keys(edits ?? {}).length, maxAnswers)
@@ -188,7 +188,7 @@ function readPart(part: unknown, limits: MessageLimits): UserPart[] {
   if (part.type === 'file') return [readFile(part, limits)]
   // RQ4: application data of the page is not addressed to the agent.
   if (part.type.startsWith('data-')) return []
-  throw badRequest(`A user message cannot hold a part of type ${JSON.stringify(part.type)}.`)
+  throw badRequest(`A user message cannot contain a part of type ${JSON.stringify(part.type)}.`)
 }
 
 function readText(part: unknown, limits: MessageLimits): UserPart {
@@ -210,13 +210,11 @@ function readFile(part: unknown, limits: MessageLimits): UserPart {
   const type = checkFileType(mediaType, limits)
   const head = DATA_URL.exec(url.slice(0, 256))?.[0]
   if (head === undefined) {
-    throw badRequest(
-      'A file must be sent whole, as a data: URL with base64. Links are not fetched.',
-    )
+    throw badRequest('A file must be a complete base64 data: URL. The server does not fetch links.')
   }
   const data = url.slice(head.length)
   checkFileSize(data, limits)
-  if (!isBase64(data)) throw badRequest('The data: URL of a file does not hold valid base64.')
+  if (!isBase64(data)) throw badRequest('The data: URL of a file is not valid base64.')
   return { type: 'file', mediaType: type, data, ...(filename !== undefined && { filename }) }
 }
 

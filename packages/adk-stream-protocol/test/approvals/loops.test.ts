@@ -134,7 +134,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await chat.give({ tool: 'process_payment', toolCallId, output: { approved: true } })
     await chat.rest()
     expect(page.sent).toHaveLength(2)
-    expect(chat.error?.message).toContain('process_payment waits for approval, and has not run.')
+    expect(chat.error?.message).toContain('process_payment waits for approval and has not run.')
     expect(chat.error?.message).toContain(id)
     expect(chat.error?.message).toContain('confirmed')
     expect(office.wallet.payments).toEqual([])
