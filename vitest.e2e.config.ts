@@ -8,9 +8,11 @@ export default defineConfig({
   test: {
     include: ['e2e/**/*.test.ts'],
     globalSetup: ['e2e/support/prepare.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // Each file has a server, a model and a browser of its own.
+    // A test that does not move ends by the time limit of its page, which says what it waited for.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 45_000, interval: 25 } },
+    // Of two cores, vitest would leave one idle. Each process has one browser for all of its files.
     maxWorkers: 2,
     isolate: false,
   },

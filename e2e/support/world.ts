@@ -13,6 +13,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
+import { giveBack, openContext, takeContext } from './browser-contexts.ts'
 import { launchChromium } from './launch-chromium.ts'
 
 /** A model, a server and a browser, as real as they get without a network. */
@@ -25,7 +26,7 @@ export interface World extends AsyncDisposable {
   restart(): Promise<void>
   /** Closes the pages; throws if anything went wrong in one: an exception, or what the security policy had to stop. */
   leave(): Promise<void>
-  /** Opens a page in a browser of its own. */
+  /** Opens a page for a reader that no page has had before. */
   visit(options?: Visit): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
   answer(words: string, mind: Mind): void
@@ -44,16 +45,16 @@ interface Visit extends BrowserContextOptions {
 }
 
 export interface WorldOptions {
-  /** Flags of the browser, for one with a microphone: `microphoneFlags()`. */
-  readonly flags?: readonly string[]
   /** How the model talks live. */
   readonly live?: LiveOptions
 }
 
+type Context = Awaited<ReturnType<typeof takeContext>>
+
 /** Variables for the server beside those that every world has. */
 export async function openWorld(
   variables: Record<string, string> = {},
-  { flags = [], live = {} }: WorldOptions = {},
+  { live = {} }: WorldOptions = {},
 ): Promise<World> {
   const minds = new Map<string, Mind>()
   const testMind: Mind = (prompt) => {
@@ -77,9 +78,14 @@ export async function openWorld(
   const asked = (words: string): RecordedRequest[] =>
     emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
-  const browser = await launchChromium(flags)
+  const taken: Context[] = []
   const others: Browser[] = []
-  const faults: string[] = []
+  const leave = async (): Promise<void> => {
+    const faults = await Promise.all(taken.splice(0).map(giveBack))
+    await Promise.all(others.splice(0).map((other) => other.close()))
+    const found = faults.flat()
+    if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
+  }
   return {
     emulator,
     get demo() {
@@ -91,18 +97,18 @@ export async function openWorld(
       await demo[Symbol.asyncDispose]()
       demo = await start(port)
     },
-    async leave() {
-      await Promise.all(browser.contexts().map((context) => context.close()))
-      await Promise.all(others.splice(0).map((other) => other.close()))
-      const found = faults.splice(0)
-      if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
-    },
-    visit: async ({ url = demo.url, mode = 'sse', flags: own, ...options } = {}) => {
-      const other = own && (await launchChromium(own))
+    leave,
+    visit: async ({ url = demo.url, mode = 'sse', flags, ...options } = {}) => {
+      const given = { locale: 'en-US', ...options }
+      const other = flags && (await launchChromium(flags))
       if (other) others.push(other)
-      const localStorage = [{ name: 'mode', value: mode }]
-      const storageState = { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] }
-      const page = await openPage(other ?? browser, { storageState, ...options }, faults)
+      const used = await (other ? openContext(other, given) : takeContext(given))
+      taken.push(used)
+      used.origins.add(new URL(url).origin)
+      const page = await used.context.newPage()
+      await page.addInitScript((chosen) => {
+        if (localStorage.getItem('mode') === null) localStorage.setItem('mode', chosen)
+      }, mode)
       await page.goto(url)
       return page
     },
@@ -114,25 +120,10 @@ export async function openWorld(
         .flatMap(({ received }) => received)
         .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
-      await Promise.all([browser, ...others].map((each) => each.close()))
+      await leave()
       await demo[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
     },
   }
-}
-
-async function openPage(browser: Browser, options: BrowserContextOptions, faults: string[]) {
-  const context = await browser.newContext({ locale: 'en-US', ...options })
-  const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
-  page.on('pageerror', (error) => faults.push(error.message))
-  await page.exposeFunction('reportFault', (fault: string) => faults.push(fault))
-  await page.addInitScript(() => {
-    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-      const { reportFault } = window as unknown as { reportFault: (fault: string) => void }
-      reportFault(`${violatedDirective}: ${blockedURI}`)
-    })
-  })
-  return page
 }
