@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
  * Every field that ADK and Gemini can send, with the rule that tells it or the reason why it is not told. A field that a new
  * version adds makes these tables fail to compile.
  */
-type Fields<T> = Record<Exclude<keyof T, symbol>, `told: ${string}` | `untold: ${string}`>
+type Fields<T> = Record<Exclude<keyof T, symbol>, `told: ${string}` | `unreported: ${string}`>
 
 const EVENT_FIELDS: Fields<Event> = {
   content: 'told: MP1–MP5',
@@ -26,18 +26,18 @@ const EVENT_FIELDS: Fields<Event> = {
   longRunningToolIds: 'told: CH8',
   output: 'told: MP8',
   interrupted: 'told: TU7',
-  id: 'untold: ADK gives every partial an id of its own, so it names nothing a client sees',
-  invocationId: 'untold: the turn has its own id',
-  timestamp: 'untold: clients have their own clock',
-  turnComplete: 'untold: the end of the run ends the turn',
-  customMetadata: 'untold: belongs to the agent’s author',
-  liveSessionResumptionUpdate: 'untold: a secret of the connection to Gemini',
-  goAway: 'untold: a matter of the connection to Gemini',
-  liveSessionId: 'untold: a matter of the connection to Gemini',
-  interactionId: 'untold: a matter of the connection to Gemini',
-  route: 'untold: how a workflow goes on inside',
-  nodeInfo: 'untold: how a workflow goes on inside',
-  isolationScope: 'untold: how a workflow goes on inside',
+  id: 'unreported: ADK gives every partial an id of its own, so it names nothing a client sees',
+  invocationId: 'unreported: the turn has its own id',
+  timestamp: 'unreported: clients have their own clock',
+  turnComplete: 'unreported: the end of the run ends the turn',
+  customMetadata: 'unreported: belongs to the agent’s author',
+  liveSessionResumptionUpdate: 'unreported: a secret of the connection to Gemini',
+  goAway: 'unreported: a matter of the connection to Gemini',
+  liveSessionId: 'unreported: a matter of the connection to Gemini',
+  interactionId: 'unreported: a matter of the connection to Gemini',
+  route: 'unreported: how a workflow goes on inside',
+  nodeInfo: 'unreported: how a workflow goes on inside',
+  isolationScope: 'unreported: how a workflow goes on inside',
 }
 
 const ACTION_FIELDS: Fields<EventActions> = {
@@ -45,11 +45,11 @@ const ACTION_FIELDS: Fields<EventActions> = {
   artifactDelta: 'told: MP8',
   transferToAgent: 'told: MP7',
   requestedToolConfirmations: 'told: AP0, from the call that ADK makes of it',
-  requestedAuthConfigs: 'untold: holds client secrets',
-  skipSummarization: 'untold: addressed to the runner',
-  escalate: 'untold: addressed to the runner',
-  agentState: 'untold: internal to the agent',
-  endOfAgent: 'untold: internal to the agent',
+  requestedAuthConfigs: 'unreported: holds client secrets',
+  skipSummarization: 'unreported: addressed to the runner',
+  escalate: 'unreported: addressed to the runner',
+  agentState: 'unreported: internal to the agent',
+  endOfAgent: 'unreported: internal to the agent',
 }
 
 const PART_FIELDS: Fields<Part> = {
@@ -61,20 +61,20 @@ const PART_FIELDS: Fields<Part> = {
   fileData: 'told: MP4',
   executableCode: 'told: MP5',
   codeExecutionResult: 'told: MP5',
-  thoughtSignature: 'untold: opaque, addressed to Gemini; it stays in the session',
-  toolCall: 'untold: Gemini runs it on its side; its answer comes as text and grounding',
-  toolResponse: 'untold: Gemini runs it on its side; its answer comes as text and grounding',
-  audioTranscription: 'untold: ADK gives transcriptions as fields of the event',
-  videoMetadata: 'untold: describes input',
-  mediaResolution: 'untold: describes input',
-  mediaProcessing: 'untold: describes input',
-  partMetadata: 'untold: belongs to the agent’s author',
-  speechMetadata: 'untold: describes input to speech synthesis',
+  thoughtSignature: 'unreported: opaque, addressed to Gemini; it stays in the session',
+  toolCall: 'unreported: Gemini runs it on its side; its answer comes as text and grounding',
+  toolResponse: 'unreported: Gemini runs it on its side; its answer comes as text and grounding',
+  audioTranscription: 'unreported: ADK gives transcriptions as fields of the event',
+  videoMetadata: 'unreported: describes input',
+  mediaResolution: 'unreported: describes input',
+  mediaProcessing: 'unreported: describes input',
+  partMetadata: 'unreported: belongs to the agent’s author',
+  speechMetadata: 'unreported: describes input to speech synthesis',
 }
 
-test('[MP10] every field of an event, its actions and its parts is told or deliberately untold', () => {
+test('[MP10] every field of an event, its actions and its parts is told or deliberately unreported', () => {
   const notes = [EVENT_FIELDS, ACTION_FIELDS, PART_FIELDS].flatMap((fields) =>
     Object.values(fields),
   )
-  for (const note of notes) expect(note).toMatch(/^(?:told: [A-Z]{2}\d|untold: \w)/)
+  for (const note of notes) expect(note).toMatch(/^(?:told: [A-Z]{2}\d|unreported: \w)/)
 })

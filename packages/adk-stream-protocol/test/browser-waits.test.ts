@@ -46,7 +46,8 @@ test('[BT8] of two servers, one gives a client up, and one that answers in time 
   await ask(browser)
   const asked = () => first.emulator.requests.length + second.emulator.requests.length
   await expect.poll(asked, { timeout: 5_000 }).toBe(4)
-  const drained = async () => (await one.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
+  const drained = async () =>
+    (await one.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
   await expect.poll(drained).toBe(0)
   expect(asked()).toBe(4)
   const { messages } = await browser.messages()
@@ -61,13 +62,14 @@ test('[BT8] a chat that is deleted, or whose message is made anew, waits for nob
   const browser = server.browser()
   await ask(browser)
   await browser.delete()
-  expect(await store.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).toEqual([])
+  expect(await store.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).toEqual([])
   await ask(browser)
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: '[[say Anew.]]' }] }
   const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
   await (await browser.post('/stream', anew)).text()
   await using other = await serve({ ...locate(), store, limits: { sweepMs: 10 } })
-  const left = async () => (await store.waits.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
+  const left = async () =>
+    (await store.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
   await expect.poll(left).toBe(0)
   expect(other.emulator.requests).toHaveLength(0)
   expect(other.errors).toEqual([])

@@ -103,9 +103,9 @@ test('[EV3] watchers are not told of a look that finds nothing to do, of a late 
   await using store = await openSqliteStore({ path: ':memory:' })
   // As if the server died whenever it has told an ending and not noted it.
   const { approvals } = store
-  const noteTold = approvals.noteTold.bind(approvals)
+  const markReported = approvals.markReported.bind(approvals)
   let isForgetful = true
-  approvals.noteTold = async (...given) => (isForgetful ? undefined : noteTold(...given))
+  approvals.markReported = async (...given) => (isForgetful ? undefined : markReported(...given))
   await using server = await serve({
     store,
     agent: (model) => assistant(model, { tools: [pay] }),
@@ -128,11 +128,11 @@ test('[EV3] watchers are not told of a look that finds nothing to do, of a late 
   }
   expect(await decide()).toContain('Paid.')
   expect(await decide()).toContain('Paid.')
-  const untold = async () =>
-    (await approvals.untold({ appName: 'adk-stream-protocol', leaseMs: 100, limit: 9 })).length
-  await expect.poll(untold).toBe(1)
+  const unreported = async () =>
+    (await approvals.unreported({ appName: 'adk-stream-protocol', leaseMs: 100, limit: 9 })).length
+  await expect.poll(unreported).toBe(1)
   isForgetful = false
-  await expect.poll(untold).toBe(0)
+  await expect.poll(unreported).toBe(0)
   const last = readFrames(await (await browser.say('[[say Bye.]]')).text()).chunks[0]
   const events = await readUntil(feed, ({ messageId }) => messageId === last?.['messageId'])
   const turns = events.flatMap(({ type, messageId }) => (type === 'turn' ? [messageId] : []))

@@ -29,7 +29,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     await give(ledger, 'hanako', 2)
     await give(ledger, 'taro', 1)
     const listed = async (except: readonly string[] = [], limit = 5) =>
-      (await ledger.untold({ except, limit })).map(({ id }) => id)
+      (await ledger.unreported({ except, limit })).map(({ id }) => id)
     const first = ['mallory-0', 'hanako-0', 'taro-0']
     expect(await listed()).toEqual([...first, 'mallory-1', 'hanako-1'])
     expect(await listed(first)).toEqual(['mallory-1', 'hanako-1', 'mallory-2', 'mallory-3'])
@@ -47,7 +47,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
       return approval.chat.principalId === 'mallory' ? new Promise(() => {}) : Promise.resolve()
     }, 1_000)
     const sweep = async () => {
-      for (const approval of await ledger.untold({ except: followed.deferredIds() }))
+      for (const approval of await ledger.unreported({ except: followed.deferredIds() }))
         followed.take(approval)
     }
     for (let sweeps = 0; sweeps < 3; sweeps += 1) await sweep()
@@ -62,7 +62,7 @@ test('[AP82] what is tried in vain is tried less and less often, and anew when i
   const { store } = await openMemory()
   const ledger = new Ledger({ store, appName: chat.appName, quota: QUOTA })
   await give(ledger, 'hanako', 1)
-  const [approval] = await ledger.untold()
+  const [approval] = await ledger.unreported()
   if (!approval) throw new Error('nothing was given')
   let [now, sweeps] = [0, 0]
   const triedIn: number[] = []

@@ -78,7 +78,7 @@ test('[ST90] every kind of write waits for another process', { timeout: 90_000 }
     store.approvals.lockChat(chat, lock),
     store.approvals.beat('w'),
     store.approvals.deleteChat(chat, 'deleted'),
-    store.waits.add({ chat, messageId: 'm', toolCallId: 'c' }, 1_000),
+    store.browserCalls.add({ chat, messageId: 'm', toolCallId: 'c' }, 1_000),
     store.chats.rename(chat, 'A name'),
   ]
   let done = 0

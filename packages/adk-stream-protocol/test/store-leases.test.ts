@@ -42,7 +42,7 @@ test('[ST80] a process that lost its chat to another one cannot append to it or 
   expect(ids).toEqual(['e-1', 'e-2', 'e-3'])
 })
 
-/** A store with a chat that is locked, a call that runs, an ending that is untold and a client that was given up. */
+/** A store with a chat that is locked, a call that runs, an ending that is unreported and a client that was given up. */
 async function leaveLeases(path: string): Promise<void> {
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 60_000 })
@@ -53,30 +53,30 @@ async function leaveLeases(path: string): Promise<void> {
     taken(await ledger.decide(id, { by: hanako, approved: id === 'runs' }))
   }
   taken(await ledger.claim('runs', requestOf({ toolCallId: 'runs' })))
-  await store.waits.add({ chat, messageId: 'm-1', toolCallId: 'c-1' }, -1)
+  await store.browserCalls.add({ chat, messageId: 'm-1', toolCallId: 'c-1' }, -1)
   const due = { appName: chat.appName, leaseMs: 60_000, limit: 10 }
-  expect(await store.waits.takeDue(due)).toHaveLength(1)
+  expect(await store.browserCalls.takeDue(due)).toHaveLength(1)
 }
 
 /** What a store finds that is not held by anybody. */
 async function readLeft(path: string): Promise<unknown> {
   await using store = await openSqliteStore({ path })
-  const { approvals, waits } = store
+  const { approvals, browserCalls: waits } = store
   const leaseMs = 60_000
   const filter = { appName: chat.appName, leaseMs, limit: 10 }
   return {
     holder: await approvals.holderOf(chat),
     stale: (await approvals.stale(leaseMs)).map(({ id }) => id),
-    untold: (await approvals.untold(filter)).map(({ id }) => id),
+    unreported: (await approvals.unreported(filter)).map(({ id }) => id),
     waits: (await waits.takeDue(filter)).length,
   }
 }
 
-const EVERYTHING = { holder: undefined, stale: ['runs'], untold: ['denied'], waits: 1 }
+const EVERYTHING = { holder: undefined, stale: ['runs'], unreported: ['denied'], waits: 1 }
 const NOTHING = {
   holder: expect.anything() as unknown,
   stale: [] as string[],
-  untold: [] as string[],
+  unreported: [] as string[],
   waits: 0,
 }
 

@@ -30,9 +30,9 @@ export interface ApprovalStore {
    * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell. The
    * first of each principal come before the second of any, so that many of one principal do not keep back those of another.
    */
-  untold(filter: UntoldFilter): Promise<Approval[]>
+  unreported(filter: UnreportedFilter): Promise<Approval[]>
   /** Notes that the conversation shows how these calls ended; one that is given and not begun has not ended. May be lost with the power. */
-  noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
+  markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
 
   /** Reads the audit record in the order of writing. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
@@ -84,7 +84,7 @@ export interface LeaseKeeper {
   setBusy(busy: boolean): void
 }
 
-export interface UntoldFilter {
+export interface UnreportedFilter {
   readonly appName: string
   readonly leaseMs: number
   /** Ids that are not wanted. */

@@ -8,7 +8,7 @@ import type {
   ChatHolder,
   LeaseKeeper,
   PendingQuota,
-  UntoldFilter,
+  UnreportedFilter,
 } from './approval-store.ts'
 import type { AuditRecord } from './audit-entry.ts'
 import { type Call, digestCall } from './digest.ts'
@@ -189,14 +189,16 @@ export class Ledger {
   }
 
   /** Those whose conversation may not show what came of them, because whoever was to tell it died. At most 100 by default. */
-  async untold(filter: Partial<Pick<UntoldFilter, 'limit' | 'except'>> = {}): Promise<Approval[]> {
+  async unreported(
+    filter: Partial<Pick<UnreportedFilter, 'limit' | 'except'>> = {},
+  ): Promise<Approval[]> {
     const { appName, leaseMs } = this
-    return this.#store.untold({ limit: 100, ...filter, appName, leaseMs })
+    return this.#store.unreported({ limit: 100, ...filter, appName, leaseMs })
   }
 
   /** Notes that the conversation shows how these calls ended. */
-  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
-    if (toolCallIds.length > 0) await this.#store.noteTold(chat, toolCallIds)
+  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+    if (toolCallIds.length > 0) await this.#store.markReported(chat, toolCallIds)
   }
 
   /** Signs that this worker lives; to be called several times in `leaseMs`. */

@@ -7,10 +7,10 @@ import type {
   ChatLock,
   HeldFilter,
   PendingQuota,
-  UntoldFilter,
+  UnreportedFilter,
 } from './approval-store.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import { isUntold, isWaitingFor, nextApproval, type Transition } from './next-approval.ts'
+import { isUnreported, isWaitingFor, nextApproval, type Transition } from './next-approval.ts'
 import { isRefusal } from './refusal.ts'
 
 /** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
@@ -19,7 +19,7 @@ export class MemoryApprovalStore implements ApprovalStore {
   readonly #byCall = new Map<string, string>()
   readonly #audit: AuditRecord[] = []
   /** Since when something is to be told, by approval. */
-  readonly #untoldSince = new Map<string, number>()
+  readonly #unreportedSince = new Map<string, number>()
   readonly #beats = new Map<string, number>()
   readonly #locks = new Map<
     string,
@@ -88,20 +88,25 @@ export class MemoryApprovalStore implements ApprovalStore {
       .slice(0, limit)
   }
 
-  async untold({ appName, leaseMs, except = [], limit }: UntoldFilter): Promise<Approval[]> {
+  async unreported({
+    appName,
+    leaseMs,
+    except = [],
+    limit,
+  }: UnreportedFilter): Promise<Approval[]> {
     const before = this.#leaseClock() - leaseMs
     const found = this.#select({ appName }).filter(({ id, chat, state }) => {
-      const since = this.#untoldSince.get(id)
+      const since = this.#unreportedSince.get(id)
       if (since === undefined || except.includes(id) || this.#isHeld(chat, leaseMs)) return false
       return state.name === 'approved' || since <= before
     })
     return structuredClone(inTurns(found).slice(0, limit))
   }
 
-  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     for (const toolCallId of toolCallIds) {
       const id = this.#byCall.get(callKey(chat, toolCallId)) ?? ''
-      if (this.#approvals.get(id)?.state.name !== 'approved') this.#untoldSince.delete(id)
+      if (this.#approvals.get(id)?.state.name !== 'approved') this.#unreportedSince.delete(id)
     }
   }
 
@@ -170,14 +175,14 @@ export class MemoryApprovalStore implements ApprovalStore {
       this.#write(result.next, result.entry)
       return [result.next]
     })
-    for (const { id } of this.#select({ chat })) this.#untoldSince.delete(id)
+    for (const { id } of this.#select({ chat })) this.#unreportedSince.delete(id)
     return cancelled
   }
 
   #write(approval: Approval, entry: AuditEntry): void {
     this.#approvals.set(approval.id, structuredClone(approval))
-    if (isUntold(approval)) this.#untoldSince.set(approval.id, this.#leaseClock())
-    else this.#untoldSince.delete(approval.id)
+    if (isUnreported(approval)) this.#unreportedSince.set(approval.id, this.#leaseClock())
+    else this.#unreportedSince.delete(approval.id)
     if (approval.state.name === 'executing') this.#startedAt.set(approval.id, this.#leaseClock())
     else this.#startedAt.delete(approval.id)
     this.#audit.push({ ...structuredClone(entry), seq: this.#audit.length + 1 })

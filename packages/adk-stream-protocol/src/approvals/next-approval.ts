@@ -106,7 +106,7 @@ export function argsToRun({ state, args }: Approval): Readonly<Record<string, un
 }
 
 /** Whether there is something to tell of an approval: it was given, or it ended. What waits or runs is told when it ends. */
-export function isUntold({ state }: Approval): boolean {
+export function isUnreported({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
 

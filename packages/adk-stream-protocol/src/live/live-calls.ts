@@ -364,7 +364,7 @@ export class LiveCalls {
     })
     if (!call.stored) await write(id, event)
     call.stored = true
-    if (note) await this.#options.ledger.noteTold(this.#options.chat, [id])
+    if (note) await this.#options.ledger.markReported(this.#options.chat, [id])
     if (call.browser) await this.#options.waits.drop(id)
     if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
     this.#forget(call)

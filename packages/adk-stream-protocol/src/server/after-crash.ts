@@ -17,7 +17,7 @@ export class UnaskedApprovals {
   async settle(backend: Backend, approval: Approval): Promise<void> {
     const { ledger } = backend
     const { id, chat, toolCallId, state } = approval
-    if (state.name !== 'approved') return ledger.noteTold(chat, [toolCallId])
+    if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])
     // Another process may be about to store the question. It has less time for that than a dead one for its lease.
     if (!this.#isLeft(id, ledger.leaseMs)) return
     const cancelled = await ledger.cancel(id, LOST)

@@ -323,7 +323,7 @@ export class AgentHost {
     } finally {
       this.#gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
-      await this.#ledger.noteTold(chat, [...run.told])
+      await this.#ledger.markReported(chat, [...run.told])
       this.#runs.delete(run)
     }
   }

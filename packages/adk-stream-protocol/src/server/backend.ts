@@ -3,7 +3,7 @@ import type { BaseTool } from '@google/adk'
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ChatStore } from '../store/chat-store.ts'
-import type { WaitStore } from '../store/wait-store.ts'
+import type { BrowserCallStore } from '../store/browser-call-store.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { RefreshHint } from './current-hint.ts'
 import type { MayEdit } from './may-edit.ts'
@@ -13,7 +13,7 @@ export interface Backend {
   readonly host: AgentHost
   readonly ledger: Ledger
   /** Calls that wait for clients. */
-  readonly waits: WaitStore
+  readonly browserCalls: BrowserCallStore
   /** What is known of chats without reading them. */
   readonly chats: ChatStore
   /** Finds a tool of the agent by its name. */

@@ -33,7 +33,7 @@ export async function writeEnding(
     content: { role: 'user', parts: [{ functionResponse: { id, name, response } }] },
     notes: { decided: [note] },
   })
-  await ledger.noteTold(chat, [id])
+  await ledger.markReported(chat, [id])
 }
 
 /** Events that begin with the cancellation of what waits. */

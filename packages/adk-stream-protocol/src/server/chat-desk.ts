@@ -124,7 +124,7 @@ export class ChatDesk {
     const opened = await backend.get()
     const chat = toApprovalChat(opened, chatOf(visit))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
-    await opened.waits.dropChat(chat)
+    await opened.browserCalls.dropChat(chat)
     await opened.host.delete(chat)
     lists.chatChanged(chat)
     return reply(204)

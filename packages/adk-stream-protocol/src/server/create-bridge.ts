@@ -455,7 +455,7 @@ async function openBackend(
   return {
     host,
     ledger,
-    waits: opened.waits,
+    browserCalls: opened.browserCalls,
     chats: opened.chats,
     findTool: (toolName) => findTool(agent, toolName),
     mayEdit: editsWithin(approvals, onError),

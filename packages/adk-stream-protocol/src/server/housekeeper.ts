@@ -1,5 +1,5 @@
 import type { Approval } from '../approvals/approval.ts'
-import type { Wait } from '../store/wait-store.ts'
+import type { BrowserCall } from '../store/browser-call-store.ts'
 import type { BackendOnDemand } from './backend.ts'
 import { RecoveryQueue } from './recovery-queue.ts'
 
@@ -9,7 +9,7 @@ export interface HousekeeperOptions {
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
   readonly follow: (approval: Approval) => Promise<void>
   /** Tells that no client gave the output of a call in time. Never rejects. */
-  readonly giveUp: (wait: Wait) => Promise<void>
+  readonly giveUp: (wait: BrowserCall) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -48,7 +48,7 @@ export class Housekeeper {
   async #tidy(): Promise<void> {
     const { backend, giveUp, onError } = this.#options
     try {
-      const { ledger, waits } = await backend.get()
+      const { ledger, browserCalls } = await backend.get()
       // First, because all that follows may take its time. A sign is written to the disk, so only a process that has something
       // to lose gives one.
       if (ledger.busy) await ledger.beat()
@@ -60,10 +60,11 @@ export class Housekeeper {
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
       // What belongs to another application is told by its own servers.
       const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
-      const untold = await ledger.untold({ except: this.#queue.deferredIds() })
-      for (const approval of [...own, ...untold]) this.#queue.take(approval)
+      const unreported = await ledger.unreported({ except: this.#queue.deferredIds() })
+      for (const approval of [...own, ...unreported]) this.#queue.take(approval)
       const { appName, leaseMs } = ledger
-      for (const wait of await waits.takeDue({ appName, leaseMs, limit: 100 })) void giveUp(wait)
+      for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
+        void giveUp(call)
     } catch (error) {
       onError(error)
     }

@@ -279,14 +279,14 @@ export class LiveRuns {
 
   #makeRun(chat: ChatKey, listener: LiveRoom, backend: Backend): LiveRun {
     const { turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
-    const { host, ledger, waits, appName } = backend
+    const { host, ledger, browserCalls, appName } = backend
     const model = this.#model
     const key = toApprovalChat({ appName }, chat)
     return new LiveRun({
       chat: key,
       waits: {
-        add: (wait, timeoutMs) => waits.add({ chat: key, ...wait }, timeoutMs),
-        drop: (toolCallId) => waits.drop(key, [toolCallId]),
+        add: (wait, timeoutMs) => browserCalls.add({ chat: key, ...wait }, timeoutMs),
+        drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
       },
       agent: this.#agent,
       exposeErrors: this.#options.exposeErrors,

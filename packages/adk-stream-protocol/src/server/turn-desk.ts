@@ -18,7 +18,7 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
-import type { Wait } from '../store/wait-store.ts'
+import type { BrowserCall } from '../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Segment } from '../live/segment.ts'
@@ -438,7 +438,7 @@ export class TurnDesk {
   }
 
   /** Goes on with a turn whose client gave no output in time, unless it did after all. */
-  async giveUp(wait: Wait): Promise<void> {
+  async giveUp(wait: BrowserCall): Promise<void> {
     const { chat, messageId, toolCallId } = wait
     const backend = await this.#backend.get()
     if ((await this.callState(wait)) === 'waiting') {
@@ -448,7 +448,7 @@ export class TurnDesk {
       // A server that closes leaves it to the next one.
       if (turn.signal.aborted) return
     }
-    await backend.waits.drop(chat, [toolCallId])
+    await backend.browserCalls.drop(chat, [toolCallId])
   }
 
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
@@ -479,7 +479,7 @@ export class TurnDesk {
       }
       yield* backend.host.resume(key, messageId, { content, signal })
       const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
-      if (came.length > 0) await backend.waits.drop(key, came)
+      if (came.length > 0) await backend.browserCalls.drop(key, came)
     }
   }
 
@@ -527,12 +527,12 @@ export class TurnDesk {
       const tool = await backend.findTool(toolName)
       const browser = tool && asBrowserTool(tool)
       const wait = { chat: toApprovalChat(backend, chat), messageId, toolCallId }
-      if (browser) await backend.waits.add(wait, browser.timeoutMs)
+      if (browser) await backend.browserCalls.add(wait, browser.timeoutMs)
     }
   }
 
   /** The state of a call in its stored conversation. Undefined if the conversation does not hold the call. */
-  async callState({ chat, messageId, toolCallId }: Wait): Promise<string | undefined> {
+  async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
     const told = await this.#tell(await this.#backend.get(), chat, messageId)
     return told?.state.calls.get(toolCallId)?.state
   }

@@ -1,13 +1,13 @@
 import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { ChatStore } from './chat-store.ts'
-import type { WaitStore } from './wait-store.ts'
+import type { BrowserCallStore } from './browser-call-store.ts'
 
 /** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
 export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService
   readonly approvals: ApprovalStore
-  readonly waits: WaitStore
+  readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
   /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
   secret(name: string): Promise<Buffer>

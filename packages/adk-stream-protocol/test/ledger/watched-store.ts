@@ -75,8 +75,8 @@ export function watchStore(
       }),
     list: (filter) => through(() => store.list(filter)),
     due: (limit) => through(() => store.due(limit)),
-    untold: (filter) => through(() => store.untold(filter)),
-    noteTold: (...given) => through(() => store.noteTold(...given)),
+    unreported: (filter) => through(() => store.unreported(filter)),
+    markReported: (...given) => through(() => store.markReported(...given)),
     audit: (filter) => store.audit(filter),
     lastSeq: () => store.lastSeq(),
     beat: (worker) =>

@@ -166,14 +166,14 @@ test('[LV100] a call whose process does not react runs once where it is decided,
   const [asked] = await pair.atTwo.approvals()
   const hearAgain = pair.deafen()
   // Its sweeps do not see it either.
-  const untold = pair.ofFirst.untold.bind(pair.ofFirst)
-  pair.ofFirst.untold = async () => []
+  const unreported = pair.ofFirst.unreported.bind(pair.ofFirst)
+  pair.ofFirst.unreported = async () => []
   await pair.atTwo.decide(asked?.id ?? '', { approved: true })
   await expect
     .poll(async () => JSON.stringify(await pair.atTwo.messages()), { timeout: 15_000 })
     .toContain('All settled.')
   hearAgain()
-  pair.ofFirst.untold = untold
+  pair.ofFirst.unreported = unreported
   const { requestId, messageId } = await client.nextOf('turn')
   expect(messageId).toBe(client.chunks('r1')[0]?.['messageId'])
   expect(await whole(client, requestId)).toBe('All settled.')

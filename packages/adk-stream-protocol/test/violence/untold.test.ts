@@ -36,8 +36,8 @@ test.each([
     const { approvalId } = await pair.atOne.ask()
     expect(await end(dyingServer(pair), approvalId)).toMatchObject({ state: { name: state } })
     await expect.poll(() => stored(pair), PATIENCE).toContain(`"status":"${state}"`)
-    const untold = () => pair.store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
-    await expect.poll(untold, PATIENCE).toEqual([])
+    const unreported = () => pair.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
+    await expect.poll(unreported, PATIENCE).toEqual([])
     // The question at one, and what became of it, at either.
     const asked = () => pair.one.emulator.requests.length + pair.two.emulator.requests.length
     await expect.poll(asked, PATIENCE).toBe(2)
@@ -55,8 +55,8 @@ test('[AP70] what was told is noted as told when its turn ends', async () => {
   const asked = await person.ask()
   await person.answer(asked, { approved: true })
   await person.answer(await person.ask(), { approved: false })
-  const untold = () => arena.store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
-  await expect.poll(untold).toEqual([])
+  const unreported = () => arena.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
+  await expect.poll(unreported).toEqual([])
   expect(arena.effects()).toHaveLength(1)
 })
 
@@ -79,8 +79,8 @@ test('[AP70] an ending is told although its tool is gone', async () => {
   const [approval] = await store.approvals.list({ limit: 1 })
   await dyingServer({ store }).decide(approval?.id ?? '', { by: HANAKO, approved: false })
   await using server = await serve(options)
-  const untold = () => store.approvals.untold({ ...APP, leaseMs: 0, limit: 10 })
-  await expect.poll(untold, PATIENCE).toEqual([])
+  const unreported = () => store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
+  await expect.poll(unreported, PATIENCE).toEqual([])
   expect(await stored({ store })).toContain('"status":"denied"')
   expect(server.emulator.requests).toHaveLength(0)
 })

@@ -42,10 +42,10 @@ function prepareTransitions(connection: Connection, clock: string) {
     isSilent: connection.prepare<{ silent: number }>(`
       SELECT 1 AS silent FROM approvals WHERE id = ?1 AND worker = ?2 AND started_at <= ?3 AND NOT EXISTS (
         SELECT 1 FROM workers WHERE workers.worker = ?2 AND beat_at > ?3)`),
-    noteTold: connection.prepare(`
+    markReported: connection.prepare(`
       UPDATE approvals SET untold_since = NULL
       WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND tool_call_id = ? AND state <> 'approved'`),
-    tellNobody: connection.prepare(`
+    markAllReported: connection.prepare(`
       UPDATE approvals SET untold_since = NULL
       WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND untold_since IS NOT NULL`),
     deleteDeciders: connection.prepare('DELETE FROM approval_deciders WHERE approval_id = ?'),
@@ -72,7 +72,7 @@ function prepareReads(connection: Connection, clock: string) {
       connection,
       `state = 'requested' AND deadline <= ${clock} ORDER BY deadline, seq LIMIT ?`,
     ),
-    untold: selectApprovals(
+    unreported: selectApprovals(
       connection,
       `app_name = ?1 AND untold_since IS NOT NULL AND (state = 'approved' OR untold_since <= ?2)
       AND NOT EXISTS (

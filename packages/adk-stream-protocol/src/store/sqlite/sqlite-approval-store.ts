@@ -11,10 +11,10 @@ import type {
   LeaseKeeper,
   LeaseOptions,
   PendingQuota,
-  UntoldFilter,
+  UnreportedFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { nextApproval, type Transition, isUntold } from '../../approvals/next-approval.ts'
+import { nextApproval, type Transition, isUnreported } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -137,17 +137,22 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.due.select(limit)).map(decodeApproval)
   }
 
-  async untold({ appName, leaseMs, except = [], limit }: UntoldFilter): Promise<Approval[]> {
+  async unreported({
+    appName,
+    leaseMs,
+    except = [],
+    limit,
+  }: UnreportedFilter): Promise<Approval[]> {
     const before = this.#leaseNow() - leaseMs
     const values = [appName, before, encodeJson(except), limit]
-    return (await this.#statements.untold.select(...values)).map(decodeApproval)
+    return (await this.#statements.unreported.select(...values)).map(decodeApproval)
   }
 
-  async noteTold(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
     // With the power, the session may lose what was told; then it loses this note as well, and is told again.
     await this.#connection.write(() => {
-      for (const id of toolCallIds) this.#statements.noteTold.run(...key, id)
+      for (const id of toolCallIds) this.#statements.markReported.run(...key, id)
     }, 'process-death')
   }
 
@@ -243,7 +248,7 @@ export class SqliteApprovalStore implements ApprovalStore {
         const result = nextApproval(approval, { type: 'cancel', reason }, this.#now())
         return !isRefusal(result) && this.#replace(result) ? [result.next] : []
       })
-      this.#statements.tellNobody.run(...key)
+      this.#statements.markAllReported.run(...key)
       return cancelled
     })
   }
@@ -262,7 +267,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     }
     const [worker, startedAt] =
       state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
-    const row = [id, version, state.name, worker, startedAt, isUntold(next) ? now : null]
+    const row = [id, version, state.name, worker, startedAt, isUnreported(next) ? now : null]
     if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
     // The vote that completes a step hands the approval to the next one.
     this.#statements.deleteDeciders.run(id)

@@ -10,7 +10,7 @@ import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
-import { SqliteWaitStore } from './sqlite-wait-store.ts'
+import { SqliteBrowserCallStore } from './sqlite-browser-call-store.ts'
 
 /** Where a store is, and how much of it stays in memory. */
 export interface SqliteStoreOptions {
@@ -44,7 +44,7 @@ export async function openSqliteStore({
 class SqliteStore implements Store {
   readonly sessions: SqliteSessionService
   readonly approvals: SqliteApprovalStore
-  readonly waits: SqliteWaitStore
+  readonly browserCalls: SqliteBrowserCallStore
   readonly chats: SqliteChatStore
   readonly #connection: Connection
   readonly #cache: SessionCache
@@ -58,7 +58,7 @@ class SqliteStore implements Store {
     this.sessions = new SqliteSessionService(connection, cache, held)
     const file = path === ':memory:' ? {} : { path }
     this.approvals = new SqliteApprovalStore(connection, { held, ...file })
-    this.waits = new SqliteWaitStore(connection)
+    this.browserCalls = new SqliteBrowserCallStore(connection)
     this.chats = new SqliteChatStore(connection)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',

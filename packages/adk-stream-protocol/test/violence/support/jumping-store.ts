@@ -2,7 +2,7 @@ import { type Store, openSqliteStore } from '../../../src/store/index.ts'
 import { DATABASE_CLOCK } from '../../../src/store/sqlite/approval-statements.ts'
 import { openDatabase } from '../../../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../../../src/store/sqlite/sqlite-approval-store.ts'
-import { SqliteWaitStore } from '../../../src/store/sqlite/sqlite-wait-store.ts'
+import { SqliteBrowserCallStore } from '../../../src/store/sqlite/sqlite-browser-call-store.ts'
 
 /** Where the clock of the day is set for all processes at once, in ms beside the real one. */
 export const JUMP_TABLE = 'test_jump'
@@ -26,7 +26,7 @@ export async function openJumpingStore(path: string): Promise<Store> {
     sessions: store.sessions,
     chats: store.chats,
     approvals: new SqliteApprovalStore(connection, { clock, path }),
-    waits: new SqliteWaitStore(connection, clock),
+    browserCalls: new SqliteBrowserCallStore(connection, clock),
     secret: (name) => store.secret(name),
     close: () => store.close(),
     [Symbol.asyncDispose]: () => store.close(),

@@ -1,13 +1,13 @@
 import type { ApprovalChat } from '../../approvals/approval.ts'
 import { checkName } from '../session-key.ts'
-import type { DueWaits, Wait, WaitStore } from '../wait-store.ts'
+import type { DueBrowserCalls, BrowserCall, BrowserCallStore } from '../browser-call-store.ts'
 import { chatColumns } from './approval-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 
 /** Calls that wait for clients, in SQLite. They belong to the conversation, and outlive what it outlives. */
-export class SqliteWaitStore implements WaitStore {
+export class SqliteBrowserCallStore implements BrowserCallStore {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepareStatements>
 
@@ -24,7 +24,7 @@ export class SqliteWaitStore implements WaitStore {
     this.#leaseNow = leaseClock
   }
 
-  async add({ chat, messageId, toolCallId }: Wait, timeoutMs: number): Promise<void> {
+  async add({ chat, messageId, toolCallId }: BrowserCall, timeoutMs: number): Promise<void> {
     const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
     const row = [...chatColumns(chat), ...names, timeoutMs]
     await this.#connection.write(() => this.#statements.add.run(...row), 'process-death')
@@ -42,7 +42,7 @@ export class SqliteWaitStore implements WaitStore {
     await this.#connection.write(() => this.#statements.dropChat.run(...key), 'process-death')
   }
 
-  async takeDue({ appName, leaseMs, limit }: DueWaits): Promise<Wait[]> {
+  async takeDue({ appName, leaseMs, limit }: DueBrowserCalls): Promise<BrowserCall[]> {
     // Mostly nothing is due, and to find that out needs no lock.
     if ((await this.#statements.isDue.select(appName, this.#leaseNow())).length === 0) return []
     const rows = await this.#connection.write(

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 
-import { SqliteWaitStore } from '../src/store/sqlite/sqlite-wait-store.ts'
-import type { Wait } from '../src/store/wait-store.ts'
+import { SqliteBrowserCallStore } from '../src/store/sqlite/sqlite-browser-call-store.ts'
+import type { BrowserCall } from '../src/store/browser-call-store.ts'
 import { chat, NOON } from './ledger/fixture.ts'
 import { CLOCK, clocksOf, moveClock, openWithClock } from './ledger/subjects.ts'
 import { temporaryFolder } from './store-fixture.ts'
 
-function take(store: SqliteWaitStore, limit = 10): Promise<Wait[]> {
+function take(store: SqliteBrowserCallStore, limit = 10): Promise<BrowserCall[]> {
   return store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
 }
 
-function wait(toolCallId: string, of = chat): Wait {
+function wait(toolCallId: string, of = chat): BrowserCall {
   return { chat: of, messageId: 'm-1', toolCallId }
 }
 
@@ -21,8 +21,8 @@ test('[ST36] a call that waits for a client is taken by one process when its tim
     await openWithClock(folder.path('waits.db')),
   ] as const
   const [one, two] = connections.map(
-    (connection) => new SqliteWaitStore(connection, CLOCK, clocksOf(connection).leaseClock),
-  ) as [SqliteWaitStore, SqliteWaitStore]
+    (connection) => new SqliteBrowserCallStore(connection, CLOCK, clocksOf(connection).leaseClock),
+  ) as [SqliteBrowserCallStore, SqliteBrowserCallStore]
   const other = { ...chat, chatId: 'other' }
   await one.add(wait('late'), 200)
   await one.add(wait('soon'), 100)

@@ -27,7 +27,7 @@ async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
 }
 
 describe.each(Object.entries(subjects))('%s', (_, open) => {
-  test('[LG38] what was given or has ended is untold until it is noted as told', async () => {
+  test('[LG38] what was given or has ended is unreported until it is noted as told', async () => {
     await using subject = await open()
     const { store } = subject
     const [given, denied, running] = ['given', 'denied', 'running'].map((id) =>
@@ -43,41 +43,42 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
       step(askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }), deny(hanako), NOON),
     ])
       expect(await store.replace(transition)).toBe(true)
-    const untold = (limit = 10) => ids(store.untold({ appName: 'demo', leaseMs: 100, limit }))
+    const unreported = (limit = 10) =>
+      ids(store.unreported({ appName: 'demo', leaseMs: 100, limit }))
     // What has ended is left to whoever ended it, for the time of a lease.
-    expect(await untold()).toEqual([given.id])
+    expect(await unreported()).toEqual([given.id])
     subject.setClock(NOON + 100)
-    expect([await untold(), await untold(1)]).toEqual([[given.id, denied.id], [given.id]])
+    expect([await unreported(), await unreported(1)]).toEqual([[given.id, denied.id], [given.id]])
     // What is given has not ended: it cannot be noted away.
-    await store.noteTold(chat, [given.toolCallId, denied.toolCallId, 'none'])
-    expect(await untold()).toEqual([given.id])
+    await store.markReported(chat, [given.toolCallId, denied.toolCallId, 'none'])
+    expect(await unreported()).toEqual([given.id])
     const succeeded = { type: 'succeed', worker: 'worker-1', output: 1 } as const
     const claimed = after(running, approve(hanako), claimOf(running))
     expect(await store.replace(step(claimed, succeeded, NOON))).toBe(true)
     subject.setClock(NOON + 199)
-    expect(await untold()).toEqual([given.id])
+    expect(await unreported()).toEqual([given.id])
     subject.setClock(NOON + 200)
-    expect(await untold()).toEqual([given.id, running.id])
+    expect(await unreported()).toEqual([given.id, running.id])
     await store.deleteChat(chat, 'deleted')
     subject.setClock(NOON + 1_000)
-    expect(await untold()).toEqual([])
+    expect(await unreported()).toEqual([])
   })
 
-  test('[LG38] what a living worker may be about to tell is not untold', async () => {
+  test('[LG38] what a living worker may be about to tell is not unreported', async () => {
     await using subject = await open()
     const { store } = subject
     const approval = askedFor()
     await insert(store, approval)
     expect(await store.replace(step(approval, deny(hanako), NOON))).toBe(true)
-    const untold = () => ids(store.untold({ appName: 'demo', leaseMs: 100, limit: 10 }))
+    const unreported = () => ids(store.unreported({ appName: 'demo', leaseMs: 100, limit: 10 }))
     await store.lockChat(chat, { worker: 'w-1', token: 't-1', leaseMs: 100, background: false })
     subject.setClock(NOON + 90)
     await store.beat('w-1')
     subject.setClock(NOON + 189)
-    expect(await untold()).toEqual([])
+    expect(await unreported()).toEqual([])
     subject.setClock(NOON + 190)
-    expect(await untold()).toEqual([approval.id])
+    expect(await unreported()).toEqual([approval.id])
     await store.unlockChat(chat, 't-1')
-    expect(await untold()).toEqual([approval.id])
+    expect(await unreported()).toEqual([approval.id])
   })
 })
