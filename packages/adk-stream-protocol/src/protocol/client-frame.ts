@@ -78,6 +78,8 @@ const FRAMES = [
     type: z.literal('watch'),
     id: ChatId,
     audio: z.enum(['binary', 'base64', 'none']).optional(),
+    // The agent for a new chat, where a bridge has several.
+    agent: z.string().max(64).optional(),
   }),
   z.object({ type: z.literal('unwatch'), id: ChatId }),
   z.object({ type: z.literal('ping'), nonce: z.string().max(128).optional() }),
