@@ -58,9 +58,10 @@ export function openLiveHandlers(
       }
     },
     unwatch: ({ id }) => presence.unwatch(id),
-    text: async ({ id, messageId = randomUUID(), text }) => {
+    text: async ({ id, messageId = randomUUID(), text, agent }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
-      const said = { message, replaces: false, hold: true, ...readAgent(connection.exchange()) }
+      const asked = { named: agent, ...readAgent(connection.exchange()) }
+      const said = { message, replaces: false, hold: true, ...asked }
       presence.show(
         id,
         await presence.during(id, () => source.say(connection.principal, chatOf(id), said)),

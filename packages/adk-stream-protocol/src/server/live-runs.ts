@@ -81,7 +81,7 @@ export class LiveRuns {
     this.#options = options
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
     const talking = [...options.agents].map(
-      ([name, agent]) => [name, toTalkingAgent(agent, options.model)] as const,
+      ([name, agent]) => [name, toTalkingAgent(name, agent, options.model)] as const,
     )
     this.#agents = new Map(talking)
   }
@@ -330,10 +330,14 @@ async function settled(work: Promise<unknown> | undefined): Promise<void> {
 }
 
 /** Refuses an agent that cannot talk live now, and not when somebody wants to talk. */
-function toTalkingAgent(agent: RootAgent, given: Gemini | string | undefined): TalkingAgent {
+function toTalkingAgent(
+  name: string,
+  agent: RootAgent,
+  given: Gemini | string | undefined,
+): TalkingAgent {
   if (!isBaseAgent(agent))
     throw new TypeError(
-      'createBridge: `live` needs an agent; ADK runs workflows only turn by turn.',
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is none`}; ADK runs workflows only turn by turn.`,
     )
   const model = findLiveModel(agent, given)
   toLiveAgent(agent, model)

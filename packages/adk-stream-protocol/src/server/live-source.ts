@@ -85,4 +85,5 @@ export class LiveSource extends TurnByTurn {
 
 type Said = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
-  Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>>
+  Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
+  Pick<AgentRequest, 'named'>
