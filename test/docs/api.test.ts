@@ -48,9 +48,12 @@ test('[DO150] every option of `createBridge` is explained where users look for i
   const server = path.join(ROOT, 'packages/adk-stream-protocol/src/server')
   const options = [
     ...readFields(path.join(server, 'options.ts'), 'BridgeOptions'),
+    ...readFields(path.join(server, 'options.ts'), 'SeveralAgentsOptions'),
     ...readFields(path.join(server, 'agent-host.ts'), 'AgentServices'),
   ]
-  expect(options).toEqual(expect.arrayContaining(['agent', 'approvals', 'exposeState', 'plugins']))
+  expect(options).toEqual(
+    expect.arrayContaining(['agent', 'agents', 'approvals', 'exposeState', 'plugins']),
+  )
   const page = readFileSync(path.join(ROOT, 'docs/start/own-agent.md'), 'utf8')
   const list = /^## Options\n([\s\S]*?)^## /m.exec(page)?.[1] ?? ''
   expect(options.filter((name) => !list.includes(`\`${name}\``))).toEqual([])

@@ -1,7 +1,17 @@
 import type { BaseTool } from '@google/adk'
-import { AgentTool, App, BaseToolset, FunctionTool, LlmAgent } from '@google/adk'
+import {
+  AgentTool,
+  App,
+  BaseToolset,
+  FunctionTool,
+  Gemini,
+  InMemorySessionService,
+  LlmAgent,
+  Workflow,
+} from '@google/adk'
 import { expect, test } from 'vitest'
 
+import type { BridgeOptions } from '../src/server/index.ts'
 import { createBridge } from '../src/server/index.ts'
 import { assistant } from './support/agents.ts'
 import { readFrames } from './support/wire-rules.ts'
@@ -18,7 +28,7 @@ const outer = new LlmAgent({
 
 /** What a JavaScript program may pass, whatever the types say. */
 function create(options: object): void {
-  createBridge({ agent, ...options })
+  createBridge({ ...('agents' in options ? {} : { agent }), ...options } as BridgeOptions)
 }
 
 test.each<[name: string, options: object, sentence: string]>([
@@ -77,6 +87,20 @@ test.each<[name: string, options: object, sentence: string]>([
     { agent: new App({ name: 'app', rootAgent: agent }) },
     'Pass `agent: app.rootAgent`',
   ],
+  ['one agent beside several', { agent, agents: { a: agent } }, 'either `agent` or `agents`'],
+  ['no agents', { agents: {} }, '`agents` is empty'],
+  ['a list of agents', { agents: [agent] }, 'an object of agents by name'],
+  ['an agent as agents', { agents: agent }, 'an object of agents by name'],
+  ['an agent that is none among several', { agents: { a: agent, b: {} } }, '`agents.b` is an obj'],
+  ['a number as the name of an agent', { agents: { 1: agent } }, 'has the name "1"'],
+  ['a name that is too long', { agents: { ['a'.repeat(65)]: agent } }, 'at most 64'],
+  ['a choice of nothing', { chooseAgent: () => 'a' }, '`chooseAgent` needs `agents`'],
+  ['a choice in words', { agents: { a: agent }, chooseAgent: 'a' }, '`chooseAgent` must be a func'],
+  [
+    'a record of agents that is lost with the process',
+    { agents: { a: agent }, sessionService: new InMemorySessionService() },
+    'needs a `store`',
+  ],
 ])('[ER110] %s is refused when the bridge is made', (_name, options, sentence) => {
   expect(() => create(options)).toThrow(TypeError)
   expect(() => create(options)).toThrow(sentence)
@@ -107,6 +131,29 @@ test('[AP111] a policy for a tool that the agent does not have is refused', () =
   expect(() =>
     create({ agent: root, approvals: { process_payment: true, transfer_to_agent: true } }),
   ).not.toThrow()
+})
+
+test('[AP181] every agent of several is checked, and a policy is for a tool of any of them', () => {
+  const pay = new FunctionTool({ name: 'pay', description: '', execute: () => ({}) })
+  const payer = new LlmAgent({ name: 'payer', model: 'gemini-2.5-flash', tools: [pay] })
+  const nested = new LlmAgent({
+    name: 'nested',
+    model: 'gemini-2.5-flash',
+    tools: [new AgentTool({ agent: payer.clone() })],
+  })
+  const policy = { approvals: { pay: true } }
+  expect(() => create({ agents: { a: agent, b: payer }, ...policy })).not.toThrow()
+  expect(() => create({ agents: { a: agent, b: inner }, ...policy })).toThrow(/pay, which/)
+  expect(() => create({ agents: { a: payer, b: nested }, ...policy })).toThrow(/needs approval/)
+  expect(() => create({ agents: { a: agent, b: outer }, appName: 'inner' })).toThrow(/another name/)
+})
+
+test('[LV180] several agents that talk live all can', () => {
+  const live = { model: new Gemini({ model: 'gemini-live', apiKey: 'a key' }) }
+  const flow = new Workflow({ name: 'flow', edges: [['START', agent]] })
+  expect(() => create({ agents: { a: agent, b: inner }, live })).not.toThrow()
+  expect(() => create({ agents: { a: agent, b: flow } })).not.toThrow()
+  expect(() => create({ agents: { a: agent, b: flow }, live })).toThrow(/`live` needs an agent/)
 })
 
 /** A toolset like that of an MCP server: its tools are known when it is asked. */

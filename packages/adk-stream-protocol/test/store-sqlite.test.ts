@@ -76,6 +76,40 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
+test('[ST180] of two connections that record an agent at once, both get the same', async () => {
+  await using folder = await temporaryFolder()
+  await using one = await openSqliteStore({ path: folder.path('s.db') })
+  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, by) => (by % 2 ? one : two).chats.assignAgent(chat, `a${by}`)),
+  )
+  const [agent = ''] = answers
+  expect(new Set(answers)).toEqual(new Set([agent]))
+  await two.chats.forgetNote(chat)
+  await two.chats.rename(chat, 'A name')
+  expect((await one.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ agent, name: 'A name' })
+  await one.chats.drop(chat)
+  expect(await two.chats.assignAgent(chat, 'other')).toBe('other')
+})
+
+test('[ST180] a database from before there were several agents keeps its chats', async () => {
+  await using folder = await temporaryFolder()
+  const path = folder.path('s.db')
+  const chat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+  {
+    await using store = await openSqliteStore({ path })
+    await store.chats.rename(chat, 'A name')
+  }
+  const before = new Database(path)
+  before.exec('ALTER TABLE chats DROP COLUMN agent')
+  before.exec('UPDATE schema_version SET version = version - 1')
+  before.close()
+  await using store = await openSqliteStore({ path })
+  expect((await store.chats.find(chat, ['chat-1'])).get('chat-1')).toEqual({ name: 'A name' })
+  expect(await store.chats.assignAgent(chat, 'sales')).toBe('sales')
+})
+
 test('[ST26] a secret is 32 random bytes, created once and kept', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')

@@ -22,6 +22,7 @@ export type {
   WebSocketTransportOptions,
 } from './transports/web-socket-transport.ts'
 export { webSocketTransport } from './transports/web-socket-transport.ts'
+export type { AgentOption } from './transports/name-agent.ts'
 export type { Pace } from './recording/pacing.ts'
 export type { Playback, PlaybackOptions, MessageTarget } from './recording/play-recording.ts'
 export { playRecording } from './recording/play-recording.ts'

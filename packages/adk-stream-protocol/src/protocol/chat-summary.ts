@@ -12,6 +12,8 @@ export interface ChatSummary {
   readonly running: boolean
   /** How many approvals are open. */
   readonly pending: number
+  /** The name of its agent, where the bridge has several. */
+  readonly agent?: string | undefined
 }
 
 export const isChatSummary = isObjectOf<ChatSummary>({
@@ -21,6 +23,7 @@ export const isChatSummary = isObjectOf<ChatSummary>({
   updatedAt: isNumber,
   running: isBoolean,
   pending: isNumber,
+  agent: optional(isString),
 })
 
 interface ChatChanged {

@@ -9,6 +9,8 @@ import { ChatId } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
+/** The agent of a new chat, where the bridge has several. */
+const Agent = z.string().max(64)
 const MimeType = z.string().min(1).max(128)
 
 /** What a client may say on a socket. The first three are those of the AI SDK's `WebSocketChatTransport`, word for word. */
@@ -68,6 +70,7 @@ const FRAMES = [
     id: ChatId,
     messageId: z.string().max(128).optional(),
     text: z.string().min(1),
+    agent: Agent.optional(),
   }),
   z.object({ type: z.literal('audio'), id: ChatId, data: Base64, mimeType: MimeType }),
   z.object({ type: z.literal('audio-end'), id: ChatId }),
@@ -78,6 +81,7 @@ const FRAMES = [
     type: z.literal('watch'),
     id: ChatId,
     audio: z.enum(['binary', 'base64', 'none']).optional(),
+    agent: Agent.optional(),
   }),
   z.object({ type: z.literal('unwatch'), id: ChatId }),
   z.object({ type: z.literal('ping'), nonce: z.string().max(128).optional() }),

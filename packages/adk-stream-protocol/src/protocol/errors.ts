@@ -21,6 +21,11 @@ const ERRORS = {
     409,
     'An approved call has run since that message, or is about to run. Send a new message instead.',
   ],
+  'other-agent': [409, 'This chat has another agent, and keeps it. Begin a new chat.'],
+  'unknown-agent': [
+    409,
+    'The agent of this chat is not available. Its messages can be read; begin a new chat.',
+  ],
   'unknown-chat': [404, 'There is no such chat.'],
   'unknown-approval': [404, 'There is no such approval request.'],
   'not-allowed': [403, 'Another person decides this approval.'],

@@ -41,6 +41,8 @@ export type UserPart =
 export type StreamRequest = (MessageRequest | AnswersRequest) & {
   /** The kind of client, where the body says so. */
   readonly dialect?: string
+  /** The agent that the address names for new chats, by `?agent=`. */
+  readonly addressed?: string
   /** Whether a live stream stays open while it waits for a person. */
   readonly hold?: boolean
   /** Decisions about questions of earlier messages, which the client may have sent before. */

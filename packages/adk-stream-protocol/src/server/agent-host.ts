@@ -6,7 +6,6 @@ import type {
   BaseSessionService,
   Event,
   RunConfig,
-  RunnerConfig,
   Session,
 } from '@google/adk'
 import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
@@ -38,6 +37,7 @@ import type { MessageRequest } from '../protocol/stream-request.ts'
 import type { ChatStore } from '../store/chat-store.ts'
 import { isRewindable, readsOpenings } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
+import type { RootAgent } from './chat-agents.ts'
 import { readError } from './front-door.ts'
 import type { StateDelta } from './request-context.ts'
 import { changesIn } from './request-context.ts'
@@ -52,13 +52,26 @@ export interface AgentServices {
 }
 
 export interface AgentHostOptions extends AgentServices {
-  readonly agent: NonNullable<RunnerConfig['agent']>
+  /** The agents by name, each with a gate of its own. */
+  readonly agents: ReadonlyMap<string, HostedAgent>
+  /** Returns the name of the agent of a chat. */
+  readonly agentOf: (chat: ApprovalChat) => Promise<string>
   readonly appName: string
   readonly sessions: BaseSessionService
-  readonly gate: ApprovalPlugin
   readonly ledger: Ledger
   readonly chats: ChatStore
   readonly runConfig?: TurnRunConfig
+}
+
+interface HostedAgent {
+  readonly agent: RootAgent
+  readonly gate: ApprovalPlugin
+}
+
+/** An agent as ADK runs it. */
+interface RunnableAgent {
+  readonly runner: Runner
+  readonly gate: ApprovalPlugin
 }
 
 interface DriveOptions {
@@ -79,11 +92,11 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
   readonly notes?: EventNotes
 }
 
-/** The agent with its conversations: one ADK session per chat of a principal. */
+/** The agents with their conversations: one ADK session per chat of a principal. */
 export class AgentHost {
-  readonly #runner: Runner
+  readonly #agents: ReadonlyMap<string, RunnableAgent>
+  readonly #agentOf: (chat: ApprovalChat) => Promise<string>
   readonly #sessions: BaseSessionService
-  readonly #gate: ApprovalPlugin
   /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
@@ -93,10 +106,10 @@ export class AgentHost {
 
   constructor(options: AgentHostOptions) {
     const {
-      agent,
+      agents,
+      agentOf,
       appName,
       sessions,
-      gate,
       ledger,
       chats,
       plugins = [],
@@ -104,19 +117,20 @@ export class AgentHost {
       ...services
     } = options
     this.#sessions = sessions
-    this.#gate = gate
+    this.#agentOf = agentOf
     this.#predictable = !plugins.some(hasEarlyCallbacks)
     this.#ledger = ledger
     this.#chats = chats
     const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
     this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
-    this.#runner = new Runner({
-      agent,
-      appName,
-      sessionService: sessions,
-      plugins: [gate, ...plugins, gate.errors],
-      ...services,
-    })
+    const shared = { appName, sessionService: sessions, ...services }
+    const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
+      return {
+        runner: new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] }),
+        gate,
+      }
+    }
+    this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
   }
 
   get sessions(): BaseSessionService {
@@ -171,21 +185,21 @@ export class AgentHost {
     if (!this.#predictable) return false
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session) return false
-    const runner = this.#runner
+    const { runner, gate } = await this.#find(chat)
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
     const call = prepareCall(approval, around)
-    return call !== undefined && this.#gate.decided.begin(call)
+    return call !== undefined && gate.decided.begin(call)
   }
 
   /** Whether a call was started so, and no run has taken its result. */
   hasBegun({ id }: Approval): boolean {
-    return this.#gate.decided.hasBegun(id)
+    return this.#gates.some((gate) => gate.decided.hasBegun(id))
   }
 
   /** Resolves when a call that was started so has ended. */
   async ended({ id }: Approval): Promise<void> {
-    await this.#gate.decided.ended(id)
+    await Promise.all(this.#gates.map((gate) => gate.decided.ended(id)))
   }
 
   /** Goes on with a turn, on answers to what it waited for. */
@@ -205,7 +219,7 @@ export class AgentHost {
   async toCompletion(chat: ApprovalChat, content: Content): Promise<NotedContent> {
     const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
     // A workflow reads the response itself; only a model needs it as text.
-    const session = isBaseAgent(this.#runner.agent)
+    const session = isBaseAgent((await this.#find(chat)).runner.agent)
       ? await this.#sessions.getSession(keyOf(chat))
       : undefined
     const call = session && findCall(session.events, toolCallId)
@@ -293,12 +307,13 @@ export class AgentHost {
     newMessage: Content,
     { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
   ): AsyncGenerator<Event> {
-    const run = this.#gate.open(chat, notes.messageId, cause)
+    const { runner, gate } = await this.#find(chat)
+    const run = gate.open(chat, notes.messageId, cause)
     run.onStored = onStored
     this.#runs.add(run)
     try {
       yield* await prepare()
-      const events = this.#runner.runAsync({
+      const events = runner.runAsync({
         userId: chat.principalId,
         sessionId: chat.chatId,
         newMessage,
@@ -321,7 +336,7 @@ export class AgentHost {
         for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
       throw run.loss ?? (await this.#explain(chat, thrown))
     } finally {
-      this.#gate.close(chat, run)
+      gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
       await this.#ledger.markReported(chat, [...run.told])
       this.#runs.delete(run)
@@ -371,6 +386,17 @@ export class AgentHost {
     // What others said first, such as a greeting, is no beginning.
     if (session.events.some(({ author }) => author === 'user')) return
     await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
+  }
+
+  /** The agent of a chat. */
+  async #find(chat: ApprovalChat): Promise<RunnableAgent> {
+    const found = this.#agents.get(await this.#agentOf(chat))
+    if (!found) throw new ProtocolError('unknown-agent')
+    return found
+  }
+
+  get #gates(): ApprovalPlugin[] {
+    return [...this.#agents.values()].map(({ gate }) => gate)
   }
 
   #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {

@@ -37,7 +37,7 @@ export async function collectAnswers(
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
     if (approval) approvals.push(approval)
     const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
-    const tool = given ? await findTool(name) : undefined
+    const tool = given ? await findTool(chat, name) : undefined
     const browser = tool && asBrowserTool(tool)
     // BT3: what another long-running tool waits for is not the client's to give.
     if (given && browser)
@@ -57,12 +57,12 @@ function toCompletion(result: OutputAnswer['result']): Record<string, unknown> {
 export async function findForeignOutput(
   { calls }: Translation,
   { findTool }: Pick<Backend, 'findTool'>,
-  outputs: readonly OutputAnswer[],
+  { chat, outputs }: Pick<TurnAnswersGiven, 'chat' | 'outputs'>,
 ): Promise<{ readonly toolName: string } | undefined> {
   for (const { toolCallId } of outputs) {
     const call = calls.get(toolCallId)
     if (call?.state !== 'waiting') continue
-    const tool = await findTool(call.toolName)
+    const tool = await findTool(chat, call.toolName)
     if (!tool || !asBrowserTool(tool)) return call
   }
   return undefined
@@ -79,10 +79,11 @@ export function refuseForeignOutput({ toolName }: { readonly toolName: string })
 export async function findCompletionFault(
   call: Call | undefined,
   { findTool }: Pick<Backend, 'findTool'>,
+  chat: ApprovalChat,
 ): Promise<ProtocolError | undefined> {
   if (!call) return new ProtocolError('unknown-call')
   if (call.completed) return new ProtocolError('call-completed')
-  const tool = await findTool(call.toolName)
+  const tool = await findTool(chat, call.toolName)
   const isOpen = call.state === 'waiting' || (call.state === 'settled' && tool?.isLongRunning)
   const hasRun = call.approval === undefined || call.approval.state === 'approved'
   if (isOpen && hasRun && !(tool && asBrowserTool(tool))) return undefined

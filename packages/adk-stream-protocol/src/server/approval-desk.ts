@@ -235,6 +235,8 @@ export class ApprovalDesk {
       chat &&
       (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
     if (!approval || isForeign) return { refused: 'unknown-approval' }
+    // RQ184: without its agent nothing goes on by a decision.
+    await backend.agents.of(approval.chat)
     // What was decided already is not judged again.
     if (approved && editedArgs && approval.state.name === 'requested') {
       this.#checkSize(editedArgs)
@@ -314,7 +316,7 @@ async function refuseEdit(
   approval: Approval,
   edit: Edit,
 ): Promise<Refusal | undefined> {
-  checkEdit(await findTool(approval.toolName), edit.args)
+  checkEdit(await findTool(approval.chat, approval.toolName), edit.args)
   // All that the ledger refuses by itself is told by it: what was decided, and who may not decide, or not alone.
   const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, edit.by)
   return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined

@@ -5,19 +5,22 @@ import type { Ledger } from '../approvals/ledger.ts'
 import type { ChatStore } from '../store/chat-store.ts'
 import type { BrowserCallStore } from '../store/browser-call-store.ts'
 import type { AgentHost } from './agent-host.ts'
+import type { ChatAgents } from './chat-agents.ts'
 import type { RefreshHint } from './current-hint.ts'
 import type { MayEdit } from './may-edit.ts'
 
-/** What stands behind the desks: the agent with its sessions, and the ledger. */
+/** What stands behind the desks: the agents with their sessions, and the ledger. */
 export interface Backend {
+  /** Which agent each chat has. */
+  readonly agents: ChatAgents
   readonly host: AgentHost
   readonly ledger: Ledger
   /** Calls that wait for clients. */
   readonly browserCalls: BrowserCallStore
   /** What is known of chats without reading them. */
   readonly chats: ChatStore
-  /** Finds a tool of the agent by its name. */
-  readonly findTool: (toolName: string) => Promise<BaseTool | undefined>
+  /** Finds a tool of the agent of a chat by its name. */
+  readonly findTool: (chat: ApprovalChat, toolName: string) => Promise<BaseTool | undefined>
   /** Tells whether whoever decides a call may change it so, without anybody else (LG9). */
   readonly mayEdit: MayEdit
   /** Gives a pending approval the hint that the policy gives now. */

@@ -60,7 +60,8 @@ export class ChatDesk {
     const { limits, source } = this.#options
     const request = readStreamRequest(await readJson(visit.exchange, limits), limits)
     const dialect = readDialect(visit.exchange, request.dialect)
-    const opened = await source.answer(visit.principal, request)
+    const addressed = readAgent(visit.exchange)
+    const opened = await source.answer(visit.principal, { ...request, ...addressed })
     return { type: 'turn', ...opened, dialect, headers: {} }
   }
 
@@ -139,6 +140,12 @@ export function readDialect({ url, headers }: Exchange, inBody?: string): Dialec
     throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
   }
   return dialect
+}
+
+/** The agent that an address names for new chats, by `?agent=`. */
+export function readAgent({ url }: Exchange): { readonly addressed?: string } {
+  const addressed = url.searchParams.get('agent')
+  return addressed === null ? {} : { addressed }
 }
 
 function readVersion({ url }: Exchange): number | undefined {

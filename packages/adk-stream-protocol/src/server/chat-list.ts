@@ -21,7 +21,7 @@ export async function listChats(
   principalId: string,
   { limits, isRunning }: ChatListOptions,
 ): Promise<ChatSummary[]> {
-  const { host, ledger, chats, appName } = backend
+  const { host, ledger, chats, appName, agents } = backend
   const sessions = await newestSessions(backend, principalId)
   const ids = sessions.map(({ id }) => id)
   const known = await chats.find({ appName, principalId }, ids)
@@ -37,6 +37,7 @@ export async function listChats(
     const running = isRunning(id) || elsewhere.has(id)
     summaries.push({
       ...describe(id, lastUpdateTime, entry),
+      ...agents.describe(entry),
       running,
       pending: pending.get(id) ?? 0,
     })

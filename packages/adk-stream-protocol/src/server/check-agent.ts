@@ -8,14 +8,19 @@ import { readAgentGraph } from './agent-graph.ts'
 import { suggestName } from './suggest-name.ts'
 
 /**
- * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that the agent does not have (AP111).
+ * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that no agent has (AP111).
  * Returns what is left to be checked when the toolsets can be listed.
  */
-export function checkAgent(
-  root: unknown,
+export function checkAgents(
+  roots: Iterable<unknown>,
   { policy = {}, appName }: { readonly policy?: ApprovalPolicy; readonly appName?: string } = {},
 ): () => Promise<void> {
-  const graph = readAgentGraph(root)
+  const graphs = Array.from(roots, (root) => readAgentGraph(root))
+  const graph = {
+    tools: graphs.flatMap(({ tools }) => tools),
+    toolsets: graphs.flatMap(({ toolsets }) => toolsets),
+    isOpaque: graphs.some(({ isOpaque }) => isOpaque),
+  }
   if (graph.tools.some(({ name, tool }) => isAgentTool(tool) && name === appName))
     throw new TypeError(
       `createBridge: \`appName\` is ${appName}, which is also the name of an agent that is used as an AgentTool. ADK would store both in one session: choose another name.`,

@@ -6,7 +6,7 @@ import { MAX_TIMER_MS } from './max-timer.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { checkAllowedHosts } from './allowed-hosts.ts'
 import { readOrigin } from './origin.ts'
-import type { BridgeLimits, BridgeOptions, TurnRunConfig } from './options.ts'
+import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
 import type { ContextOptions } from './request-context.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { isNetwork } from './proxies.ts'
@@ -15,7 +15,7 @@ import { suggestName } from './suggest-name.ts'
 /** Refuses options that are unknown or of the wrong kind, with a sentence that says which and why. */
 export function checkOptions(options: unknown): void {
   if (!isRecord(options)) throw new TypeError('createBridge needs an object of options.')
-  checkRoot(options['agent'])
+  checkRoots(options)
   refuseFirst(Options.safeParse(options).error)
   const { approvals = {}, allowedHosts = [] } = options
   // The schema has checked the type.
@@ -44,17 +44,48 @@ function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[]
     )
 }
 
+/** Refuses what is no agent, and agents whose chats could not be told apart. */
+function checkRoots({ agent, agents, ...options }: Record<string, unknown>): void {
+  if (agents === undefined) {
+    if (options['chooseAgent'] !== undefined)
+      throw new TypeError('createBridge: `chooseAgent` needs `agents`, from which it chooses.')
+    return checkRoot(agent, 'agent')
+  }
+  if (agent !== undefined)
+    throw new TypeError('createBridge: pass either `agent` or `agents`, not both.')
+  if (!isRecord(agents) || Array.isArray(agents) || isRunnable(agents))
+    throw new TypeError('createBridge: `agents` must be an object of agents by name.')
+  const entries = Object.entries(agents)
+  if (entries.length === 0) throw new TypeError('createBridge: `agents` is empty.')
+  for (const [name, root] of entries) {
+    if (!AGENT_NAME.test(name))
+      throw new TypeError(
+        `createBridge: \`agents\` has the name ${JSON.stringify(name)}. A name is a letter, then letters, digits, \`.\`, \`_\` and \`-\`, at most 64.`,
+      )
+    checkRoot(root, `agents.${name}`)
+  }
+  if (options['sessionService'] !== undefined && options['store'] === undefined)
+    throw new TypeError(
+      'createBridge: `agents` with a `sessionService` needs a `store`: the agent of each chat is recorded there, and would be lost with the process.',
+    )
+}
+
+/** Not a number: JavaScript would put it before all other names. */
+const AGENT_NAME = /^[a-z][\w.-]{0,63}$/i
+
 /** Refuses what is no agent. */
-function checkRoot(agent: unknown): void {
+function checkRoot(agent: unknown, option: string): void {
   if (agent === undefined || agent === null)
-    throw new TypeError('createBridge needs `agent`: pass an ADK agent, for example an LlmAgent.')
+    throw new TypeError(
+      `createBridge needs \`${option}\`: pass an ADK agent, for example an LlmAgent.`,
+    )
   if (isRecord(agent) && 'rootAgent' in agent && !isRunnable(agent))
     throw new TypeError(
-      'createBridge: `agent` is an App. Pass `agent: app.rootAgent`, and what else it has as `plugins` and `appName`.',
+      `createBridge: \`${option}\` is an App. Pass \`${option}: app.rootAgent\`, and what else it has as \`plugins\` and \`appName\`.`,
     )
   if (!isRunnable(agent))
     throw new TypeError(
-      `createBridge: \`agent\` is ${describeValue(agent)}. Pass an ADK agent, for example an LlmAgent, or a Workflow.`,
+      `createBridge: \`${option}\` is ${describeValue(agent)}. Pass an ADK agent, for example an LlmAgent, or a Workflow.`,
     )
 }
 
@@ -151,7 +182,9 @@ const Origin = z.string({ error: 'an origin' }).superRefine((value, context) => 
 })
 
 const Options = z.strictObject({
-  agent: z.unknown(),
+  agent: z.unknown().optional(),
+  agents: z.unknown().optional(),
+  chooseAgent: Method.optional(),
   appName: z.string({ error: 'a text' }).min(1, { error: 'a text that is not empty' }).optional(),
   store: Service.optional(),
   sessionService: Service.optional(),
@@ -192,7 +225,7 @@ const Options = z.strictObject({
   artifactService: Service.optional(),
   memoryService: Service.optional(),
   credentialService: Service.optional(),
-} satisfies Record<keyof BridgeOptions, z.ZodType>)
+} satisfies Record<keyof BridgeOptions | keyof SeveralAgentsOptions, z.ZodType>)
 
 /** The objects of options by where they are. */
 const SHAPES: Readonly<Record<string, z.ZodObject>> = {

@@ -23,7 +23,9 @@ import { callFinder } from './bidi-conversation.ts'
 import type { CallCompletion } from './call-completion.ts'
 import { CallCompletions } from './call-completion.ts'
 import { ChatDesk } from './chat-desk.ts'
-import { checkAgent } from './check-agent.ts'
+import type { RootAgent } from './chat-agents.ts'
+import { ChatAgents, hasAgents, readAgents } from './chat-agents.ts'
+import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
 import { refreshHints } from './current-hint.ts'
 import { Drain } from './drain.ts'
@@ -46,7 +48,7 @@ import { LiveRuns } from './live-runs.ts'
 import { LiveSource } from './live-source.ts'
 import { editsWithin } from './may-edit.ts'
 import { NewsPoll } from './news-poll.ts'
-import type { BridgeLimits, BridgeOptions } from './options.ts'
+import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toLimits, toObservers } from './options.ts'
 import { toOrigins } from './origin.ts'
 import { Proxies } from './proxies.ts'
@@ -91,11 +93,11 @@ export interface CloseOptions {
   readonly drainMs?: number
 }
 
-/** Puts an ADK agent in front of AI SDK clients. */
-export function createBridge(options: BridgeOptions): Bridge {
+/** Puts an ADK agent, or several, in front of AI SDK clients. */
+export function createBridge(options: AnyBridgeOptions): Bridge {
   checkOptions(options)
-  const { agent, approvals: policy, appName } = options
-  const checkToolsets = checkAgent(agent, {
+  const { approvals: policy, appName } = options
+  const checkToolsets = checkAgents(readAgents(options).values(), {
     ...(policy && { policy }),
     ...(appName && { appName }),
   })
@@ -213,7 +215,7 @@ function readyRoute(readiness: Readiness, audit: AuditWatch): Route {
 }
 
 /** A sign-in of one's own is not given to pages of other sites; the default identity is given to every browser that asks. */
-function defaultHosts({ authenticate, allowedOrigins = [] }: BridgeOptions): AllowedHosts {
+function defaultHosts({ authenticate, allowedOrigins = [] }: AnyBridgeOptions): AllowedHosts {
   if (authenticate) return 'any'
   return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
 }
@@ -244,7 +246,7 @@ interface DeskParts {
   readonly news: ApprovalNews
 }
 
-function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
+function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
   const { limits, backend, events, lists, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
   const exposeState = options.exposeState ?? (() => false)
@@ -355,7 +357,7 @@ function openDesks(options: BridgeOptions, parts: DeskParts): Desks {
 }
 
 function openTurns(
-  options: BridgeOptions,
+  options: AnyBridgeOptions,
   { limits, backend, lists }: Pick<DeskParts, 'limits' | 'backend' | 'lists'>,
 ): Turns {
   return new Turns({
@@ -388,17 +390,17 @@ interface FollowParts {
 }
 
 function openRuns(
-  options: BridgeOptions,
+  options: AnyBridgeOptions,
   parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
-  const { agent, live, approvals: policy = {}, plugins = [], ...services } = options
+  const { live, approvals: policy = {}, plugins = [], ...services } = options
   const { exposeToolErrors: exposeErrors = false } = options
   if (!live) return undefined
   const { artifactService, memoryService, credentialService } = services
   return new LiveRuns({
     ...live,
     ...parts,
-    agent,
+    agents: readAgents(options),
     policy,
     exposeErrors,
     services: {
@@ -411,11 +413,11 @@ function openRuns(
 }
 
 async function openBackend(
-  options: BridgeOptions,
+  options: AnyBridgeOptions,
   limits: BridgeLimits,
   store: StoreOnDemand,
 ): Promise<Backend> {
-  const { agent, appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
+  const { appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
   const { plugins, artifactService, memoryService, credentialService, runConfig } = options
   const { onError } = toObservers(options)
   const opened = await store.open()
@@ -428,22 +430,24 @@ async function openBackend(
     onError,
   })
   const deadlineMs = options.approvalDeadlineMs
-  const gate = new ApprovalPlugin({
-    ledger,
-    root: agent,
-    policy: approvals,
-    deadlineMs,
-    exposeErrors: options.exposeToolErrors ?? false,
+  const exposeErrors = options.exposeToolErrors ?? false
+  const roots = readAgents(options)
+  const toGate = (root: RootAgent): ApprovalPlugin =>
+    new ApprovalPlugin({ ledger, root, policy: approvals, deadlineMs, exposeErrors, onError })
+  const agents = new ChatAgents({
+    names: [...roots.keys()],
+    chooseAgent: hasAgents(options) ? options.chooseAgent : undefined,
+    chats: opened.chats,
     onError,
   })
   const host = new AgentHost({
-    agent,
+    agents: new Map([...roots].map(([name, agent]) => [name, { agent, gate: toGate(agent) }])),
+    agentOf: (chat) => agents.of(chat),
     appName,
     sessions: checkSessions(
       sessionService ? fenceSessions(sessionService, ledger) : opened.sessions,
       { appName, policy: approvals, onError },
     ),
-    gate,
     ledger,
     chats: opened.chats,
     ...(runConfig && { runConfig }),
@@ -453,11 +457,12 @@ async function openBackend(
     ...(credentialService && { credentialService }),
   })
   return {
+    agents,
     host,
     ledger,
     browserCalls: opened.browserCalls,
     chats: opened.chats,
-    findTool: (toolName) => findTool(agent, toolName),
+    findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
     mayEdit: editsWithin(approvals, onError),
     refreshHint: refreshHints(approvals, onError),
     appName,

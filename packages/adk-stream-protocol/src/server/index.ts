@@ -15,9 +15,16 @@ export type {
   CompletableCall,
   MayCompleteCalls,
 } from './call-completion.ts'
+export type { AgentChoice, ChooseAgent, RootAgent } from './chat-agents.ts'
 export type { Bridge, CloseOptions } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
-export type { BridgeLimits, BridgeOptions, TurnInfo, TurnRunConfig } from './options.ts'
+export type {
+  BridgeLimits,
+  BridgeOptions,
+  SeveralAgentsOptions,
+  TurnInfo,
+  TurnRunConfig,
+} from './options.ts'
 export type { TrustedProxies } from './proxies.ts'
 export type { ContextInput, ContextOptions } from './request-context.ts'
 export type { SignedCookieOptions } from './signed-cookie.ts'

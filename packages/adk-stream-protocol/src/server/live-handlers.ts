@@ -6,6 +6,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../protocol/stream-request.ts'
 import type { LiveRun } from '../live/live-run.ts'
 import type { ChatKey } from '../turns/turns.ts'
+import { readAgent } from './chat-desk.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveSource } from './live-source.ts'
@@ -29,9 +30,11 @@ export function openLiveHandlers(
 ): FrameHandlers {
   const presence = new Presence(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
-  /** Tells the agent who speaks, before a conversation begins in which nothing was written. */
-  const introduce = (chatId: string) => (): Promise<void> =>
-    source.introduce(connection.principal, chatOf(chatId))
+  /** Chooses the agent and tells it who speaks, before a conversation begins in which nothing was written. */
+  const introduce = (chatId: string, named?: string) => (): Promise<void> => {
+    const agent = { named, ...readAgent(connection.exchange()) }
+    return source.introduce(connection.principal, chatOf(chatId), agent)
+  }
   const openForSound = (chatId: string): Promise<LiveRun> =>
     presence.during(chatId, () => runs.openForSound(chatOf(chatId), introduce(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
@@ -45,19 +48,20 @@ export function openLiveHandlers(
     ...turns,
     send: (frame) => presence.during(frame.id, async () => turns.send(frame)),
     resume: (frame) => presence.during(frame.id, async () => turns.resume(frame)),
-    watch: async ({ id, audio = 'base64' }) => {
+    watch: async ({ id, audio = 'base64', agent }) => {
       presence.watch(id, audio)
       try {
-        await runs.open(chatOf(id), introduce(id))
+        await runs.open(chatOf(id), introduce(id, agent))
       } catch (error) {
         presence.unwatch(id)
         throw error
       }
     },
     unwatch: ({ id }) => presence.unwatch(id),
-    text: async ({ id, messageId = randomUUID(), text }) => {
+    text: async ({ id, messageId = randomUUID(), text, agent }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
-      const said = { message, replaces: false, hold: true }
+      const asked = { named: agent, ...readAgent(connection.exchange()) }
+      const said = { message, replaces: false, hold: true, ...asked }
       presence.show(
         id,
         await presence.during(id, () => source.say(connection.principal, chatOf(id), said)),

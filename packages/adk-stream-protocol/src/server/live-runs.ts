@@ -16,6 +16,7 @@ import type { ChatKey } from '../turns/turns.ts'
 import { keyOf } from '../turns/turns.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
+import type { RootAgent } from './chat-agents.ts'
 import type { TurnDesk } from './turn-desk.ts'
 
 /** How an agent talks live. */
@@ -33,7 +34,8 @@ export interface LiveOptions {
 export interface LiveRunsOptions extends LiveOptions {
   readonly backend: BackendOnDemand
   readonly turnDesk: TurnDesk
-  readonly agent: NonNullable<RunnerConfig['agent']>
+  /** The agents by name. */
+  readonly agents: ReadonlyMap<string, RootAgent>
   readonly policy: ApprovalPolicy
   /** Whether the model is told the words of an error that a tool threw. */
   readonly exposeErrors: boolean
@@ -41,6 +43,12 @@ export interface LiveRunsOptions extends LiveOptions {
   readonly maxPerPrincipal: number
   readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
   readonly onError: (error: unknown) => void
+}
+
+/** An agent with the model that it talks live by. */
+interface TalkingAgent {
+  readonly agent: BaseAgent
+  readonly model: Gemini
 }
 
 /** A chat's live conversation, with those who follow it. */
@@ -61,8 +69,7 @@ const TRUSTED_MS = 2_000
 /** The live conversations of this process: one run per chat, begun on demand, kept while somebody is there. */
 export class LiveRuns {
   readonly #options: LiveRunsOptions
-  readonly #agent: BaseAgent
-  readonly #model: Gemini
+  readonly #agents: ReadonlyMap<string, TalkingAgent>
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
@@ -71,17 +78,12 @@ export class LiveRuns {
   #closed = false
 
   constructor(options: LiveRunsOptions) {
-    if (!isBaseAgent(options.agent)) {
-      throw new TypeError(
-        'createBridge: `live` needs an agent; ADK runs workflows only turn by turn.',
-      )
-    }
     this.#options = options
-    this.#agent = options.agent
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
-    this.#model = findLiveModel(options.agent, options.model)
-    // An agent that cannot talk live is refused now, and not when somebody wants to talk.
-    toLiveAgent(options.agent, this.#model)
+    const talking = [...options.agents].map(
+      ([name, agent]) => [name, toTalkingAgent(name, agent, options.model)] as const,
+    )
+    this.#agents = new Map(talking)
   }
 
   /** Whether any conversation is open. */
@@ -141,6 +143,11 @@ export class LiveRuns {
       this.#keepFor(chat, entry)
     })
     return entry.opening
+  }
+
+  /** Resolves when no conversation of a chat is being begun: one that is has chosen the agent of the chat. */
+  async begun(chat: ChatKey): Promise<void> {
+    await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
   /** The conversation of a chat for something that comes many times a second, and in order. */
@@ -263,12 +270,14 @@ export class LiveRuns {
 
   async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
     const backend = await this.#options.backend.get()
+    const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
+    if (!agent) throw new ProtocolError('unknown-agent')
     // From here to the run nothing is waited for, so `close` finds either this or the run.
     if (this.#closed) throw new ProtocolError('unavailable')
     const giveBack = this.#perPrincipal.take(chat.principalId)
     if (!giveBack) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#makeRun(chat, entry.room, backend)
+      const run = this.#makeRun(chat, entry.room, { backend, ...agent })
       void this.#forgetWhenOver(chat, entry, run).finally(giveBack)
       return run
     } catch (thrown) {
@@ -277,10 +286,13 @@ export class LiveRuns {
     }
   }
 
-  #makeRun(chat: ChatKey, listener: LiveRoom, backend: Backend): LiveRun {
+  #makeRun(
+    chat: ChatKey,
+    listener: LiveRoom,
+    { backend, agent, model }: TalkingAgent & { readonly backend: Backend },
+  ): LiveRun {
     const { turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
     const { host, ledger, browserCalls, appName } = backend
-    const model = this.#model
     const key = toApprovalChat({ appName }, chat)
     return new LiveRun({
       chat: key,
@@ -288,7 +300,7 @@ export class LiveRuns {
         add: (wait, timeoutMs) => browserCalls.add({ chat: key, ...wait }, timeoutMs),
         drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
       },
-      agent: this.#agent,
+      agent,
       exposeErrors: this.#options.exposeErrors,
       services: { ...services, appName, sessionService: host.sessions },
       openModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
@@ -315,6 +327,21 @@ function ignore(): void {}
 /** Waits for something to end, well or not: who began it is told how. */
 async function settled(work: Promise<unknown> | undefined): Promise<void> {
   await work?.then(ignore, ignore)
+}
+
+/** Refuses an agent that cannot talk live now, and not when somebody wants to talk. */
+function toTalkingAgent(
+  name: string,
+  agent: RootAgent,
+  given: Gemini | string | undefined,
+): TalkingAgent {
+  if (!isBaseAgent(agent))
+    throw new TypeError(
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is none`}; ADK runs workflows only turn by turn.`,
+    )
+  const model = findLiveModel(agent, given)
+  toLiveAgent(agent, model)
+  return { agent, model }
 }
 
 function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {

@@ -5,6 +5,7 @@ import type { MessageRequest, StreamRequest } from '../protocol/stream-request.t
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey } from '../turns/turns.ts'
 import type { Principal } from './authenticate.ts'
+import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { OpenedTurn, TurnSourceParts } from './turn-source.ts'
 import { TurnByTurn } from './turn-source.ts'
@@ -50,16 +51,21 @@ export class LiveSource extends TurnByTurn {
     if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
   }
 
-  /** Sets the state of a chat in which a principal only speaks: no message carries it. */
-  async introduce(principal: Principal, chat: ChatKey): Promise<void> {
+  /** Sets the agent and the state of a chat in which a principal only speaks: no message carries them. */
+  async introduce(principal: Principal, chat: ChatKey, asked: AgentRequest): Promise<void> {
     const { context, turnDesk } = this.#parts
-    await turnDesk.setState(chat, await context.toState(principal, chat.chatId, undefined))
+    const agent = await turnDesk.chooseAgent(principal, chat, asked)
+    const state = await context.toState(principal, chat.chatId, undefined)
+    await turnDesk.recordAgent(chat, agent)
+    await turnDesk.setState(chat, state)
   }
 
   async #say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
     const { runs, turnDesk, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = said
     // RQ121: what is refused is refused before anything is done for the request.
+    await runs.begun(chat)
+    const agent = await turnDesk.chooseAgent(principal, chat, said)
     const state = await context.toState(principal, chat.chatId, said.context)
     await this.#decideEarlier(principal, chat, said)
     const userMessageId = message.id ?? randomUUID()
@@ -71,6 +77,7 @@ export class LiveSource extends TurnByTurn {
       await runs.leave(chat)
       await turnDesk.takeBack(chat, removed)
     } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))
+    await turnDesk.recordAgent(chat, agent)
     const run = await runs.open(chat)
     return run.say(toUserContent(message), { userMessageId, held, state })
   }
@@ -78,4 +85,5 @@ export class LiveSource extends TurnByTurn {
 
 type Said = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
-  Partial<Pick<StreamRequest, 'hold' | 'earlier'>>
+  Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
+  Pick<AgentRequest, 'named'>

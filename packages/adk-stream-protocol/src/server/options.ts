@@ -1,4 +1,4 @@
-import type { BaseSessionService, RunnerConfig } from '@google/adk'
+import type { BaseSessionService } from '@google/adk'
 
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
@@ -9,6 +9,7 @@ import type { AgentServices } from './agent-host.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { MayCompleteCalls } from './call-completion.ts'
+import type { ChooseAgent, RootAgent } from './chat-agents.ts'
 import type { ContextOptions } from './request-context.ts'
 import type { LiveOptions } from './live-runs.ts'
 import { logError } from './log-error.ts'
@@ -16,8 +17,8 @@ import type { TrustedProxies } from './proxies.ts'
 
 /** How an agent is put in front of people. */
 export interface BridgeOptions extends AgentServices {
-  /** The agent to put in front of people: an ADK agent, or a workflow. */
-  readonly agent: NonNullable<RunnerConfig['agent']>
+  /** The agent to put in front of people: an ADK agent, or a workflow. For several, pass `agents` (`SeveralAgentsOptions`). */
+  readonly agent: RootAgent
   /** ADK's name for the application; part of every session's key. Default `adk-stream-protocol`. */
   readonly appName?: string
   /** Where conversations live. Default: SQLite in memory, gone with the process. */
@@ -105,6 +106,24 @@ export interface BridgeOptions extends AgentServices {
   /** Sees every chunk of every turn. */
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
 }
+
+/** How several agents are put in front of people. All options but these are for all of them, as for one agent. */
+export interface SeveralAgentsOptions extends Omit<BridgeOptions, 'agent'> {
+  /**
+   * The agents by name: a letter, then letters, digits, `.`, `_` and `-`, at most 64. A chat gets its agent with its first message and
+   * keeps it. Chats that began before the bridge had several agents have the first one. Needs `store` if `sessionService` is given:
+   * the agent of each chat is recorded in the store.
+   */
+  readonly agents: Readonly<Record<string, RootAgent>>
+  /**
+   * Returns the name of the agent for a new chat. Default: the agent that the client names, by `agent` in the body or `?agent=` in the
+   * address, or the first one of `agents`.
+   */
+  readonly chooseAgent?: ChooseAgent
+}
+
+/** The options of any bridge. */
+export type AnyBridgeOptions = BridgeOptions | SeveralAgentsOptions
 
 /** The part of ADK's `RunConfig` that a host may choose for a turn. */
 export interface TurnRunConfig {

@@ -32,9 +32,11 @@ import {
   onlyRuns,
   refuseForeignOutput,
 } from './answer-turn.ts'
+import type { Principal } from './authenticate.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
+import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
 import type { TurnInfo } from './options.ts'
 import type { StateDelta } from './request-context.ts'
 import { traceTurn } from './trace-turn.ts'
@@ -110,8 +112,30 @@ export class TurnDesk {
     return this.#collecting > 0
   }
 
+  /** Returns the agent for a message: the one that its chat has, or for a new chat the one to record. */
+  async chooseAgent(
+    principal: Principal,
+    chat: ChatKey,
+    request: AgentRequest,
+  ): Promise<ChosenAgent> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const exists = (): Promise<boolean> => backend.host.exists(key)
+    return backend.agents.choose(principal, key, { ...request, exists })
+  }
+
+  /** Records the agent of a chat that begins. */
+  async recordAgent(chat: ChatKey, agent: ChosenAgent): Promise<void> {
+    const backend = await this.#backend.get()
+    await backend.agents.record(toApprovalChat(backend, chat), agent)
+  }
+
   /** Answers a new message. */
-  async begin(chat: ChatKey, request: MessageRequest, state: StateDelta = {}): Promise<Turn> {
+  async begin(
+    chat: ChatKey,
+    request: MessageRequest,
+    { state, agent }: { readonly state: StateDelta; readonly agent: ChosenAgent },
+  ): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const { replaces } = request
@@ -120,7 +144,10 @@ export class TurnDesk {
     if (replaces) await this.checkRewind(chat, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
     return this.#turns.begin(chat, randomUUID(), {
-      ...(replaces && { prepare: () => this.#prepareRewind(backend, key, userMessageId) }),
+      prepare: async () => {
+        if (replaces) await this.#prepareRewind(backend, key, userMessageId)
+        await backend.agents.record(key, agent)
+      },
       run: async (turn) => {
         const { messageId, signal } = turn
         this.#options.onTurn({ ...chat, messageId })
@@ -142,6 +169,7 @@ export class TurnDesk {
   async resume(chat: ChatKey, messageId: string, answers: TurnAnswers): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
+    await backend.agents.of(key)
     let told: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
@@ -217,14 +245,15 @@ export class TurnDesk {
   ): Promise<void> {
     const { outputs, completion, background = false, refuse } = answers
     if (completion) {
-      const fault = await findCompletionFault(state.calls.get(completion.toolCallId), backend)
+      const call = state.calls.get(completion.toolCallId)
+      const fault = await findCompletionFault(call, backend, chat)
       if (fault) throw fault
       return
     }
     if (await onlyRuns(state, backend, chat)) throw new ProtocolError('approval-decided')
     if (await collectAnswers(state, backend, { chat, outputs })) return
     // Clients repeat the outputs of all calls of a message: beside an answer that counts, one that does not is ignored.
-    const foreign = await findForeignOutput(state, backend, outputs)
+    const foreign = await findForeignOutput(state, backend, { chat, outputs })
     if (foreign) throw refuseForeignOutput(foreign)
     // AP130: a client that gets an empty answer sends the same again at once, and for ever.
     const isEmpty = pause >= chunks.length
@@ -384,7 +413,8 @@ export class TurnDesk {
   async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const backend = await this.#backend.get()
     const found = await this.#findCall(chat, output.toolCallId)
-    const tool = found && (await backend.findTool(found.call.toolName))
+    const key = toApprovalChat(backend, chat)
+    const tool = found && (await backend.findTool(key, found.call.toolName))
     const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
     const isWaiting = found?.call.state === 'waiting'
     // BT3: what another long-running tool waits for is not the client's to give.
@@ -405,6 +435,7 @@ export class TurnDesk {
   async follow(approval: Approval, given?: Approval): Promise<void> {
     const { chat, messageId } = approval
     const backend = await this.#backend.get()
+    if (!(await backend.agents.has(chat))) return
     // What was given just now was asked, and its call is not kept waiting for a look.
     if (!given && (await this.callState(approval)) !== 'asked')
       return this.#unasked.settle(backend, approval)
@@ -441,6 +472,7 @@ export class TurnDesk {
   async giveUp(wait: BrowserCall): Promise<void> {
     const { chat, messageId, toolCallId } = wait
     const backend = await this.#backend.get()
+    if (!(await backend.agents.has(chat))) return
     if ((await this.callState(wait)) === 'waiting') {
       const outputs = [{ toolCallId, result: { errorText: NO_ANSWER } }]
       const turn = await this.resume(chat, messageId, { outputs, background: true })
@@ -523,11 +555,12 @@ export class TurnDesk {
     { messageId, ...chat }: TurnInfo,
     { waiting }: RunOutcome,
   ): Promise<void> {
+    const key = toApprovalChat(backend, chat)
     for (const [toolCallId, toolName] of waiting) {
-      const tool = await backend.findTool(toolName)
+      const tool = await backend.findTool(key, toolName)
       const browser = tool && asBrowserTool(tool)
-      const wait = { chat: toApprovalChat(backend, chat), messageId, toolCallId }
-      if (browser) await backend.browserCalls.add(wait, browser.timeoutMs)
+      const call = { chat: key, messageId, toolCallId }
+      if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
     }
   }
 

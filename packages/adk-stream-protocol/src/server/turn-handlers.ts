@@ -3,7 +3,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { readStreamRequest } from '../protocol/stream-request.ts'
 import type { AudioMode } from '../transport/turn-readers.ts'
 import type { ChatKey } from '../turns/turns.ts'
-import { readDialect } from './chat-desk.ts'
+import { readAgent, readDialect } from './chat-desk.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { BridgeLimits } from './options.ts'
 import type { TurnSource } from './turn-source.ts'
@@ -121,11 +121,10 @@ class SocketRequests {
     if (!this.#admit(frame)) return
     const { source, limits } = this.#options
     const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
-    const request = readStreamRequest(
-      { ...body, id, chatId: id, messages, trigger, messageId },
-      limits,
-    )
-    const dialect = readDialect(exchange(), request.dialect)
+    const opened = exchange()
+    const sent = { ...body, id, chatId: id, messages, trigger, messageId }
+    const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
+    const dialect = readDialect(opened, request.dialect)
     this.#opening.add(requestId)
     try {
       // WS16: who decides is asked again who they are.

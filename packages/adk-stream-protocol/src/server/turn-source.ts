@@ -61,17 +61,21 @@ export class TurnByTurn implements TurnSource {
     const { approvalDesk, turnDesk, context } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const { earlier } = request
+    const decideEarlier = async (): Promise<void> => {
+      if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
+    }
+    if (request.type === 'answers') {
+      await decideEarlier()
+      return this.goOn(principal, request, onDecided)
+    }
     // RQ121: what is refused is refused before anything is done for the request.
-    const state =
-      request.type === 'message'
-        ? await context.toState(principal, chat.chatId, request.context)
-        : {}
-    if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
-    if (request.type === 'answers') return this.goOn(principal, request, onDecided)
+    const agent = await turnDesk.chooseAgent(principal, chat, request)
+    const state = await context.toState(principal, chat.chatId, request.context)
+    await decideEarlier()
     onDecided?.()
     const removed = await turnDesk.findRemoved(chat, request)
     if (removed !== undefined) await turnDesk.takeBack(chat, removed)
-    return { turn: await turnDesk.begin(chat, request, state), from: 'start' }
+    return { turn: await turnDesk.begin(chat, request, { state, agent }), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */

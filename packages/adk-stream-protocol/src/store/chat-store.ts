@@ -8,8 +8,8 @@ export interface ChatNote {
   readonly createdAt: number
 }
 
-/** A chat's note, and what its owner calls it. */
-export type ChatEntry = Partial<ChatNote> & { readonly name?: string }
+/** A chat's note, what its owner calls it, and its agent, where a bridge has several. */
+export type ChatEntry = Partial<ChatNote> & { readonly name?: string; readonly agent?: string }
 
 /** What a list of chats shows beside their sessions, so that no session is read for it more than once. */
 export interface ChatStore {
@@ -22,7 +22,9 @@ export interface ChatStore {
   note(chat: ApprovalChat, note: ChatNote): Promise<void>
   /** Names a chat; the name stays when the chat begins anew. */
   rename(chat: ApprovalChat, name: string): Promise<void>
-  /** The chat begins anew: what was noted of its begin no longer holds. */
+  /** Records the agent of a chat, unless it has one. Returns the agent that the chat has then. */
+  assignAgent(chat: ApprovalChat, agent: string): Promise<string>
+  /** The chat begins anew: what was noted of its begin no longer holds. Its agent stays. */
   forgetNote(chat: ApprovalChat): Promise<void>
   drop(chat: ApprovalChat): Promise<void>
 }

@@ -6,7 +6,12 @@ import type { BaseLlm } from '@google/adk'
 import { startEmulator, type Emulator, type EmulatorOptions, type Mind } from 'gemini-emulator'
 
 import type { Chunk } from '../../src/protocol/index.ts'
-import type { Bridge, BridgeOptions, TurnInfo } from '../../src/server/index.ts'
+import type {
+  Bridge,
+  BridgeOptions,
+  SeveralAgentsOptions,
+  TurnInfo,
+} from '../../src/server/index.ts'
 import { createBridge } from '../../src/server/index.ts'
 import { toUpgradeListener } from '../../src/use/node.ts'
 import { assistant, EmulatedGemini } from './agents.ts'
@@ -14,12 +19,15 @@ import { Browser } from './browser.ts'
 import { nodeHost, type Host } from './hosts.ts'
 import { findFaults, readFrames } from './wire-rules.ts'
 
-export interface ServeOptions extends Omit<BridgeOptions, 'agent' | 'live'> {
+export interface ServeOptions
+  extends Omit<BridgeOptions, 'agent' | 'live'>, Pick<SeveralAgentsOptions, 'chooseAgent'> {
   /** Live conversations with an emulated live model. Default: none. */
   readonly liveModel?: string
   readonly live?: (model: EmulatedGemini) => NonNullable<BridgeOptions['live']>
   /** The agent around the emulated model. Default: one without tools. */
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
+  /** Several agents around the emulated model, in place of one. */
+  readonly agents?: (model: BaseLlm) => SeveralAgentsOptions['agents']
   readonly mind?: Mind
   /** How the emulated model behaves otherwise. */
   readonly emulator?: Omit<EmulatorOptions, 'mind'>
@@ -50,6 +58,8 @@ const LIVE_MODEL = 'gemini-3.1-flash-live-preview'
 export async function serve(options: ServeOptions = {}): Promise<TestServer> {
   const {
     agent = assistant,
+    agents,
+    chooseAgent,
     host = nodeHost,
     recorded = true,
     mind,
@@ -61,8 +71,12 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
   const emulator = await startEmulator({ paceMs: 0, ...emulatorOptions, ...(mind && { mind }) })
   const errors: unknown[] = []
   const told: TestServer['told'] = []
+  const model = new EmulatedGemini(emulator.baseUrl)
+  const root = agents
+    ? { agents: agents(model), ...(chooseAgent && { chooseAgent }) }
+    : { agent: agent(model) }
   const bridge = createBridge({
-    agent: agent(new EmulatedGemini(emulator.baseUrl)),
+    ...root,
     basePath: host.basePath,
     onError: (error) => errors.push(error),
     onChunk: (chunk, turn) => told.push({ chunk, turn }),

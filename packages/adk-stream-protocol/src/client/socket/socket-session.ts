@@ -8,6 +8,7 @@ import type { AudioMode, LiveListener } from './chat-subscriptions.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
 import { SocketHeartbeat } from './socket-heartbeat.ts'
 import { SocketRequests } from './socket-requests.ts'
+import { nameAgent } from '../transports/name-agent.ts'
 import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
 import { Pings } from './pings.ts'
 import type { IncomingFrame, IncomingFrameOf } from './incoming-frame.ts'
@@ -87,7 +88,11 @@ export class SocketSession {
   #tellWatched(chatId: string): void {
     const audio = this.#events.audioOf(chatId)
     if (audio === undefined) this.link.send({ type: 'unwatch', id: chatId })
-    else this.link.send({ type: 'watch', id: chatId, audio })
+    else this.#sendWatch(chatId, audio)
+  }
+
+  #sendWatch(id: string, audio: AudioMode): void {
+    this.link.send({ type: 'watch', id, audio, ...nameAgent(this.#options.agent, id) })
   }
 
   get #isWaiting(): boolean {
@@ -97,7 +102,7 @@ export class SocketSession {
 
   #up(): void {
     this.#liveness.begin()
-    for (const { id, audio } of this.#events.watched()) this.link.send({ type: 'watch', id, audio })
+    for (const { id, audio } of this.#events.watched()) this.#sendWatch(id, audio)
     // A chat that reads an answer of its own asks for that itself.
     const isWanted = (id: string): boolean =>
       this.#events.audioOf(id) !== undefined && !this.requests.ofChat(id)

@@ -18,12 +18,19 @@ import { SharedConnection } from './connection-state.ts'
 import type { HttpOptions } from '../api/http.ts'
 import { Http } from '../api/http.ts'
 import { ChatObservers } from './chat-observers.ts'
+import type { AgentOption } from './name-agent.ts'
+import { nameAgent } from './name-agent.ts'
 import { SseStreams } from './sse-streams.ts'
 import type { WireObserver } from './wire-events.ts'
 import { WireTap } from './wire-events.ts'
 
 /** Where the bridge is, and how its answers are read. */
 export interface SseTransportOptions extends HttpOptions {
+  /**
+   * The agent that new chats get, where the bridge has several; a function is asked for each chat. A chat that has another agent
+   * refuses messages with `other-agent`. Default: what the bridge chooses. `body.agent` of a message overrides it.
+   */
+  readonly agent?: AgentOption
   /** How an answer that was cut off is asked for again, for chats that are attached. */
   readonly backoff?: Backoff
   /** Sees all that passes, for a record or an inspector. */
@@ -43,12 +50,14 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   /** What else can be asked of the same bridge. */
   readonly api: AdkApi
   readonly #http: Http
+  readonly #agent: AgentOption | undefined
   readonly #observe: WireObserver | undefined
   readonly #keepers = new ChatObservers()
   readonly #shared = new SharedConnection()
   readonly #reading: SseStreams
 
-  constructor({ backoff, observe, ...options }: SseTransportOptions) {
+  constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
+    this.#agent = agent
     this.#http = new Http(options)
     this.api = new AdkApi(this.#http)
     this.#observe = observe
@@ -74,13 +83,14 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     const { chatId, trigger, messageId, abortSignal, headers, body } = options
     const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
     const supplements = this.answers.supplementsOf(answered)
+    const named = nameAgent(this.#agent, chatId)
     this.answers.mark(answered, 'travelling')
     const tap = new WireTap(this.#observe, { chatId, trigger, messageId, message: messages[0] })
     const answer = this.#reading.begin(chatId, 'asked', { tap, signal: abortSignal })
     try {
       const response = await this.#http.send('/stream', {
         method: 'POST',
-        body: { ...body, id: chatId, trigger, messageId, messages, ...supplements },
+        body: { ...named, ...body, id: chatId, trigger, messageId, messages, ...supplements },
         signal: answer.signal,
         headers,
       })

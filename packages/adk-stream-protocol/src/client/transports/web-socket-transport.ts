@@ -14,6 +14,8 @@ import type { ChatObserver, ServerTurn } from './chat-observer.ts'
 import type { AudioMode, LiveListener } from '../socket/chat-subscriptions.ts'
 import { SocketSession } from '../socket/socket-session.ts'
 import { ChatObservers } from './chat-observers.ts'
+import type { AgentOption } from './name-agent.ts'
+import { nameAgent } from './name-agent.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
@@ -24,6 +26,11 @@ import type { WireObserver } from './wire-events.ts'
 export interface WebSocketTransportOptions {
   /** The address of the socket; a function is asked for each one, for addresses with a token. */
   readonly url: string | (() => string | Promise<string>)
+  /**
+   * The agent that new chats get, where the bridge has several; a function is asked for each chat. A chat that has another agent
+   * refuses messages with `other-agent`. Default: what the bridge chooses. `body.agent` of a message overrides it.
+   */
+  readonly agent?: AgentOption
   /** Default: the one of the browser. In Node, that of `ws`. */
   readonly webSocket?: SocketClass
   /** Whether the stream of a chat that is attached stays open while it waits for a person. Default true. */
@@ -76,6 +83,7 @@ export class WebSocketTransport
       messageId,
       messages,
       body: {
+        ...nameAgent(this.#options.agent, id),
         ...body,
         // A chat that nobody looks after answers when its stream has ended, and not before.
         hold: (this.#options.hold ?? true) && this.#keepers.of(id) !== undefined,
@@ -146,7 +154,8 @@ export class WebSocketTransport
     const message = { id: messageId, role: 'user' as const, parts }
     this.#options.observe?.({ type: 'user-message', chatId, message })
     this.#keepers.of(chatId)?.onUserMessage(message, 'written')
-    this.#wire.say({ type: 'text', id: chatId, messageId, text })
+    const named = nameAgent(this.#options.agent, chatId)
+    this.#wire.say({ type: 'text', id: chatId, messageId, text, ...named })
   }
 
   /** Lets the model hear: 16 bit PCM at 16 kHz, of the chat that is watched with binary audio. Sound without a socket is lost. */

@@ -199,4 +199,8 @@ export const migrations: readonly Migration[] = [
       .map(decodeApproval))
       for (const name of deciderNames(approval)) insert.run(name, approval.id)
   },
+  `
+  -- The agent of the chat, where a bridge has several.
+  ALTER TABLE chats ADD COLUMN agent TEXT;
+  `,
 ]

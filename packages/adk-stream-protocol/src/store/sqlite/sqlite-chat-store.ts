@@ -35,6 +35,12 @@ export class SqliteChatStore implements ChatStore {
     )
   }
 
+  async assignAgent(chat: ApprovalChat, agent: string): Promise<string> {
+    const row = [...chatColumns(chat), checkName('agent', agent)] as const
+    const rows = await this.#connection.write(() => this.#statements.assignAgent.rows(...row))
+    return rows[0]?.agent ?? agent
+  }
+
   async forgetNote(chat: ApprovalChat): Promise<void> {
     await this.#write(() => this.#statements.forgetNote.run(...chatColumns(chat)))
   }
@@ -55,13 +61,15 @@ interface ChatRow {
   readonly name: string | null
   readonly title: string | null
   readonly created_at: number | null
+  readonly agent: string | null
 }
 
-function readEntry({ name, title, created_at: createdAt }: ChatRow): ChatEntry {
+function readEntry({ name, title, created_at: createdAt, agent }: ChatRow): ChatEntry {
   return {
     ...(name !== null && { name }),
     ...(title !== null && { title }),
     ...(createdAt !== null && { createdAt }),
+    ...(agent !== null && { agent }),
   }
 }
 
@@ -69,7 +77,7 @@ function prepareStatements(connection: Connection) {
   const chat = 'app_name = ? AND principal_id = ? AND chat_id = ?'
   return {
     find: connection.prepare<ChatRow>(`
-      SELECT chat_id, name, title, created_at FROM chats
+      SELECT chat_id, name, title, created_at, agent FROM chats
       WHERE app_name = ? AND principal_id = ? AND chat_id IN (SELECT value FROM json_each(?))`),
     note: connection.prepare(`
       INSERT INTO chats (app_name, principal_id, chat_id, title, created_at) VALUES (?, ?, ?, ?, ?)
@@ -77,6 +85,9 @@ function prepareStatements(connection: Connection) {
     rename: connection.prepare(`
       INSERT INTO chats (app_name, principal_id, chat_id, name) VALUES (?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET name = excluded.name`),
+    assignAgent: connection.prepare<{ readonly agent: string }>(`
+      INSERT INTO chats (app_name, principal_id, chat_id, agent) VALUES (?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET agent = coalesce(agent, excluded.agent) RETURNING agent`),
     forgetNote: connection.prepare(
       `UPDATE chats SET title = NULL, created_at = NULL WHERE ${chat}`,
     ),

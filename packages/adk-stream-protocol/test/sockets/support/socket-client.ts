@@ -14,6 +14,8 @@ export interface ServerFrameSeen {
 
 export interface SocketClientOptions extends ClientOptions {
   readonly protocols?: string | string[]
+  /** What the address ends with, such as `?agent=sales`. */
+  readonly query?: string
 }
 
 /** A client that speaks the frames itself, keeps all that it was told, and can wait for it. */
@@ -38,8 +40,8 @@ export class SocketClient implements AsyncDisposable {
   }
 
   static async open(url: string, options: SocketClientOptions = {}): Promise<SocketClient> {
-    const { protocols, ...rest } = options
-    const socket = new WebSocket(toLiveUrl(url), protocols, rest)
+    const { protocols, query = '', ...rest } = options
+    const socket = new WebSocket(`${toLiveUrl(url)}${query}`, protocols, rest)
     const client = new SocketClient(socket)
     await once(socket, 'open')
     return client
