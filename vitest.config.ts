@@ -21,7 +21,11 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     environment: 'node',
-    testTimeout: 20_000,
+    globalSetup: ['test/support/temporary-folder.ts'],
+    // What is waited for comes soon, or on a busy machine late.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000, interval: 10 } },
     // Of two cores, vitest would leave one idle.
     maxWorkers: 2,
     // A file takes seconds to load ADK anew. None of them changes what it shares with the next one.

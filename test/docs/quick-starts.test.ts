@@ -11,6 +11,7 @@ import type { Block } from './support/pages.ts'
 import { readPages } from './support/pages.ts'
 import { callsOf, payOnce } from './support/pay-once.ts'
 import { runServer } from './support/run-server.ts'
+import { bundlePrograms } from '../support/bundle-program.ts'
 
 const pages = readPages()
 const emulator = startEmulator()
@@ -31,19 +32,27 @@ import * as route from './app/api/agent/[...path]/route.ts'
 createServer(getRequestListener((request) => route[request.method](request))).listen(3000, () => console.log('Listening on http://localhost:3000'))
 `
 
-test.concurrent.each([
+const STARTS = [
   ['node', '/adk'],
   ['hono', '/adk'],
   ['express', '/adk'],
   ['next', '/api/agent'],
-])(
+] as const
+const folders = new Map(
+  STARTS.map(([name]) => [name, writeFiles(`start-${name}`, blocksOf(`start/${name}`))]),
+)
+writeFileSync(path.join(folders.get('next') ?? '', 'server.ts'), NEXT)
+const servers = [...folders.values()].map((folder) => path.join(folder, 'server.ts'))
+const programs = bundlePrograms(servers)
+
+test.concurrent.each(STARTS)(
   '[DO4] the quick start with %s answers, asks, and pays once approved',
   { timeout: 120_000 },
   async (name, mountedAt) => {
-    const folder = writeFiles(`start-${name}`, blocksOf(`start/${name}`))
-    if (name === 'next') writeFileSync(path.join(folder, 'server.ts'), NEXT)
+    const folder = folders.get(name) ?? ''
+    const program = (await programs)[servers.indexOf(path.join(folder, 'server.ts'))]
     {
-      await using server = await runServer(folder, (await emulator).baseUrl)
+      await using server = await runServer(folder, (await emulator).baseUrl, program)
       const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
       expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
       expect(callsOf(answered)).toEqual([

@@ -11,7 +11,7 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 beforeAll(buildPage, 60_000)
 
 /** The emulator speaks at the pace of a model. */
-const LONG = { timeout: 10_000 }
+const LONG = { timeout: 30_000 }
 
 interface Sent {
   readonly id: string

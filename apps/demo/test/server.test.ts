@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Authenticate } from 'adk-stream-protocol/server'
 import { beforeAll, expect, test } from 'vitest'
 
+import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { DemoInfo } from '../src/demo-info.ts'
 import { choosingRoles } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
@@ -17,7 +18,12 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 // A process of its own takes its time to load on a busy machine.
 const SLOW = 60_000
 
-beforeAll(buildPage, SLOW)
+let program = ''
+
+beforeAll(async () => {
+  await buildPage()
+  program = await bundleProgram(new URL('../src/server/main.ts', import.meta.url))
+}, SLOW)
 
 test('[DM10] answers without any key, from the built-in emulator', async () => {
   await using data = await temporaryDirectory()
@@ -330,21 +336,17 @@ function ask(url: string, words: string, headers: Record<string, string> = {}) {
 
 function startMain(env: Record<string, string>) {
   const { PATH = '', HOME = '' } = process.env
-  return spawn(
-    process.execPath,
-    ['--import', 'tsx', '--conditions=@adk-stream-protocol/source', 'src/server/main.ts'],
-    {
-      cwd: fileURLToPath(new URL('..', import.meta.url)),
-      env: { PATH, HOME, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  return spawn(process.execPath, [program], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
 }
 
 async function runMain(env: Record<string, string>) {
-  const main = startMain(env)
-  const [errors] = await Promise.all([text(main.stderr), once(main, 'exit')])
-  return { code: main.exitCode, errors }
+  const child = startMain(env)
+  const [errors] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  return { code: child.exitCode, errors }
 }
 
 /** Reads on afterwards: a process whose output nobody takes would be ended by it. */

@@ -10,7 +10,7 @@ import { temporaryDirectory } from './support/temporary-directory.ts'
 beforeAll(buildPage, 60_000)
 
 const RATE = 16_000
-const LONG = { timeout: 20_000 }
+const LONG = { timeout: 30_000 }
 
 interface Frame {
   readonly type: string

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 
 import { assistant, tool, weather } from './support/agents.ts'
@@ -192,9 +191,8 @@ test('[OB1] an observer that throws does not break the answer', async () => {
   const browser = server.browser()
   const response = await browser.say('[[say Hello.]]')
   expect(response.status).toBe(200)
-  // The end of the stream, or of the test's patience; a stream that never ends is what this test is about.
-  const answer = await Promise.race([response.text(), delay(3_000, 'no end')])
-  expect(answer).toMatch(/Hello\..*\[DONE\]/s)
+  // A stream that never ends is what this test is about.
+  expect(await response.text()).toMatch(/Hello\..*\[DONE\]/s)
 })
 
 /** An error with all its causes. */

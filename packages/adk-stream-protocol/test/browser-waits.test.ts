@@ -45,7 +45,7 @@ test('[BT8] of two servers, one gives a client up, and one that answers in time 
   await (await answer(browser, answered, { state: 'output-available', output: TOKYO })).text()
   await ask(browser)
   const asked = () => first.emulator.requests.length + second.emulator.requests.length
-  await expect.poll(asked, { timeout: 5_000 }).toBe(4)
+  await expect.poll(asked).toBe(4)
   const drained = async () =>
     (await one.browserCalls.takeDue({ ...APP, leaseMs: 0, limit: 9 })).length
   await expect.poll(drained).toBe(0)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { times } from '../../../test/support/long-run.ts'
 import { Ledger } from '../src/approvals/ledger.ts'
 import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './ledger/fixture.ts'
@@ -11,8 +12,8 @@ import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
 import { DEADLINE_MS } from './ledger/plan.ts'
 import type { Backing, MakeLedger } from './ledger/world.ts'
 
-const RUNS_IN_MEMORY = 9_000
-const RUNS_ON_SQLITE = 1_200
+const RUNS_IN_MEMORY = times(1_500, 9_000)
+const RUNS_ON_SQLITE = times(200, 1_200)
 const TIMEOUT_MS = 180_000
 
 const makeLedger: MakeLedger = (options) => new Ledger(options)
@@ -26,9 +27,9 @@ test(
     expect(tally.starts).toBeGreaterThan(RUNS_IN_MEMORY / 10)
     expect(tally.accepted).toBeGreaterThan(RUNS_IN_MEMORY / 4)
     expect(tally.refused).toBeGreaterThan(RUNS_IN_MEMORY)
-    expect(tally.withdrawn).toBeGreaterThan(20)
+    expect(tally.withdrawn).toBeGreaterThan(RUNS_IN_MEMORY / 450)
     for (const end of ['succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled'])
-      expect(tally.ends.get(end) ?? 0).toBeGreaterThan(5)
+      expect(tally.ends.get(end) ?? 0).toBeGreaterThan(RUNS_IN_MEMORY / 1_800)
   },
   TIMEOUT_MS,
 )

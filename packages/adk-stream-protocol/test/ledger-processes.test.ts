@@ -7,6 +7,7 @@ import { isRefusal } from '../src/approvals/refusal.ts'
 import { openDatabase } from '../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../src/store/sqlite/sqlite-approval-store.ts'
 import { chat, collect, hanako, requestOf, taken, termsOf } from './ledger/fixture.ts'
+import { times } from '../../../test/support/long-run.ts'
 import { bundleChildren, type Children } from './ledger/children.ts'
 
 const TIMEOUT_MS = 120_000
@@ -102,7 +103,7 @@ const deaths = [
 ] as const
 
 const LANES = 2
-const ROUNDS = 4
+const ROUNDS = times(2, 4)
 
 test.each([false, true])(
   '[LG33] a process killed at any step loses nothing and repeats nothing but an idempotent tool (idempotent: %s)',

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
 
+import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { Ledger } from '../src/approvals/ledger.ts'
 import { runAuditCommand } from '../src/store/sqlite/audit-command.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
@@ -143,14 +143,7 @@ async function run(...args: string[]) {
 }
 
 test('[LG91] the command is a program of the package', { timeout: 60_000 }, async () => {
-  const cli = fileURLToPath(new URL('../src/use/cli.ts', import.meta.url))
-  const ran = promisify(execFile)(process.execPath, [
-    '--import',
-    'tsx',
-    cli,
-    'audit',
-    'verify',
-    ':none',
-  ])
+  const cli = await bundleProgram(new URL('../src/use/cli.ts', import.meta.url))
+  const ran = promisify(execFile)(process.execPath, [cli, 'audit', 'verify', ':none'])
   await expect(ran).rejects.toMatchObject({ code: 2, stderr: 'There is no file :none.\n' })
 })

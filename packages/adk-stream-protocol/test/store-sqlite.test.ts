@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { expect, test } from 'vitest'
+import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
 
-// A child loads all of ADK through tsx, which takes seconds on a busy machine.
+// A child loads all of ADK, which takes seconds on a busy machine.
 const CHILD_TIMEOUT_MS = 90_000
 
 test('[ST9] a second session of the same id is refused as a conflict', async () => {
@@ -36,8 +36,8 @@ test(
   async () => {
     await using folder = await temporaryFolder()
     const path = folder.path('deep/er/new.db')
-    await using first = startChild('first-use', path)
-    await using second = startChild('first-use', path)
+    await using first = await startChild('first-use', path)
+    await using second = await startChild('first-use', path)
     expect([await first.nextLine(), await second.nextLine()]).toEqual(['ready', 'ready'])
     first.go()
     second.go()
@@ -57,7 +57,7 @@ test(
   async () => {
     await using folder = await temporaryFolder()
     const path = folder.path('s.db')
-    await using child = startChild('append', path)
+    await using child = await startChild('append', path)
     expect(await child.nextLine()).toBe('ready')
     child.go()
     let acknowledged = 0
@@ -270,9 +270,8 @@ class Child implements AsyncDisposable {
   }
 }
 
-function startChild(program: string, path: string): Child {
-  const script = fileURLToPath(new URL('store-child.ts', import.meta.url))
-  const options = ['--import', 'tsx', '--conditions=@adk-stream-protocol/source']
-  const command = [...options, script, program, path]
+async function startChild(program: string, path: string): Promise<Child> {
+  const script = await bundleProgram(new URL('store-child.ts', import.meta.url))
+  const command = [script, program, path]
   return new Child(spawn(process.execPath, command, { stdio: ['pipe', 'pipe', 'inherit'] }))
 }

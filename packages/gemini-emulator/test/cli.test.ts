@@ -3,24 +3,23 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
 import { GoogleGenAI } from '@google/genai'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
+import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { startEmulator } from '../src/index.ts'
 import { MODEL } from './support.ts'
 
-const TSX = fileURLToPath(import.meta.resolve('tsx/cli'))
-const CLI = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
+let cli = ''
+
+beforeAll(async () => {
+  cli = await bundleProgram(new URL('../src/cli.ts', import.meta.url))
+})
 
 /** The command in a process of its own. */
 function run(...args: readonly string[]) {
-  const child = spawn(
-    process.execPath,
-    [TSX, '--conditions=@adk-stream-protocol/source', CLI, ...args],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+  const child = spawn(process.execPath, [cli, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   let errors = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))

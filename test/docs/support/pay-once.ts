@@ -28,6 +28,8 @@ export async function payOnce(url: string): Promise<[asked: UIMessage, answered:
     return message
   }
   const asked = await send(question)
+  if (!asked.parts.some((part) => isToolUIPart(part) && part.state === 'approval-requested'))
+    throw new Error(`No call waits for approval: ${JSON.stringify(asked)}`)
   return [asked, await send(question, approve(asked))]
 }
 

@@ -1,6 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import { bundleProgram, bundlePrograms } from '../../support/bundle-program.ts'
 
 export interface RunningServer extends AsyncDisposable {
   readonly url: string
@@ -8,15 +11,17 @@ export interface RunningServer extends AsyncDisposable {
   readonly printed: () => string
 }
 
-/** Runs the server of a quick start in its own process and folder, as its reader does. */
-export async function runServer(folder: string, modelUrl: string): Promise<RunningServer> {
-  const child = fork(path.join(folder, 'server.ts'), {
+/** Runs the server of a quick start in its own process and folder, as its reader does; `program` is what was made of it already. */
+export async function runServer(
+  folder: string,
+  modelUrl: string,
+  program?: string,
+): Promise<RunningServer> {
+  const server = program ?? (await bundlePrograms([path.join(folder, 'server.ts')]))[0] ?? ''
+  const anyPort = await bundleProgram(new URL('any-port.ts', import.meta.url))
+  const child = fork(server, {
     cwd: folder,
-    execArgv: [
-      '--conditions=@adk-stream-protocol/source',
-      `--import=${import.meta.resolve('tsx')}`,
-      `--import=${import.meta.resolve('./any-port.ts')}`,
-    ],
+    execArgv: [`--import=${pathToFileURL(anyPort).href}`],
     env: { ...process.env, GOOGLE_GEMINI_BASE_URL: modelUrl, GOOGLE_API_KEY: 'any' },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })

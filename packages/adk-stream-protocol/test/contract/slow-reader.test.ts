@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setInterval as ticks } from 'node:timers/promises'
 import { InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
 
@@ -120,14 +120,19 @@ test('[SE5] a finished answer that is not fetched breaks nothing when comments a
     length: PIECE,
     enough: () => (server.responses[0]?.writableLength ?? 0) > 3 * PIECE,
   })
-  await using server = await serve(flooded(model, { limits: { keepAliveMs: 5 } }))
+  const keepAliveMs = 5
+  await using server = await serve(flooded(model, { limits: { keepAliveMs } }))
   using client = await sendRaw(`${server.url}/stream`, { body: messageBody('Go') })
   while (server.responses[0]?.writableEnded !== true) await new Promise(setImmediate)
   const faults: unknown[] = []
   server.responses[0].on('error', (fault) => faults.push(fault))
   expect(server.responses[0].writableFinished).toBe(false)
-  // Several comments are due in this time. A late one is an error on the response, which would end the process.
-  await delay(60)
+  // With each of these ticks a comment is due. A late one is an error on the response, which would end the process.
+  let due = 0
+  for await (const _ of ticks(keepAliveMs)) {
+    due += 1
+    if (due === 5) break
+  }
   expect(faults).toEqual([])
   client.socket.destroy()
 })

@@ -1,46 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
 
-/** The child program as one file that node runs as it is: many are started, and compiling each would take most of the time. */
+import { bundleProgram } from '../../../../test/support/bundle-program.ts'
+import { temporaryFolder } from '../store-fixture.ts'
+
+/** The child program, ready to be started, and a folder for its files. */
 export interface Children extends AsyncDisposable {
   readonly path: (name: string) => string
   start(args: readonly string[], env?: Record<string, string>): Child
 }
 
 export async function bundleChildren(): Promise<Children> {
-  const folder = await mkdtemp(join(tmpdir(), 'ledger-children-'))
-  const source = fileURLToPath(new URL('child.ts', import.meta.url))
-  await build({
-    configFile: false,
-    logLevel: 'error',
-    root: dirname(source),
-    ssr: { noExternal: true, external: ['libsql'] },
-    build: {
-      ssr: source,
-      outDir: folder,
-      emptyOutDir: false,
-      rolldownOptions: { output: { entryFileNames: 'child.mjs' } },
-    },
-  })
-  const libsql = createRequire(import.meta.url).resolve('libsql')
-  await symlink(dirname(dirname(libsql)), join(folder, 'node_modules'))
+  const program = await bundleProgram(new URL('child.ts', import.meta.url))
+  const folder = await temporaryFolder()
   return {
-    path: (name) => join(folder, name),
+    path: folder.path,
     start: (args, env = {}) =>
       new Child(
-        spawn(process.execPath, [join(folder, 'child.mjs'), ...args], {
+        spawn(process.execPath, [program, ...args], {
           stdio: ['pipe', 'pipe', 'inherit'],
           env: { ...process.env, ...env },
         }),
       ),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   }
 }
 

@@ -86,7 +86,7 @@ const WAYS: readonly {
 
 /** Waits for as long as a test may take. */
 function until(fits: () => boolean): Promise<boolean> {
-  return vi.waitUntil(fits, { timeout: 20_000, interval: 5 })
+  return vi.waitUntil(fits, { timeout: 30_000, interval: 5 })
 }
 
 /** The client library with a version of the AI SDK. */

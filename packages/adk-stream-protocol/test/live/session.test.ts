@@ -359,7 +359,6 @@ test('[LV32] one that does not end does not keep the bridge from closing', async
   await whole(client)
   await office.page().decide(asked(client)[0] ?? '', { approved: true })
   await started.promise
-  const begun = performance.now()
+  // A bridge that waits for the call would not be closed within the time of a test.
   await office[Symbol.asyncDispose]()
-  expect(performance.now() - begun).toBeLessThan(3_000)
 })

@@ -37,17 +37,26 @@ describe('the conversation', () => {
       rendered.push(text)
       return <p>{text}</p>
     }
+    // Called for each message that is rendered and not being written.
+    const renderActions = vi.fn(() => null)
     const earlier = Array.from({ length: 50 }, (_, index) => says(`m${index}`, `earlier ${index}`))
     const page = (last: AdkUIMessage) => (
       <AdkProvider renderText={renderText}>
-        <MessageList messages={[...earlier, last]} status="streaming" />
+        <MessageList
+          messages={[...earlier, last]}
+          status="streaming"
+          renderActions={renderActions}
+        />
       </AdkProvider>
     )
     const view = render(page(grown('He')))
+    expect(renderActions).toHaveBeenCalled()
+    renderActions.mockClear()
     rendered.length = 0
     view.rerender(page(grown('Hello')))
     // Twice, because StrictMode renders all that it renders twice.
     expect(rendered).toEqual(['Hello', 'Hello'])
+    expect(renderActions).not.toHaveBeenCalled()
   })
 
   test('[RE12] a part that was written on where it was shown is shown as it is next', () => {
@@ -65,16 +74,27 @@ describe('the conversation', () => {
       rendered.push(text)
       return <p>{text}</p>
     }
-    const messages = [says('m1', 'earlier'), answer(payment(), told({ deadline: 0 }))]
+    const messages = [
+      says('m1', 'earlier'),
+      answer({ type: 'text', text: 'May I?' }, payment(), told({ deadline: 0 })),
+    ]
+    const renderActions = vi.fn(() => null)
     const page = (refusals: ReadonlyMap<string, { code: string; message: string }>) => (
       <AdkProvider renderText={renderText}>
-        <MessageList messages={messages} refusals={refusals} />
+        <MessageList messages={messages} refusals={refusals} renderActions={renderActions} />
       </AdkProvider>
     )
     const view = render(page(new Map()))
+    // Both messages, each twice because of StrictMode.
+    expect(rendered.toSorted()).toEqual(['May I?', 'May I?', 'earlier', 'earlier'])
+    expect(renderActions).toHaveBeenCalledTimes(4)
+    expect(screen.queryByText('No.')).toBeNull()
     rendered.length = 0
+    renderActions.mockClear()
     view.rerender(page(new Map([['approval-1', { code: 'not-allowed', message: 'No.' }]])))
+    expect(screen.queryByText('No.')).not.toBeNull()
     expect(rendered).toEqual([])
+    expect(renderActions).not.toHaveBeenCalled()
   })
 
   test('[RE16] it is a log of articles, each with who speaks; what is not for the eye is left out', () => {

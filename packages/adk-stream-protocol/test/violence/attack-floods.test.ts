@@ -7,6 +7,8 @@ import { findLeaks } from '../support/leaks.ts'
 import { openArena } from './support/arena.ts'
 
 const TIMEOUT_MS = 60_000
+/** Less than the key of a map takes. */
+const BYTES_OF_A_KEY = 50
 
 test(
   '[AP51] guessing ids finds nothing and costs no memory',
@@ -24,10 +26,14 @@ test(
       }
     }
     await guess(1_000)
-    const before = heapAfterGc()
-    await guess(10_000)
-    // Less than the key of a map per guess.
-    expect(heapAfterGc() - before).toBeLessThan(500_000)
+    // What is kept of a guess is kept of each: other things in this process may grow now and then, but not in every round.
+    let least = Infinity
+    for (let round = 0; round < 3 && least >= 5_000 * BYTES_OF_A_KEY; round += 1) {
+      const before = heapAfterGc()
+      await guess(5_000)
+      least = Math.min(least, heapAfterGc() - before)
+    }
+    expect(least).toBeLessThan(5_000 * BYTES_OF_A_KEY)
     // What another has is answered as what nobody has.
     const { status, body } = await arena
       .person({ user: 'mallory' })

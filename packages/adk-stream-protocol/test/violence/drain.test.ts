@@ -19,7 +19,7 @@ test(
   '[TU90] SIGTERM while three approved calls run: all three end, are recorded and reported',
   { timeout: 120_000 },
   async () => {
-    await using children = await bundleChildren()
+    const children = await bundleChildren()
     await using folder = await makeFolder()
     await using child = children.start(folder, 'one')
     const url = await child.serve()

@@ -116,7 +116,7 @@ test.each(['now', 'insert', 'every'] as const)(
   },
 )
 
-const PATIENCE = { timeout: 10_000, interval: 50 }
+const PATIENCE = { timeout: 30_000, interval: 50 }
 
 function failing(
   store: Store,

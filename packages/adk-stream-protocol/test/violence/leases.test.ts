@@ -1,5 +1,5 @@
 import Database from 'libsql'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -18,10 +18,6 @@ let children: Children
 beforeAll(async () => {
   children = await bundleChildren()
 }, TIMEOUT_MS)
-
-afterAll(async () => {
-  await children[Symbol.asyncDispose]()
-})
 
 /** Two server processes on one database, and the same people at both. */
 interface Servers extends AsyncDisposable {

@@ -170,7 +170,7 @@ test('[LV100] a call whose process does not react runs once where it is decided,
   pair.ofFirst.unreported = async () => []
   await pair.atTwo.decide(asked?.id ?? '', { approved: true })
   await expect
-    .poll(async () => JSON.stringify(await pair.atTwo.messages()), { timeout: 15_000 })
+    .poll(async () => JSON.stringify(await pair.atTwo.messages()))
     .toContain('All settled.')
   hearAgain()
   pair.ofFirst.unreported = unreported
@@ -229,7 +229,7 @@ test('[LV102] the result of a browser tool that another server takes is the only
   // The first server gives the client up when its time is over, and finds that there is a result.
   const from = await pair.store.approvals.now()
   const passed = async (): Promise<number> => (await pair.store.approvals.now()) - from
-  await expect.poll(passed, { timeout: 15_000 }).toBeGreaterThan(3_500)
+  await expect.poll(passed).toBeGreaterThan(3_500)
   expect(toolParts((await pair.atOne.messages())[1])).toMatchObject([
     { state: 'output-available', output: TOKYO },
   ])

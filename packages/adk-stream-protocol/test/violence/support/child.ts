@@ -57,6 +57,7 @@ const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 report('ready')
 await input.next()
 const store = hookStore(await openJumpingStore(database), reached)
+const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const world = await openWorld({
   store,
@@ -66,7 +67,7 @@ const world = await openWorld({
     // ChunkWriter cannot be stopped; the model, which would speak next, waits in such a chat.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
-  limits: { leaseMs: 500, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
+  limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
 })
 report(world.url)
 void terminated.then(async () => {

@@ -1,53 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
 
+import { bundleProgram } from '../../../../../test/support/bundle-program.ts'
 import type { Folder } from './folder.ts'
 
-/** The server program as one file: it starts in a quarter of the time that loading ADK's files one by one takes. */
-export interface Children extends AsyncDisposable {
+/** The server program, ready to be started. */
+export interface Children {
   start(folder: Folder, name: string, env?: Readonly<Record<string, string>>): Child
 }
 
 export async function bundleChildren(): Promise<Children> {
-  const folder = await mkdtemp(join(tmpdir(), 'violence-children-'))
-  const source = fileURLToPath(new URL('child.ts', import.meta.url))
-  const conditions = ['@adk-stream-protocol/source', 'node', 'import', 'default']
-  await build({
-    configFile: false,
-    logLevel: 'error',
-    root: dirname(source),
-    resolve: { conditions },
-    ssr: { noExternal: true, external: ['libsql'], resolve: { conditions } },
-    build: {
-      ssr: source,
-      outDir: folder,
-      emptyOutDir: false,
-      rolldownOptions: { output: { entryFileNames: 'child.mjs', codeSplitting: false } },
-    },
-  })
-  const libsql = createRequire(import.meta.url).resolve('libsql')
-  await symlink(dirname(dirname(libsql)), join(folder, 'node_modules'))
-  const thread = 'lease-thread.js'
-  const ownThread = new URL(`../../../src/store/sqlite/${thread}`, import.meta.url)
-  // A thread is started from a file of its own, beside the code that starts it.
-  await copyFile(ownThread, join(folder, thread))
-  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  const program = await bundleProgram(new URL('child.ts', import.meta.url))
   return {
     start: ({ database, effects }, name, env = {}) =>
       new Child(
-        spawn(process.execPath, [join(folder, 'child.mjs'), database, effects, name], {
+        spawn(process.execPath, [program, database, effects, name], {
           stdio: ['pipe', 'pipe', 'inherit'],
           env: { ...process.env, ...env },
         }),
       ),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
 

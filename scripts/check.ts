@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+
+/** What is checked without running tests. Each task is a list of commands, one after the other; tasks do not depend on one another. */
+const TASKS: readonly (readonly string[])[] = [
+  // The longest first.
+  ['oxlint --type-aware'],
+  ['tsc -p packages/adk-stream-protocol'],
+  [
+    'tsc -b tsconfig.build.json',
+    'publint packages/adk-stream-protocol --strict',
+    'publint packages/gemini-emulator --strict',
+    'attw --pack packages/adk-stream-protocol --profile esm-only --exclude-entrypoints react/styles.css -q',
+    'attw --pack packages/gemini-emulator --profile esm-only -q',
+  ],
+  ['npm run --silent build -w apps/demo'],
+  ['tsc -p .'],
+  ['tsc -p apps/demo'],
+  ['knip'],
+  ['tsc -p packages/gemini-emulator'],
+  ['tsc -p packages/adk-stream-protocol/tsconfig.server.json'],
+  ['tsc -p apps/demo/tsconfig.page.json'],
+  ['tsc -p packages/adk-stream-protocol/tsconfig.browser.json'],
+  ['oxfmt --check'],
+]
+
+/** As many as there are cores on the smallest machine that this is meant for. */
+const AT_ONCE = 2
+
+async function run(command: string): Promise<boolean> {
+  const begun = performance.now()
+  // npm has put the tools of the workspace on the path.
+  const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
+  console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${seconds.padStart(5)} s  ${command}`)
+  if (code !== 0) console.log(output + errors)
+  return code === 0
+}
+
+async function runTask(commands: readonly string[]): Promise<boolean> {
+  for (const command of commands) if (!(await run(command))) return false
+  return true
+}
+
+const waiting = [...TASKS]
+const results: boolean[] = []
+async function work(): Promise<void> {
+  for (let task = waiting.shift(); task; task = waiting.shift()) results.push(await runTask(task))
+}
+await Promise.all(Array.from({ length: AT_ONCE }, work))
+process.exitCode = results.every(Boolean) ? 0 : 1
