@@ -103,13 +103,9 @@ export class LiveRun {
       onError: options.onError,
     })
     this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
-    const errors = new ToolErrors({ exposeErrors: options.exposeErrors })
-    const host = {
-      agent: options.agent,
-      onError: options.onError,
-      hostPlugins: this.#hostPlugins,
-      errors,
-    }
+    const { agent, onError, exposeErrors } = options
+    const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
+    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors }
     this.#calls = new LiveCalls({
       ...options,
       run: (call, record) => runLiveCall(call, host, record),
