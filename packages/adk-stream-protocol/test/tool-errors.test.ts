@@ -65,6 +65,11 @@ const THROWN: readonly [name: string, thrown: unknown][] = [
 ]
 
 const CALL = '[[call fail {}]][[then]][[say Sorry.]]'
+/** The arguments of an agent that is used as a tool. */
+function requestOf(text: string): string {
+  return JSON.stringify({ request: text })
+}
+
 const [sse] = approvingClients
 const clients = [...(sse ? [sse] : []), liveClient]
 
@@ -156,9 +161,8 @@ describe.each(clients)('$name', (client) => {
       })
       const page = office.page()
       const chat = await page.open(client)
-      const request = (text: string) => JSON.stringify({ request: text })
-      const innermost = request(CALL)
-      const nested = request(`[[call inner ${innermost}]][[then]][[say Outer.]]`)
+      const innermost = requestOf(CALL)
+      const nested = requestOf(`[[call inner ${innermost}]][[then]][[say Outer.]]`)
       await chat.send(`[[call outer ${nested}]][[then]][[say Sorry.]]`)
       expect(chat.text).toBe('Sorry.')
       const [told = ''] = prompts.filter((prompt) => prompt.includes('The tool fail failed.'))

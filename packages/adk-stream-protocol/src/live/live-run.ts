@@ -388,7 +388,7 @@ export class LiveRun {
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
     if (this.#messages.isUnheard(toolCallId)) return
-    if (this.#state !== 'open' && !(await this.#session.holdsCallsOf(event))) return
+    if (this.#state !== 'open') return this.#session.appendAnswer(event)
     await this.#session.append(event)
     if (this.#state === 'open') this.#show(message, event)
   }
