@@ -156,6 +156,12 @@ describe('errors of the model', () => {
       'got status: UNAVAILABLE. {"error":{"code":503,"message":"x"}}',
       'model-unavailable',
     ],
+    ['UNKNOWN_ERROR', 'Max number of llm calls limit of 3 exceeded', 'model-call-limit'],
+    [
+      'UNKNOWN_ERROR',
+      'exception AbortError: This operation was aborted sending request',
+      'model-unavailable',
+    ],
     ['UNKNOWN_ERROR', 'something else', 'internal'],
   ])('[ER2] %s %s', (errorCode, errorMessage, code) => {
     expect(describeModelError(errorCode, errorMessage).code).toBe(code)

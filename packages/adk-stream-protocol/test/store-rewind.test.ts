@@ -1,8 +1,9 @@
-import { InMemorySessionService } from '@google/adk'
+import { createEvent, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
+import { appendsAnswers } from '../src/agent/history/answer-appender.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { isRewindable } from '../src/store/store.ts'
-import { deltaEvent, idsOf, key, readSession, textEvent } from './store-fixture.ts'
+import { deltaEvent, idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
 
 test('[ST19] rewind removes the event and all after it, and the state they made', async () => {
@@ -79,4 +80,33 @@ test('[ST21] isRewindable tells our service from others', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   expect(isRewindable(store.sessions)).toBe(true)
   expect(isRewindable(new InMemorySessionService())).toBe(false)
+})
+
+test('[ST190] the answer to a call is not stored when another process has removed the call meanwhile', async () => {
+  await using folder = await temporaryFolder()
+  await using one = await openSqliteStore({ path: folder.path('s.db') })
+  await using two = await openSqliteStore({ path: folder.path('s.db') })
+  if (!appendsAnswers(one.sessions)) throw new Error('The store cannot do both at once.')
+  const session = await one.sessions.createSession(key)
+  const call = { functionCall: { id: 'call-1', name: 'pay', args: {} } }
+  const answer = { functionResponse: { id: 'call-1', name: 'pay', response: {} } }
+  const eventOf = (id: string, part: typeof call | typeof answer) =>
+    createEvent({ id, author: 'assistant', content: { role: 'model', parts: [part] } })
+  const append = (id: string) => {
+    if (!appendsAnswers(one.sessions)) return undefined
+    return one.sessions.appendAnswer({ session, event: eventOf(id, answer) }, ['call-1'])
+  }
+  await one.sessions.appendEvent({ session, event: eventOf('made', call) })
+  expect(await append('answered')).toBe(true)
+  await two.sessions.rewind({ ...key, eventId: 'made' })
+  // Sent in one go: whichever is first, the call and its answer stay or go together.
+  await two.sessions.appendEvent({
+    session: await readSession(two.sessions),
+    event: eventOf('again', call),
+  })
+  const removed = two.sessions.rewind({ ...key, eventId: 'again' })
+  await Promise.all([removed, append('late')])
+  expect(idsOf(await readSession(two.sessions))).toEqual([])
+  expect(await append('later')).toBe(false)
+  expect(idsOf(await readSession(two.sessions))).toEqual([])
 })

@@ -1,4 +1,5 @@
 import {
+  AgentTool,
   BasePlugin,
   BaseTool,
   createRestApiTool,
@@ -6,11 +7,13 @@ import {
   FunctionTool,
   NodeTool,
 } from '@google/adk'
+import { scriptMind } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { approvingClients, liveClient } from './approvals/support/approving-chat.ts'
 import { Office } from './approvals/support/office.ts'
+import { assistant } from './support/agents.ts'
 import { toolParts } from './support/chat-probe.ts'
 
 const SECRET = 'postgres://admin:hunter2@10.0.0.5/db'
@@ -62,6 +65,11 @@ const THROWN: readonly [name: string, thrown: unknown][] = [
 ]
 
 const CALL = '[[call fail {}]][[then]][[say Sorry.]]'
+/** The arguments of an agent that is used as a tool. */
+function requestOf(text: string): string {
+  return JSON.stringify({ request: text })
+}
+
 const [sse] = approvingClients
 const clients = [...(sse ? [sse] : []), liveClient]
 
@@ -128,6 +136,40 @@ describe.each(clients)('$name', (client) => {
       expect(JSON.stringify(office.results)).toContain(SECRET)
       expect(toolParts(chat.lastMessage)).toMatchObject([{ errorText: 'The tool fail failed.' }])
       expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
+    },
+  )
+
+  // ADK ends the run of an agent that is used as a tool without a word when a node fails.
+  test.each(TOOLS.filter(([name]) => name !== 'a node'))(
+    '[ER190] the model of an agent that is used as a tool does not read the error of %s',
+    async (_name, make) => {
+      const failing = make()
+      const prompts: string[] = []
+      await using office = await Office.open({
+        agent: (model, tools) => {
+          const inner = assistant(model, { name: 'inner', tools: [failing] })
+          const outer = assistant(model, {
+            name: 'outer',
+            tools: [new AgentTool({ agent: inner })],
+          })
+          return assistant(model, { tools: [...tools, new AgentTool({ agent: outer })] })
+        },
+        mind: (prompt) => {
+          prompts.push(JSON.stringify(prompt))
+          return scriptMind(prompt)
+        },
+      })
+      const page = office.page()
+      const chat = await page.open(client)
+      const innermost = requestOf(CALL)
+      const nested = requestOf(`[[call inner ${innermost}]][[then]][[say Outer.]]`)
+      await chat.send(`[[call outer ${nested}]][[then]][[say Sorry.]]`)
+      expect(chat.text).toBe('Sorry.')
+      const [told = ''] = prompts.filter((prompt) => prompt.includes('The tool fail failed.'))
+      expect(told).not.toBe('')
+      expect(prompts.join()).not.toContain('hunter2')
+      expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
+      expect(office.errors.map(String).join()).toContain('admin:hunter2@')
     },
   )
 

@@ -39,7 +39,6 @@ import { pickAgent } from '../agent/adk-workarounds/pick-agent.ts'
 import type { CallOutcome } from './run-call.ts'
 import { hasStayedSilent } from '../agent/adk-workarounds/silent-model.ts'
 import { splitTurns, replayTurn } from '../agent/history/stored-turns.ts'
-import { throwErrorsOnly } from '../agent/adk-workarounds/to-error.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
 import { UnaskableError } from '../agent/tool-failure.ts'
@@ -75,7 +74,7 @@ export class ApprovalPlugin extends QuietPlugin {
     this.#options = options
     const { ledger, exposeErrors, onError } = options
     const onFailure = (call: ToolCall): void => this.#noteFailure(call)
-    this.errors = new ToolErrors({ exposeErrors, onFailure, onError })
+    this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.decided = new CallRunner(ledger, this.errors)
   }
 
@@ -105,7 +104,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const { tool, toolContext } = call
     // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
-    throwErrorsOnly(tool)
+    this.errors.guard(call)
     if (this.decided.owns(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId

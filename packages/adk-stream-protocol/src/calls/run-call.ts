@@ -24,6 +24,7 @@ export type CallOutcome =
  */
 export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallOutcome> {
   const { tool, toolArgs, toolContext } = call
+  errors.guard(call)
   const instead = await askBefore(call)
   if (instead) return { by: 'callback', result: instead }
   try {

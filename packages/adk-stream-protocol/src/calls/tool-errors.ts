@@ -1,8 +1,9 @@
 import type { Context } from '@google/adk'
 
+import { guardNested, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { describeToolError, returnsCaughtError } from '../agent/tool-failure.ts'
+import { describeToolError, returnsCaughtError, UnaskableError } from '../agent/tool-failure.ts'
 
 export interface ToolErrorsOptions {
   /** Whether the model is told the words of an error that a tool threw. */
@@ -11,6 +12,8 @@ export interface ToolErrorsOptions {
   readonly onFailure?: (call: ToolCall) => void
   /** Gets the errors that a tool caught itself, and that ADK reports nowhere. */
   readonly onError?: (error: unknown) => void
+  /** Gets the errors that a tool threw inside an agent that is used as a tool. ADK reports them nowhere. */
+  readonly onNestedError: (error: unknown) => void
 }
 
 /** The last plugin of a run: answers for a tool that threw, unless a plugin of the host has. */
@@ -28,6 +31,12 @@ export class ToolErrors extends QuietPlugin {
     return this.#answered.has(toolContext)
   }
 
+  /** To be called before a tool runs: what it throws is then such that this can answer for it. */
+  guard(call: ToolCall): void {
+    guardTool(call.tool)
+    if (!this.#options.exposeErrors) guardNested(call, (inner, error) => this.#hide(inner, error))
+  }
+
   /** What the model is told of a call that failed. */
   answer(call: ToolCall, error: unknown): Record<string, unknown> {
     const { exposeErrors, onFailure } = this.#options
@@ -40,6 +49,13 @@ export class ToolErrors extends QuietPlugin {
   answerCaught(call: ToolCall, error: Error): Record<string, unknown> {
     this.#options.onError?.(error)
     return this.answer(call, error)
+  }
+
+  #hide(call: ToolCall, error: Error): Error {
+    // The words of this error are ours.
+    if (error instanceof UnaskableError) return error
+    this.#options.onNestedError(error)
+    return new Error(String(describeToolError(call, error, false)['error']), { cause: error })
   }
 
   override async onToolErrorCallback(

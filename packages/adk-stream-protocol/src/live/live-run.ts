@@ -103,13 +103,9 @@ export class LiveRun {
       onError: options.onError,
     })
     this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
-    const errors = new ToolErrors({ exposeErrors: options.exposeErrors })
-    const host = {
-      agent: options.agent,
-      onError: options.onError,
-      hostPlugins: this.#hostPlugins,
-      errors,
-    }
+    const { agent, onError, exposeErrors } = options
+    const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
+    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors }
     this.#calls = new LiveCalls({
       ...options,
       run: (call, record) => runLiveCall(call, host, record),
@@ -392,7 +388,7 @@ export class LiveRun {
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
     if (this.#messages.isUnheard(toolCallId)) return
-    if (this.#state !== 'open' && !(await this.#session.holdsCallsOf(event))) return
+    if (this.#state !== 'open') return this.#session.appendAnswer(event)
     await this.#session.append(event)
     if (this.#state === 'open') this.#show(message, event)
   }

@@ -1,6 +1,7 @@
-import type { Event, InvocationContext } from '@google/adk'
+import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import { answersKnownCalls } from '../agent/history/cut-events.ts'
+import { appendsAnswers } from '../agent/history/answer-appender.ts'
+import { answersKnownCalls, responseIds } from '../agent/history/cut-events.ts'
 
 /** The ADK session of a live run, into which the run writes beside ADK. */
 export class RunSession {
@@ -14,23 +15,39 @@ export class RunSession {
   }
 
   async append(event: Event): Promise<void> {
+    await this.#write(event, async (service, session) => {
+      await service.appendEvent({ session, event })
+    })
+  }
+
+  /** Appends an event if the chat still holds the calls that it answers: they may have been removed when the run had ended. */
+  async appendAnswer(event: Event): Promise<void> {
+    const calls = responseIds(event)
+    await this.#write(event, async (service, session) => {
+      if (appendsAnswers(service)) {
+        await service.appendAnswer({ session, event }, calls)
+        return
+      }
+      // A session service of the host has no transaction for both steps.
+      const { appName, userId, id: sessionId } = session
+      const stored = await service.getSession({ appName, userId, sessionId })
+      if (stored && answersKnownCalls(event, stored.events))
+        await service.appendEvent({ session, event })
+    })
+  }
+
+  async #write(
+    event: Event,
+    write: (service: BaseSessionService, session: Session) => Promise<void>,
+  ): Promise<void> {
     const { sessionService, session } = this.#context ?? {}
-    if (!session) return
+    if (!session || !sessionService) return
     this.#writing.add(event.id)
     try {
-      await sessionService?.appendEvent({ session, event })
+      await write(sessionService, session)
     } finally {
       this.#writing.delete(event.id)
     }
-  }
-
-  /** Whether the chat still holds the calls that an event answers: they may have been taken back when the run had ended. */
-  async holdsCallsOf(event: Event): Promise<boolean> {
-    const { session, sessionService } = this.#context ?? {}
-    if (!session) return false
-    const { appName, userId, id: sessionId } = session
-    const stored = await sessionService?.getSession({ appName, userId, sessionId })
-    return stored !== undefined && answersKnownCalls(event, stored.events)
   }
 
   /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */

@@ -71,6 +71,10 @@ const ERRORS = {
   'model-refused': [502, 'The model refused the request.'],
   'model-blocked': [422, 'The model declined to answer this.'],
   'model-interrupted': [502, 'The connection to the model was lost during the reply. Try again.'],
+  'model-call-limit': [
+    422,
+    'The agent reached the limit of model calls for one message and stopped before it was done. Ask for less at a time, or say how to continue.',
+  ],
   'unknown-tool': [502, 'The model called a tool that does not exist. Try again.'],
 } as const satisfies Record<string, readonly [status: number, message: string]>
 

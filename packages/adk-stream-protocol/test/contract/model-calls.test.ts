@@ -3,6 +3,7 @@ import { getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@g
 import type { Act } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
+import { ProtocolError } from '../../src/protocol/errors.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { serve } from '../support/serve.ts'
 import { readFrames } from '../support/wire-rules.ts'
@@ -63,6 +64,12 @@ test.each([
     const browser = server.browser()
     const { chunks } = readFrames(await (await browser.say('Go.')).text())
     expect(asked).toBe(times)
-    expect(chunks.at(-1)?.type).toBe('error')
+    const { message, code } = new ProtocolError('model-call-limit')
+    expect(chunks.at(-1)).toEqual({ type: 'error', errorText: message })
+    const error = { code, message }
+    expect(chunks.at(-2)).toMatchObject({ type: 'message-metadata', messageMetadata: { error } })
+    const stored = await browser.fetch(`${server.url}/chats/chat-1/messages`)
+    const { messages } = (await stored.json()) as { messages: { metadata?: unknown }[] }
+    expect(messages.at(-1)?.metadata).toMatchObject({ error })
   },
 )

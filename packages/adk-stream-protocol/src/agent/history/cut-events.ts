@@ -58,6 +58,7 @@ function callIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionCall }) => functionCall?.id ?? [])
 }
 
-function responseIds({ content }: Event): string[] {
+/** The calls that an event answers. */
+export function responseIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }

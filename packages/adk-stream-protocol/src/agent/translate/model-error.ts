@@ -32,8 +32,11 @@ function readStatus(errorCode: string, errorMessage: string): number {
 }
 
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^Max number of llm calls limit of \d+ exceeded/, 'model-call-limit'],
   [/is not found in the toolsDict|a tool that does not exist/, 'unknown-tool'],
   [/fetch failed|ECONNREFUSED|ENOTFOUND/, 'model-unavailable'],
+  // The time limit of the client of the model, `httpOptions.timeout`.
+  [/AbortError|TimeoutError|timed out/, 'model-unavailable'],
   [/terminated|ECONNRESET|socket hang up|premature/i, 'model-interrupted'],
   [/Incomplete JSON segment|Unexpected end of JSON/, 'model-interrupted'],
 ]

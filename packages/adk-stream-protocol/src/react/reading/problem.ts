@@ -70,6 +70,8 @@ function classify({ code, message, retryAfterSeconds }: ToldError, now: number):
       return { kind: 'busy' }
     case 'model-blocked':
       return { kind: 'blocked' }
+    case 'model-call-limit':
+      return { kind: 'unfinished' }
     case 'unauthenticated':
       return { kind: 'signed-out' }
     case 'already-acted':

@@ -78,6 +78,12 @@ export function prepareSessionStatements(connection: Connection) {
           WHERE trim(coalesce(value ->> '$.text', '')) NOT IN ('', '${UNHEARD}') OR value ->> '$.inlineData' IS NOT NULL)
       ORDER BY seq LIMIT 1`),
 
+    findMissingCall: connection.prepare<{ value: string }>(`
+      SELECT wanted.value FROM json_each(?4) AS wanted WHERE NOT EXISTS (
+        SELECT 1 FROM events, json_each(events.data, '$.content.parts') AS part
+        WHERE events.session = (SELECT session FROM sessions WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3)
+          AND part.value ->> '$.functionCall.id' = wanted.value)`),
+
     findRewind: connection.prepare<RewindRow>(`
       SELECT session, created_at, initial_state
       FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?`),

@@ -46,6 +46,14 @@ import {
   type SessionView,
 } from './session-statements.ts'
 
+interface Append {
+  readonly session: Session
+  readonly event: Event
+  readonly delta: ScopedDelta
+  /** Calls that the session must hold. */
+  readonly calls: readonly string[]
+}
+
 /** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
 export class SqliteSessionService
   extends BaseSessionService
@@ -123,9 +131,23 @@ export class SqliteSessionService
 
   override async appendEvent(request: AppendEventRequest): Promise<Event> {
     if (request.event.partial) return request.event
+    return (await this.#appendIf(request, [])) ?? request.event
+  }
+
+  /** Appends an event that answers calls, if the session still holds them, in one transaction. */
+  async appendAnswer(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
+    return (await this.#appendIf(request, calls)) !== undefined
+  }
+
+  /** Appends an event if the session holds all of these calls. */
+  async #appendIf(
+    request: AppendEventRequest,
+    calls: readonly string[],
+  ): Promise<Event | undefined> {
     const event = thawed(request.event)
     const delta = await this.#settleDelta(request.session, event)
-    await this.#append(request.session, event, scopeDelta(delta))
+    const row = { session: request.session, event, delta: scopeDelta(delta), calls }
+    if (!(await this.#append(row))) return undefined
     // Only now, so that a refused append leaves the caller's session as it is.
     await super.appendEvent({ session: request.session, event })
     request.session.lastUpdateTime = event.timestamp
@@ -201,7 +223,7 @@ export class SqliteSessionService
     )
   }
 
-  async #append(session: Session, event: Event, delta: ScopedDelta): Promise<void> {
+  async #append({ session, event, delta, calls }: Append): Promise<boolean> {
     const { id: sessionId, appName, userId } = session
     const key = sessionKey({ appName, userId, sessionId })
     const eventId = checkName('event.id', event.id)
@@ -209,7 +231,11 @@ export class SqliteSessionService
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
     const token = this.#held.tokenOf(key) ?? null
-    await this.#connection.write(() => {
+    return this.#connection.write(() => {
+      const isMissing =
+        calls.length > 0 &&
+        statements.findMissingCall.rows(...key, JSON.stringify(calls)).length > 0
+      if (isMissing) return false
       const state = nextState(delta.session, () => statements.readState.rows(...key))
       const isNew = statements.insertEvent.run(...row, token) === 1
       if (!isNew) {
@@ -219,6 +245,7 @@ export class SqliteSessionService
       const update = isNew ? statements.extendSession : statements.changeSession
       if (update.run(...key, timestamp, state) === 0) throw sessionGone(sessionId)
       this.#appendShared(session, delta)
+      return true
     }, 'process-death')
   }
 

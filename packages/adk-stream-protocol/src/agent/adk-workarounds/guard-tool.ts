@@ -1,0 +1,78 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+import type { BaseAgent, BaseTool, Context, SingleBeforeToolCallback } from '@google/adk'
+import { isAgentTool, isBaseAgent, isLlmAgent } from '@google/adk'
+
+import { toError } from './to-error.ts'
+import type { ToolCall } from '../tool-call.ts'
+import { returnsCaughtError } from '../tool-failure.ts'
+
+/** Gives the error that a model may read in place of one that a tool threw. */
+export type ReplaceError = (call: ToolCall, error: Error) => Error
+
+const guarded = new WeakSet<BaseTool | BaseAgent>()
+
+/** By the call of an agent that is used as a tool: how errors inside of it are replaced. */
+const replacements = new WeakMap<Context, ReplaceError>()
+
+/** Set while an agent runs that is used as a tool. */
+const nested = new AsyncLocalStorage<ReplaceError>()
+
+/**
+ * Makes a tool throw errors only. For anything else that is thrown, ADK 2.0.0 calls no error callback: the words would reach the page,
+ * and `throw undefined` would be a success. ADK takes the tool from the agent, so that there is no place for a wrapper.
+ */
+export function guardTool(tool: BaseTool): void {
+  if (guarded.has(tool)) return
+  guarded.add(tool)
+  const run = tool.runAsync.bind(tool)
+  const value: BaseTool['runAsync'] = async (request) => {
+    const { args: toolArgs, toolContext } = request
+    const replace = nested.getStore()
+    const inside = replacements.get(toolContext)
+    try {
+      const result = await (inside ? nested.run(inside, () => run(request)) : run(request))
+      if (!replace || !returnsCaughtError(tool, result)) return result
+      throw new Error(JSON.stringify(result))
+    } catch (thrown) {
+      const error = toError(thrown)
+      throw replace?.({ tool, toolArgs, toolContext }, error) ?? error
+    }
+  }
+  Reflect.defineProperty(tool, 'runAsync', { value, configurable: true, writable: true })
+}
+
+/**
+ * Replaces the errors of tools inside an agent that is used as a tool. ADK runs such an agent with a runner of its own, without plugins,
+ * and would give its model the words of an error. The only way into that run is a callback of the agent.
+ */
+export function guardNested({ tool, toolContext }: ToolCall, replace: ReplaceError): void {
+  if (!guardAgentOf(tool)) return
+  replacements.set(toolContext, replace)
+}
+
+/** Guards the agent of an `AgentTool`. Returns false for any other tool. */
+function guardAgentOf(tool: BaseTool): boolean {
+  // ADK declares the agent private.
+  const agent: unknown = isAgentTool(tool) && Reflect.get(tool, 'agent')
+  if (!isBaseAgent(agent)) return false
+  guardAgent(agent)
+  return true
+}
+
+function guardAgent(agent: BaseAgent): void {
+  if (guarded.has(agent)) return
+  guarded.add(agent)
+  if (isLlmAgent(agent)) {
+    const callbacks = agent.canonicalBeforeToolCallbacks
+    agent.beforeToolCallback = [guardNestedTool, ...callbacks]
+  }
+  for (const subAgent of agent.subAgents) guardAgent(subAgent)
+}
+
+// The tools of a toolset are known only when they are called.
+const guardNestedTool: SingleBeforeToolCallback = ({ tool }) => {
+  guardTool(tool)
+  guardAgentOf(tool)
+  return undefined
+}
