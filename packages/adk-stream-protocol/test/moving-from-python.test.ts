@@ -102,6 +102,34 @@ describe('a client of the earlier system over HTTP', () => {
     expect([refused.status, await codeOf(refused)]).toEqual([409, 'nothing-new'])
   })
 
+  test('[CV4] deletes a chat instead of all sessions', async () => {
+    await using server = await serve()
+    const browser = server.browser()
+    await (await browser.say('[[say Hello.]]')).text()
+    const cleared = await browser.post('/clear-sessions', {})
+    expect([cleared.status, await codeOf(cleared)]).toEqual([404, 'not-found'])
+    expect((await browser.delete()).status).toBe(204)
+    expect((await browser.messages()).messages).toEqual([])
+  })
+
+  test('[ER2] receives errors of the model as `error`, with the code in the metadata', async () => {
+    await using server = await serve()
+    const response = await server.browser().say('[[fail 429]]')
+    const { chunks } = readFrames(await response.text())
+    expect(chunks.find(({ type }) => type === 'message-metadata')).toMatchObject({
+      messageMetadata: { error: { code: 'model-rate-limited' } },
+    })
+    expect(chunks.map(({ type }) => type)).toContain('error')
+  })
+
+  test('[SS2] receives Japanese text as UTF-8', async () => {
+    await using server = await serve()
+    const text = await (await server.browser().say('[[say こんにちは]]')).text()
+    const deltas = readFrames(text).chunks.map(({ delta }) => delta ?? '')
+    expect(deltas.join('')).toBe('こんにちは')
+    expect(text).not.toContain('\\u')
+  })
+
   test('[CH7] reads the usage from the metadata of `finish`', async () => {
     await using server = await serve()
     const { chunks } = readFrames(await (await server.browser().say('[[say Hello.]]')).text())
@@ -111,8 +139,12 @@ describe('a client of the earlier system over HTTP', () => {
         usage: {
           inputTokens: expect.any(Number) as unknown,
           outputTokens: expect.any(Number) as unknown,
+          totalTokens: expect.any(Number) as unknown,
         },
       },
     })
+    // The names of the earlier server.
+    for (const name of ['promptTokens', 'completionTokens', 'modelVersion', 'metadata'])
+      expect(JSON.stringify(chunks.at(-1))).not.toContain(`"${name}"`)
   })
 })
