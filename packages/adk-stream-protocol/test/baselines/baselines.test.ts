@@ -19,8 +19,16 @@ const FOLDER = path.join(import.meta.dirname, 'recorded')
 const RECORDS = process.env['UPDATE_BASELINES'] === '1'
 
 describe.each(scenarios)('$name', (scenario) => {
+  // Both tests look at the same conversation.
+  const played = new Map<Mode, Promise<Played>>()
+  const playOnce = (mode: Mode): Promise<Played> => {
+    const known = played.get(mode) ?? play(scenario, mode)
+    played.set(mode, known)
+    return known
+  }
+
   test.each(modes)('[BL1] $name goes over the wire as it was recorded', async (mode) => {
-    const { wire } = await play(scenario, mode)
+    const { wire } = await playOnce(mode)
     const file = path.join(FOLDER, scenario.name, `${mode.name}.txt`)
     if (RECORDS) {
       mkdirSync(path.dirname(file), { recursive: true })
@@ -32,13 +40,18 @@ describe.each(scenarios)('$name', (scenario) => {
 
   test('[BL2] every mode leaves the same message', async () => {
     const left = []
-    for (const mode of modes) left.push((await play(scenario, mode)).left)
+    for (const mode of modes) left.push((await playOnce(mode)).left)
     expect(left[0]).toMatchObject({ text: expect.stringMatching(/\w|。/) as string })
     for (const other of left) expect(other).toEqual(left[0])
   })
 })
 
-async function play({ ask, steps }: Scenario, mode: Mode): Promise<{ wire: string; left: object }> {
+interface Played {
+  readonly wire: string
+  readonly left: object
+}
+
+async function play({ ask, steps }: Scenario, mode: Mode): Promise<Played> {
   const expires = steps.some(({ type }) => type === 'expire')
   await using office = await Office.open({
     tools: (wallet) => [weather, paymentTool(wallet), locationTool({ gated: true }), musicTool()],

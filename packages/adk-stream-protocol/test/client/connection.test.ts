@@ -63,7 +63,10 @@ test('[CL27] who watches is told when the socket is given up, and sound opens an
   await using page = new ClientPage({ url: office.url, version, live })
   const events: LiveEvent[] = []
   page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
-  await vi.waitFor(() => expect(events).toMatchObject([{ type: 'given-up' }]))
+  await vi.waitFor(() => expect(events).toMatchObject([{ type: 'given-up' }]), {
+    timeout: 30_000,
+    interval: 10,
+  })
   isThere = true
   expect(page.transport.sendAudio(new Uint8Array(2))).toBe(false)
   await page.transport.ping()

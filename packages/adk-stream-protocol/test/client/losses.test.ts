@@ -140,7 +140,10 @@ describe.each(versions)('$name', (version) => {
     // The frame goes nowhere.
     if (socket) socket.send = () => undefined
     const again = chat.regenerate()
-    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']))
+    await vi.waitFor(() => expect(page.types).toEqual(['send', 'send']), {
+      timeout: 30_000,
+      interval: 10,
+    })
     page.cut()
     await again
     await chat.rest()

@@ -32,11 +32,14 @@ describe.each(versions)('$name', (version) => {
       await Promise.all([second, third])
       expect(chat.error).toBeUndefined()
       const { api } = page.sse()
-      await vi.waitFor(async () => {
-        const { messages, running } = await api.loadChat('chat-1')
-        expect(running).toBe(false)
-        expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
-      })
+      await vi.waitFor(
+        async () => {
+          const { messages, running } = await api.loadChat('chat-1')
+          expect(running).toBe(false)
+          expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+        },
+        { timeout: 30_000, interval: 10 },
+      )
       await expectValid(chat.messages)
     },
   )

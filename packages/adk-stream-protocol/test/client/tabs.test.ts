@@ -41,7 +41,7 @@ describe.each(versions)('$name', (version) => {
         await two.attached.approve(id)
       }
       await two.until(() => toolParts(two.lastMessage).length === 1)
-      await vi.waitFor(() => expect(locks.held.size).toBe(1))
+      await vi.waitFor(() => expect(locks.held.size).toBe(1), { timeout: 30_000, interval: 10 })
       release.resolve()
       await Promise.all([one.untilShown('There you are.'), two.untilShown('There you are.')])
       expect(runs).toBe(1)
@@ -76,7 +76,7 @@ describe.each(versions)('$name', (version) => {
           return TOKYO
         },
       })
-      await vi.waitFor(() => expect(locks.waiting).toBe(1))
+      await vi.waitFor(() => expect(locks.waiting).toBe(1), { timeout: 30_000, interval: 10 })
       if (how === 'done') {
         release.resolve()
         await one.untilShown('There you are.')

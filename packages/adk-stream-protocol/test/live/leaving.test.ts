@@ -23,10 +23,13 @@ test.each([
     await second.sync()
     second.send({ type: 'abort', requestId: 'r2' })
     // Had the first still counted, the answer would go on for its time of grace.
-    await vi.waitFor(async () => {
-      const messages = await office.page().messages()
-      expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
-    })
+    await vi.waitFor(
+      async () => {
+        const messages = await office.page().messages()
+        expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
+      },
+      { timeout: 30_000, interval: 10 },
+    )
     first.socket.resume()
     expect(await first.closed).toBe(1000)
   },
