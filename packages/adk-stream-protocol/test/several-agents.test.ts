@@ -308,15 +308,18 @@ test('[RQ183] of two first messages at once, on two servers, one agent answers',
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('chat.db') })
   await using two = await openSqliteStore({ path: folder.path('chat.db') })
-  await using first = await open({ done: [], store: one })
-  await using second = await open({ done: [], store: two })
+  // The second message waits for the first one, and is not refused for that.
+  const whileRunning = 'queue'
+  await using first = await open({ done: [], store: one, whileRunning })
+  await using second = await open({ done: [], store: two, whileRunning })
   const [here, there] = [new Caller(first), new Caller(second)]
   await Promise.all([here.chats(), there.chats()])
   const answers = await Promise.all([
     here.say('[[say Hi.]]', 'chat-1', { agent: 'support' }),
     there.say('[[say Hi.]]', 'chat-1', SALES),
   ])
-  await Promise.all(answers.map((answer) => answer.text()))
+  const texts = await Promise.all(answers.map((answer) => answer.text()))
+  expect(texts.filter((text) => text.includes('"other-agent"'))).toHaveLength(1)
   const asked = [...voices(first), ...voices(second)]
   expect(asked).toHaveLength(1)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]))
@@ -375,15 +378,14 @@ test('[AP180] a decision at another server runs the tool of the right agent, onc
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('chat.db') })
   await using two = await openSqliteStore({ path: folder.path('chat.db') })
-  await using first = await open({ done, store: one })
+  // The server that asked does not come by: the other one has to run the call.
+  await using first = await open({ done, store: one, limits: { sweepMs: 3_600_000 } })
   await using second = await open({ done, store: two, names: ['sales', 'support'] })
   const [here, there] = [new Caller(first), new Caller(second)]
   await (await here.say(PAY)).text()
   const [id = ''] = await there.pending()
-  await Promise.all([
-    there.post(`/approvals/${id}`, { approved: true }),
-    here.post(`/approvals/${id}`, { approved: true }),
-  ])
+  await there.post(`/approvals/${id}`, { approved: true })
+  await here.post(`/approvals/${id}`, { approved: true })
   await vi.waitFor(async () => expect(await there.lastText('chat-1')).toBe('Paid.'), WAIT)
   expect(done).toEqual(['support'])
 })
