@@ -1,5 +1,4 @@
 import {
-  demoMind,
   type Emulator,
   firstOf,
   type LiveOptions,
@@ -11,6 +10,7 @@ import {
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
+import { demoMind } from '../../apps/demo/src/model/demo-mind.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { giveBack, openContext, takeContext } from './browser-contexts.ts'

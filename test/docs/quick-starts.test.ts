@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-import { startEmulator } from 'gemini-emulator'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
+import { emulatePage } from './support/emulate-page.ts'
 import { writeFiles } from './support/examples.ts'
 import type { Block } from './support/pages.ts'
 import { readPages } from './support/pages.ts'
@@ -13,11 +13,6 @@ import { callsOf, payOnce } from './support/pay-once.ts'
 import { runServer } from './support/run-server.ts'
 
 const pages = readPages()
-const emulator = startEmulator()
-
-afterAll(async () => {
-  await (await emulator).close()
-})
 
 function blocksOf(page: string): readonly Block[] {
   return pages.find(({ path: file }) => file === `docs/${page}.md`)?.blocks ?? []
@@ -40,10 +35,12 @@ test.concurrent.each([
   '[DO4] the quick start with %s answers, asks, and pays once approved',
   { timeout: 120_000 },
   async (name, mountedAt) => {
-    const folder = writeFiles(`start-${name}`, blocksOf(`start/${name}`))
+    const blocks = blocksOf(`start/${name}`)
+    const folder = writeFiles(`start-${name}`, blocks)
     if (name === 'next') writeFileSync(path.join(folder, 'server.ts'), NEXT)
     {
-      await using server = await runServer(folder, (await emulator).baseUrl)
+      await using emulator = await emulatePage(blocks)
+      await using server = await runServer(folder, emulator.baseUrl)
       const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
       expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
       expect(callsOf(answered)).toEqual([
@@ -53,7 +50,8 @@ test.concurrent.each([
           { success: true, amount: 30, recipient: 'Alice' },
         ],
       ])
-      expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
+      const text = answered.parts.findLast(({ type }) => type === 'text')
+      expect(text).toMatchObject({ text: 'I sent $30 to Alice.', state: 'done' })
       expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
     }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 
 import { EmulatorError } from './emulator-error.ts'
 import { startEmulator, type EmulatorOptions } from './emulator.ts'
-import { demoMind } from './minds/demo/demo-mind.ts'
+import { fallbackMind } from './minds/fallback-mind.ts'
 import { firstOf } from './minds/first-of.ts'
 import { loadScenario } from './minds/scenario/load-scenario.ts'
 import { scenarioMind } from './minds/scenario/scenario-mind.ts'
@@ -85,7 +85,7 @@ async function toOptions(flags: ReturnType<typeof readFlags>): Promise<EmulatorO
     port: readNumber('--port', flags.port, 65_535),
     host: flags.host,
     paceMs: readNumber('--pace', flags.pace, 60_000),
-    mind: firstOf(scriptMind, ...told.map(scenarioMind), demoMind),
+    mind: firstOf(scriptMind, ...told.map(scenarioMind), fallbackMind),
     ...(flags['api-key'] !== undefined && { apiKey: flags['api-key'] }),
   }
 }

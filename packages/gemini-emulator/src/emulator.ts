@@ -3,13 +3,14 @@ import { createServer, type Server } from 'node:http'
 import { EmulatorError } from './emulator-error.ts'
 import { attachLive, type LiveDesk } from './live/attach-live.ts'
 import type { LiveOptions } from './live/live-options.ts'
+import { synthesizeTone } from './live/tone.ts'
 import type { Mind } from './mind.ts'
-import { demoMind } from './minds/demo/demo-mind.ts'
+import { fallbackMind } from './minds/fallback-mind.ts'
 import { firstOf } from './minds/first-of.ts'
 import { scriptMind } from './minds/script/script-mind.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
 import { answerRest } from './rest/answer-rest.ts'
-import { createWorld, type Transcribe } from './world.ts'
+import { createWorld, type Synthesize, type Transcribe } from './world.ts'
 
 /** Where the emulator listens, and what its model does. */
 export interface EmulatorOptions {
@@ -17,7 +18,7 @@ export interface EmulatorOptions {
   readonly port?: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** What the model does. Default: scripts in the prompt, else the demo mind. */
+  /** What the model does. Default: the script in the prompt. A prompt without one is repeated. */
   readonly mind?: Mind
   /** The only key that is accepted. Default: any non-empty key. */
   readonly apiKey?: string
@@ -25,8 +26,10 @@ export interface EmulatorOptions {
   readonly models?: readonly (string | RegExp)[]
   /** Milliseconds between two streamed pieces. Default 0. */
   readonly paceMs?: number
-  /** Live: turns the user's speech into text. Default: the emulator's own guess. */
+  /** Live: converts the user's speech to text. Default: every utterance is `live.utterance`. */
   readonly transcribe?: Transcribe
+  /** Live: converts the model's text to speech. Default: a tone that lasts as long as speech. */
+  readonly synthesize?: Synthesize
   /** How the Live side behaves where Gemini's models differ. */
   readonly live?: LiveOptions
   /** Gets one line for each request and each event worth telling. Default: nothing. */
@@ -59,11 +62,12 @@ const KEEP_ALIVE_MS = 240_000
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = '127.0.0.1', port = 0 } = options
   const world = createWorld({
-    mind: options.mind ?? firstOf(scriptMind, demoMind),
+    mind: options.mind ?? firstOf(scriptMind, fallbackMind),
     apiKey: options.apiKey,
     models: options.models ?? [/^gemini-/],
     paceMs: options.paceMs ?? 0,
     transcribe: options.transcribe,
+    synthesize: options.synthesize ?? synthesizeTone,
     log: options.log ?? (() => undefined),
   })
   const log = createRequestLog(options.keepRequests ?? 1000)

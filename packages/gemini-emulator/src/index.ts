@@ -6,7 +6,6 @@ export type { LiveDesk } from './live/attach-live.ts'
 export type { LiveOptions } from './live/live-options.ts'
 export type { LiveSession } from './live/live-session.ts'
 export type { Act, CallMode, Mind, Prompt } from './mind.ts'
-export { demoMind } from './minds/demo/demo-mind.ts'
 export { firstOf } from './minds/first-of.ts'
 export { loadScenario } from './minds/scenario/load-scenario.ts'
 export type { StepInput } from './minds/scenario/act-step.ts'
@@ -21,5 +20,4 @@ export type {
   FunctionResponse,
   Part,
 } from './wire/content.ts'
-export { demonstrate } from './speech/demonstration.ts'
-export type { Speech, Transcribe } from './world.ts'
+export type { Speech, Synthesize, Transcribe } from './world.ts'

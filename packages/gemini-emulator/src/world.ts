@@ -9,6 +9,12 @@ import type { Content } from './wire/content.ts'
 /** Turns what was spoken, after what the model remembers, into text; the emulator has no ears of its own. */
 export type Transcribe = (speech: Speech, history: readonly Content[]) => string | Promise<string>
 
+/**
+ * Turns the pieces of one text into speech: signed 16-bit mono samples at 24 kHz, one array for each piece. An empty array
+ * leaves a piece unspoken.
+ */
+export type Synthesize = (pieces: readonly string[]) => readonly Int16Array[]
+
 /** One stretch of speech: signed 16-bit little-endian mono samples. */
 export interface Speech {
   readonly pcm: Uint8Array
@@ -24,6 +30,7 @@ export interface WorldOptions {
   /** Milliseconds between two streamed pieces, unless the script changes the pace. */
   readonly paceMs: number
   readonly transcribe?: Transcribe | undefined
+  readonly synthesize: Synthesize
   readonly log: (line: string) => void
 }
 

@@ -13,6 +13,7 @@ import { WebSocket } from 'ws'
 import { defer } from '../src/deferred.ts'
 import { attachLive, type LiveDesk } from '../src/live/attach-live.ts'
 import type { LiveOptions } from '../src/live/live-options.ts'
+import { synthesizeTone } from '../src/live/tone.ts'
 import type { Delivery } from '../src/live/plan-turn.ts'
 import type { Closing } from '../src/live/connection.ts'
 import type { Act, Mind, Prompt } from '../src/mind.ts'
@@ -43,6 +44,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
     models: [/^gemini-/],
     paceMs: 0,
     log: () => undefined,
+    synthesize: synthesizeTone,
     ...worldOptions,
     mind: (prompt) => {
       prompts.push(prompt)

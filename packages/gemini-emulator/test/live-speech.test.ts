@@ -2,6 +2,7 @@ import { Modality, type LiveServerMessage } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { planTurn } from '../src/live/plan-turn.ts'
+import { synthesizeTone } from '../src/live/tone.ts'
 import type { Act } from '../src/mind.ts'
 import {
   connect,
@@ -67,6 +68,30 @@ test('[EL16] a word is transcribed after the frame in which it begins', () => {
     step.type === 'show' ? (step.samples ?? step.said?.text ?? []) : [],
   )
   expect(order).toEqual([1920, 'a ', 'b ', 1920, 'c', 160, '!'])
+})
+
+test('[EL220] by default, letters are tones and everything else is silence', () => {
+  const [word, pause, japanese] = synthesizeTone(['abc ', '... ', '東京'])
+  const seconds = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
+  expect(seconds(word)).toBeCloseTo(0.3)
+  expect(seconds(japanese)).toBeCloseTo(0.26)
+  expect(word?.some((sample) => Math.abs(sample) > 1000)).toBe(true)
+  expect(word?.slice(-1800).every((sample) => sample === 0)).toBe(true)
+  expect(pause?.every((sample) => sample === 0)).toBe(true)
+  const [long, rest] = synthesizeTone(['a'.repeat(10_000), 'b'])
+  expect([seconds(long), seconds(rest)]).toEqual([60, 0])
+})
+
+test('[EL220] synthesize replaces the tone', async () => {
+  await using lab = await startLab({
+    world: { synthesize: (pieces) => pieces.map(() => new Int16Array(24).fill(7)) },
+  })
+  await using client = await connect(lab, { config: AUDIO })
+  client.say('hi')
+  const sound = soundOf(await client.until(turnComplete))
+  const bytes = Buffer.concat(sound.map(({ data = '' }) => Buffer.from(data, 'base64')))
+  // Three words: "You said: hi".
+  expect(bytes).toEqual(Buffer.from(new Int16Array(72).fill(7).buffer))
 })
 
 test('[EL16] without outputAudioTranscription there is sound alone', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { demoMind, firstOf, scriptMind, startEmulator, type Act } from '../src/index.ts'
+import { firstOf, scriptMind, startEmulator, type Act } from '../src/index.ts'
 import { parseScript } from '../src/minds/script/parse-script.ts'
 import { ask, calls, connect, MODEL, refusal, results, user } from './support.ts'
 
@@ -152,13 +152,22 @@ test('[EM45] the refusal shows the place', async () => {
   )
 })
 
-test('[EM50] the first mind that answers decides; the demo mind answers everything', async () => {
+test('[EM50] the first responder that returns actions replies', async () => {
   await using emulator = await startEmulator({
     mind: firstOf(
       () => undefined,
       async () => undefined,
-      demoMind,
+      () => [{ type: 'say', text: 'third' }],
+      () => [{ type: 'say', text: 'fourth' }],
     ),
   })
-  expect((await ask(emulator, 'Hello')).text).toMatch(/./)
+  expect((await ask(emulator, 'Hello')).text).toBe('third')
+})
+
+test('[EM220] a prompt without a script is repeated with a hint', async () => {
+  await using emulator = await startEmulator()
+  expect((await ask(emulator, 'Hello')).text).toBe(
+    'The emulator received: Hello\nTo script the reply, send [[say Hello.]] or load a scenario.',
+  )
+  expect((await ask(emulator, 'x'.repeat(1_000))).text).toContain(`${'x'.repeat(200)}…`)
 })

@@ -1,6 +1,9 @@
 import { Gemini } from '@google/adk'
-import { demonstrate, startEmulator } from 'gemini-emulator'
+import { firstOf, scriptMind, startEmulator } from 'gemini-emulator'
 
+import { demoMind } from '../model/demo-mind.ts'
+import { demonstrate } from '../model/speech/demonstration.ts'
+import { speakPieces } from '../model/speech/speak.ts'
 import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
 
@@ -40,7 +43,9 @@ export async function openModel(
   }
   const emulator = await startEmulator({
     paceMs: 25,
+    mind: firstOf(scriptMind, demoMind),
     transcribe: demonstrate(language),
+    synthesize: speakPieces,
     // Who talks with it can interrupt it while it is heard.
     live: { playback: 'real-time' },
   })

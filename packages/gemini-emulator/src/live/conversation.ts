@@ -1,4 +1,3 @@
-import { speakPieces } from '../speech/speak.ts'
 import type { FunctionResponse } from '../wire/content.ts'
 import type { ContextUpdate, Setup } from '../wire/live-messages.ts'
 import {
@@ -119,7 +118,7 @@ export class Conversation {
       realTime: settings.playback === 'real-time',
       isBlocking: (name) => isBlocking(config, name),
       newId: () => world.newId(),
-      speak: speakPieces,
+      speak: world.synthesize,
     }
   }
 

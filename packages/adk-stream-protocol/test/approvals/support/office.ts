@@ -1,7 +1,7 @@
 import type { BaseLlm, BaseTool } from '@google/adk'
 import { Modality } from '@google/genai'
 import type { Emulator, Prompt } from 'gemini-emulator'
-import { demoMind, firstOf, scriptMind } from 'gemini-emulator'
+import { firstOf, scriptMind } from 'gemini-emulator'
 
 import type { Bridge } from '../../../src/server/index.ts'
 import { apiKey } from '../../../src/server/api-key.ts'
@@ -144,7 +144,7 @@ export class Office implements AsyncDisposable {
       agent,
       limits,
       liveModel,
-      mind = firstOf(scriptMind, demoMind),
+      mind = firstOf(scriptMind, () => [{ type: 'say', text: 'OK.' }]),
       ...options
     } = this.#options
     const store = await openSqliteStore({ path: this.#folder.path('office.db') })

@@ -1,7 +1,7 @@
 import { crc32, inflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { naturalPieces } from '../src/minds/demo/natural-pieces.ts'
-import { ask, demoTools, model, user } from './demo-prompt.ts'
+import { naturalPieces } from '../../src/model/natural-pieces.ts'
+import { ask, demoTools, model, user } from './prompt.ts'
 
 test.each([
   ['hello', 'Hello!'],

@@ -1,12 +1,12 @@
 import { crc32, deflateSync } from 'node:zlib'
 
+import { scriptMind } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
-import { lookAt } from '../src/minds/demo/look-at.ts'
-import { drawPicture } from '../src/minds/demo/picture.ts'
-import { solidImage } from '../src/minds/solid-image.ts'
-import { demonstrate } from '../src/speech/demonstration.ts'
-import { afterCalls, ask, model, pay, user } from './demo-prompt.ts'
+import { lookAt } from '../../src/model/look-at.ts'
+import { drawPicture } from '../../src/model/picture.ts'
+import { demonstrate } from '../../src/model/speech/demonstration.ts'
+import { afterCalls, ask, model, pay, PROMPT, user } from './prompt.ts'
 
 describe('shows', () => {
   test.each([
@@ -55,13 +55,13 @@ function shown(data: string, text = 'look'): string {
 describe('pictures that were sent', () => {
   test.each(['red', 'green', 'blue', 'black', 'white', 'yellow', 'orange', 'purple'])(
     '[ED28] a %s PNG is told by its size and colour',
-    (colour) => {
-      expect(shown(solidImage(colour) ?? '')).toContain(`16 × 16, mostly ${colour}`)
+    async (colour) => {
+      expect(shown(await solidImage(colour))).toContain(`16 × 16, mostly ${colour}`)
     },
   )
 
-  test('[ED28] in Japanese too, and a drawn one as well', () => {
-    expect(shown(solidImage('red') ?? '', 'これを見て')).toContain('16 × 16, 主に赤')
+  test('[ED28] in Japanese too, and a drawn one as well', async () => {
+    expect(shown(await solidImage('red'), 'これを見て')).toContain('16 × 16, 主に赤')
     expect(shown(drawPicture('the sea'))).toMatch(/240 × 160, mostly \w+/)
   })
 
@@ -78,7 +78,7 @@ describe('pictures that were sent', () => {
       { width: 10, height: 20 },
     ],
     ['no picture', Buffer.from('hello'), undefined],
-    ['half a PNG', Buffer.from(solidImage('red') ?? '', 'base64').subarray(0, 45), undefined],
+    ['half a PNG', Buffer.from(drawPicture('red'), 'base64').subarray(0, 45), undefined],
   ])('[ED28] measures %s', (_what, file, look) => {
     expect(lookAt(file)).toEqual(look)
   })
@@ -124,6 +124,13 @@ describe('demonstration', () => {
     expect(await demonstrate(() => 'en')(cough, [])).toBe('')
   })
 })
+
+/** A PNG of 16 × 16 pixels in one colour, as the emulator draws it. */
+async function solidImage(colour: string): Promise<string> {
+  const [image] = (await scriptMind({ ...PROMPT, contents: [user(`[[image ${colour}]]`)] })) ?? []
+  if (image?.type !== 'image') throw new Error(`The emulator does not draw ${colour}.`)
+  return image.data
+}
 
 /** Two red pixels in each of five rows, each row stored with another filter. */
 function filteredPng(): Buffer {

@@ -1,4 +1,4 @@
-import type { FunctionDeclaration } from '../../wire/content.ts'
+import type { FunctionDeclaration } from 'gemini-emulator'
 import type { AnsweredCall } from './conversation.ts'
 import { type Language, normalise } from './language.ts'
 import { formatMoney } from './money.ts'

@@ -1,6 +1,6 @@
-import type { Act, Prompt } from '../src/mind.ts'
-import { demoMind } from '../src/minds/demo/demo-mind.ts'
-import type { Content, FunctionDeclaration } from '../src/wire/content.ts'
+import type { Act, Content, FunctionDeclaration, Prompt } from 'gemini-emulator'
+
+import { demoMind } from '../../src/model/demo-mind.ts'
 
 /** The demo's tools as ADK declares them to Gemini. */
 export const demoTools: readonly FunctionDeclaration[] = [
@@ -27,6 +27,16 @@ export function declare(
   return { name, parameters: { type: 'OBJECT', properties, required } }
 }
 
+/** A prompt without contents. */
+export const PROMPT: Prompt = {
+  mode: 'rest',
+  model: 'gemini-2.5-flash',
+  systemInstruction: '',
+  contents: [],
+  functions: demoTools,
+  includeThoughts: false,
+}
+
 export type Call = Pick<Extract<Act, { type: 'call' }>, 'name' | 'args'>
 
 export interface Answer {
@@ -37,15 +47,8 @@ export interface Answer {
 
 /** Asks the demo mind; a string is a conversation of one request. */
 export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
-  const acts = demoMind({
-    mode: 'rest',
-    model: 'gemini-2.5-flash',
-    systemInstruction: '',
-    contents: typeof asked === 'string' ? [user(asked)] : asked,
-    functions: demoTools,
-    includeThoughts: false,
-    ...options,
-  })
+  const contents = typeof asked === 'string' ? [user(asked)] : asked
+  const acts = demoMind({ ...PROMPT, contents, ...options })
   if (!Array.isArray(acts)) throw new Error('The demo mind answers every prompt, at once.')
   const known: readonly Act[] = acts
   return {

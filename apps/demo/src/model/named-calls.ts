@@ -1,4 +1,4 @@
-import type { FunctionDeclaration } from '../../wire/content.ts'
+import type { FunctionDeclaration } from 'gemini-emulator'
 import { isRecord } from './schema.ts'
 
 /** A declared function that the text names; `args` only when the text gives some. */

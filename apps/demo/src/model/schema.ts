@@ -1,4 +1,4 @@
-import type { FunctionDeclaration } from '../../wire/content.ts'
+import type { FunctionDeclaration } from 'gemini-emulator'
 
 /** What a declared schema says of a value, as far as the mind uses it; Gemini's and JSON Schema's spelling look alike here. */
 export interface Shape {

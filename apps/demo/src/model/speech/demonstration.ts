@@ -1,5 +1,4 @@
-import type { Content } from '../wire/content.ts'
-import type { Transcribe } from '../world.ts'
+import type { Content, Transcribe } from 'gemini-emulator'
 
 /**
  * Takes what is said for the next line of a little demonstration: whoever talks to the emulator, which has no ears, sees both

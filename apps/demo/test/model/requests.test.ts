@@ -11,7 +11,7 @@ import {
   track,
   user,
   weather,
-} from './demo-prompt.ts'
+} from './prompt.ts'
 
 const described = (call: Call, description: string): Call => ({
   ...call,

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 
-import { lookAt } from '../src/minds/demo/look-at.ts'
+import { lookAt } from '../../src/model/look-at.ts'
 
 function chunk(type: string, data: Buffer): Buffer {
   const head = Buffer.alloc(8)

@@ -1,4 +1,4 @@
-import type { Act, Mind, Prompt } from '../../mind.ts'
+import type { Act, Mind, Prompt } from 'gemini-emulator'
 import { type Attachment, type Conversation, readConversation } from './conversation.ts'
 import { detectLanguage, type Language } from './language.ts'
 import { lookAt, nameColour } from './look-at.ts'

@@ -1,4 +1,4 @@
-import type { Act } from '../../mind.ts'
+import type { Act } from 'gemini-emulator'
 import { type Language, normalise } from './language.ts'
 import { naturalPieces } from './natural-pieces.ts'
 import type { Style } from './results.ts'

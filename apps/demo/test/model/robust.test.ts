@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { naturalPieces } from '../src/minds/demo/natural-pieces.ts'
-import type { FunctionDeclaration } from '../src/wire/content.ts'
-import { ask, declare, demoTools } from './demo-prompt.ts'
+import { naturalPieces } from '../../src/model/natural-pieces.ts'
+import type { FunctionDeclaration } from 'gemini-emulator'
+import { ask, declare, demoTools } from './prompt.ts'
 
 const fragments = fc.constantFrom(
   ...'send pay $30 12.50€ 3万円 五十ドル to Alice Bob and , . ? then for lunch each 花子さん に を と へ 送金して その後 天気 weather in Tokyo 東京 の track トラック 2 9 where am I 現在地 lookup_order {"id":5} id=x draw 絵を描いて my name is __proto__ constructor'.split(

@@ -10,7 +10,7 @@ import {
   pay,
   track,
   weather,
-} from './demo-prompt.ts'
+} from './prompt.ts'
 
 const paid = {
   success: true,

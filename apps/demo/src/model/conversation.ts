@@ -1,4 +1,4 @@
-import type { Content, FunctionCall, FunctionResponse, Part } from '../../wire/content.ts'
+import type { Content, FunctionCall, FunctionResponse, Part } from 'gemini-emulator'
 
 /** A call of the model together with what came back for it. */
 export interface AnsweredCall {

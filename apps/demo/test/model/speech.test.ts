@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { speak, speakPieces } from '../src/speech/speak.ts'
+import { speak, speakPieces } from '../../src/model/speech/speak.ts'
 
 const RATE = 24_000
 const seconds = (samples: Int16Array): number => samples.length / RATE
