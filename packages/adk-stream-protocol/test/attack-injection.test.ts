@@ -14,7 +14,7 @@ const HOSTILE =
 describe.each(clients)('$name', (client) => {
   test('[SS2] text of the model cannot make a frame of its own', async () => {
     await using server = await serve({
-      mind: () => [{ type: 'say', text: HOSTILE, pieces: HOSTILE.split('') }],
+      respond: () => [{ type: 'say', text: HOSTILE, pieces: HOSTILE.split('') }],
     })
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -33,7 +33,7 @@ describe.each(clients)('$name', (client) => {
             tool('complain', () => ({ error: HOSTILE })),
           ],
         }),
-      mind: ({ contents }) =>
+      respond: ({ contents }) =>
         contents.length === 1
           ? [
               { type: 'call', name: 'echo', args: { [HOSTILE]: HOSTILE } },
@@ -108,7 +108,7 @@ describe.each(clients)('$name', (client) => {
       'file:///etc/passwd',
     ]
     await using server = await serve({
-      mind: () => [
+      respond: () => [
         { type: 'say', text: 'See.' },
         { type: 'ground', sources: uris.map((uri) => ({ uri, title: 'T' })) },
         { type: 'ground', sources: [{ uri: 'https://example.com/ok', title: 'Fine' }] },
@@ -123,7 +123,7 @@ describe.each(clients)('$name', (client) => {
 
 test('[SS2] a lone surrogate of the person or the model does not break the stream', async () => {
   await using server = await serve({
-    mind: () => [
+    respond: () => [
       {
         type: 'raw',
         message: { candidates: [{ content: { role: 'model', parts: [{ text: 'a\uD83D' }] } }] },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 import type { Emulator } from 'gemini-emulator'
-import { firstOf, loadScenario, scenarioMind, startEmulator } from 'gemini-emulator'
+import { firstOf, loadScenario, scenarioResponder, startEmulator } from 'gemini-emulator'
 
 import type { Block } from './pages.ts'
 
@@ -14,7 +14,7 @@ export async function emulatePage(blocks: readonly Block[]): Promise<Emulator> {
   const folder = mkdtempSync(path.join(tmpdir(), 'scenario-'))
   const file = path.join(folder, 'model.yaml')
   writeFileSync(file, scenario.text)
-  const mind = scenarioMind(await loadScenario(file))
+  const respond = scenarioResponder(await loadScenario(file))
   rmSync(folder, { recursive: true })
-  return startEmulator({ mind: firstOf(mind, () => [{ type: 'say', text: 'Hello.' }]) })
+  return startEmulator({ respond: firstOf(respond, () => [{ type: 'say', text: 'Hello.' }]) })
 }

@@ -1,6 +1,6 @@
 import type { Content, FunctionCall, FunctionResponse, Part } from 'gemini-emulator'
 
-/** A call of the model together with what came back for it. */
+/** A call of the model and its result. */
 export interface AnsweredCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
@@ -10,26 +10,26 @@ export interface AnsweredCall {
 
 export interface Attachment {
   readonly mimeType: string
-  /** Base64; absent for a file given by address. */
+  /** Base64. Absent for a file given by URL. */
   readonly data?: string
 }
 
-/** The conversation as the mind sees it: what is asked now, and what happened since. */
+/** The current request, and the calls and results since. */
 export interface Conversation {
-  /** The last thing the user wrote; empty when there is none. */
+  /** The user's last text. Empty if there is none. */
   readonly request: string
-  /** What the user wrote before, oldest first. */
+  /** The user's earlier texts, oldest first. */
   readonly earlierRequests: readonly string[]
   readonly attachments: readonly Attachment[]
-  /** Whether the request is new, or the model has already acted on it. */
+  /** Whether the model has not replied to the request yet. */
   readonly isRequestNew: boolean
   /** Calls made for the request, in order. */
   readonly calls: readonly FunctionCall[]
-  /** Results that arrived last, not yet commented on. */
+  /** The latest results, without a reply yet. */
   readonly answered: readonly AnsweredCall[]
-  /** Calls of the request that nothing came back for. */
+  /** Calls of the request without a result. */
   readonly waiting: readonly FunctionCall[]
-  /** Every call of the conversation that was answered, oldest first. */
+  /** All calls with a result, oldest first. */
   readonly history: readonly AnsweredCall[]
 }
 
@@ -62,7 +62,7 @@ interface Pair {
   readonly response: FunctionResponse
 }
 
-/** Joins results and calls by id; without ids, a result belongs to the oldest open call of its name. */
+/** Matches results and calls by id. A result without an id belongs to the oldest pending call of its name. */
 function pair(calls: readonly FunctionCall[], responses: readonly FunctionResponse[]): Pair[] {
   const open = new Map<string, FunctionCall[]>()
   const keep = (key: string, call: FunctionCall): void => {
@@ -72,7 +72,7 @@ function pair(calls: readonly FunctionCall[], responses: readonly FunctionRespon
     keep(call.id === undefined ? `name:${call.name}` : `id:${call.id}`, call)
   return responses.map((response) => {
     const byId = open.get(`id:${response.id ?? ''}`)?.[0]
-    // A long-running call may be answered twice, first with "pending": both belong to it.
+    // A long-running call may have two results, the first one "pending".
     return { call: byId ?? open.get(`name:${response.name ?? ''}`)?.shift(), response }
   })
 }

@@ -1,19 +1,19 @@
 import type { Language } from './language.ts'
 import { readPng } from './read-png.ts'
 
-/** What can be measured of a picture: its size, and of a simple PNG the colour that most of it has. */
+/** The dimensions of an image and, for a simple PNG, its main colour. */
 export interface Look {
   readonly width: number
   readonly height: number
   readonly colour?: ColourName
 }
 
-/** Looks at a picture; undefined for what is none, or none that can be read. */
+/** Measures an image. Returns undefined if the file is not an image of a supported format. */
 export function lookAt(file: Buffer): Look | undefined {
   try {
     return lookAtPng(file) ?? sizeOfGif(file) ?? sizeOfWebp(file) ?? sizeOfJpeg(file)
   } catch {
-    // A file that ends too early, or lies about itself, cannot be measured.
+    // The file is truncated or inconsistent.
     return undefined
   }
 }
@@ -45,7 +45,7 @@ function lookAtPng(file: Buffer): Look | undefined {
 
 function mostOf(pixels: Buffer, channels: number): ColourName {
   const counts = new Map<ColourName, number>()
-  // Some thousand pixels tell as much as all of them.
+  // A sample of some thousand pixels is sufficient.
   const step = Math.max(1, Math.floor(pixels.length / channels / 4_096)) * channels
   for (let at = 0; at + channels <= pixels.length; at += step) {
     const grey = channels < 3
@@ -76,7 +76,7 @@ function colourOf(red: number, green: number, blue: number): ColourName {
   return HUES.find(([upTo]) => hue < upTo)?.[1] ?? 'red'
 }
 
-/** The place in the circle of colours, in degrees from red. */
+/** The hue in degrees. */
 function hueOf(red: number, green: number, blue: number): number {
   const most = Math.max(red, green, blue)
   const span = most - Math.min(red, green, blue)
@@ -105,7 +105,7 @@ function sizeOfJpeg(file: Buffer): Look | undefined {
   if (file[0] !== 0xff || file[1] !== 0xd8) return undefined
   for (let at = 2; at + 9 < file.length;) {
     const marker = file[at + 1] ?? 0
-    // The frame header has the size; C4, C8 and CC share its range and are others.
+    // The frame header has the size. C4, C8 and CC are other markers in the same range.
     if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker))
       return { width: file.readUInt16BE(at + 7), height: file.readUInt16BE(at + 5) }
     at += 2 + file.readUInt16BE(at + 2)

@@ -1,7 +1,7 @@
 import type { Language } from './language.ts'
 import { isNumberWord, NUMBER_CHARACTERS, parseNumber, parseWords } from './numbers.ts'
 
-/** An amount found in a text; `currency` is absent for a bare number. */
+/** An amount in a text. `currency` is absent for a plain number. */
 export interface Money {
   readonly amount: number
   readonly currency?: string
@@ -9,7 +9,7 @@ export interface Money {
   readonly end: number
 }
 
-/** Finds every amount of a text, from left to right. */
+/** Finds all amounts in a text, from left to right. */
 export function findMoney(text: string): Money[] {
   const found: Money[] = []
   POSSIBLE_START.lastIndex = 0
@@ -22,7 +22,7 @@ export function findMoney(text: string): Money[] {
   return found
 }
 
-/** Writes an amount the way people of that language do: `$12.50`, `12.5ドル`. */
+/** Formats an amount for the language: `$12.50`, `12.5ドル`. */
 export function formatMoney(amount: number, currency: string, language: Language): string {
   const known = CURRENCIES.find(({ code }) => code === currency.toUpperCase())
   const digits = formatNumber(amount, language === 'en' ? 2 : 0)
@@ -46,7 +46,7 @@ interface Currency {
   readonly code: string
   readonly symbol: string
   readonly japanese: string
-  /** Other spellings, lower case, separated by blanks. */
+  /** Other spellings in lower case, separated by spaces. */
   readonly names: string
 }
 
@@ -83,19 +83,19 @@ const MULTIPLIERS: ReadonlyMap<string, number> = new Map([
 ])
 
 const UNIT_NAMES = alternatives([...UNITS.keys()])
-// Words stand behind their number only: "I won 5 dollars" is not about Korea.
+// A currency word must follow its number: "I won 5 dollars" is not Korean won.
 const UNIT_SIGNS = alternatives([
   ...CURRENCIES.flatMap(({ code, symbol }) => (symbol === '' ? [code] : [code, symbol])),
   'us$',
 ])
-// A sign, a digit or the first letter of a word that does not continue another one ("track2" holds no amount).
+// A sign, a digit or the first letter of a word, but not inside a word ("track2" has no amount).
 const POSSIBLE_START = new RegExp(
   String.raw`(?<![a-z.,${NUMBER_CHARACTERS}])[a-z$€£¥₩${NUMBER_CHARACTERS}-]|(?<=[.,\d])[$€£¥₩]`,
   'gi',
 )
 const UNIT_BEFORE = new RegExp(String.raw`(${UNIT_SIGNS})\s?`, 'iy')
 const UNIT_AFTER = new RegExp(String.raw`\s?(${UNIT_NAMES})(?![a-z])`, 'iy')
-// The length is bounded so that a page of digits costs no more than a page of words.
+// The length is bounded, so that a page of digits takes linear time.
 const DIGITS = new RegExp(
   `([${NUMBER_CHARACTERS}](?:[${NUMBER_CHARACTERS}]|[,.](?=[${NUMBER_CHARACTERS}])){0,23})`,
   'y',
@@ -103,7 +103,7 @@ const DIGITS = new RegExp(
 const MULTIPLIER = /\s?(k|thousand|million)(?![a-z])/iy
 const MINUS = /(-)\s?/y
 
-/** `$30`, `USD 30`, `-5 dollars`, `3万円`, `$1.5k`, or a bare `30`. */
+/** `$30`, `USD 30`, `-5 dollars`, `3万円`, `$1.5k`, or a plain `30`. */
 function writtenAt(text: string, start: number): Money | undefined {
   const reader = { text, at: start }
   const sign = take(reader, MINUS) === '' ? 1 : -1
@@ -113,7 +113,7 @@ function writtenAt(text: string, start: number): Money | undefined {
   if (number === undefined) return undefined
   const factor = MULTIPLIERS.get(take(reader, MULTIPLIER)) ?? 1
   const unit = UNITS.get(before === '' ? take(reader, UNIT_AFTER) : before)
-  // Kanji digits without a unit are mostly parts of names: 一郎, 三田.
+  // Kanji digits without a unit are usually parts of names: 一郎, 三田.
   if (unit === undefined && !/^[\d.,]+$/.test(digits)) return undefined
   return {
     amount: sign * cents(number * factor * (unit?.worth ?? 1)),
@@ -126,7 +126,7 @@ function writtenAt(text: string, start: number): Money | undefined {
 const WORD = /([a-z]+)[\s-]*/iy
 const LONGEST_SPELLING = 8
 
-/** `twenty five dollars`, `a hundred yen`; only with a unit, "one" alone is no amount. */
+/** `twenty five dollars`, `a hundred yen`. The unit is required: "one" alone is not an amount. */
 function spelledAt(text: string, start: number): Money | undefined {
   const reader = { text, at: start }
   const words: string[] = []
@@ -158,7 +158,7 @@ interface Reader {
   at: number
 }
 
-/** Takes what the sticky expression matches here, in lower case; empty when it does not match. */
+/** Returns the match of the sticky expression in lower case, or an empty string. */
 function take(reader: Reader, sticky: RegExp): string {
   sticky.lastIndex = reader.at
   const match = sticky.exec(reader.text)

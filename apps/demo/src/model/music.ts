@@ -1,13 +1,13 @@
 import { parseNumber, parseWords } from './numbers.ts'
 
-/** What is wanted of the background music. */
+/** A request about the background music. */
 export type MusicWish =
   | { readonly want: 'track'; readonly track: number }
   | { readonly want: 'next' }
   | { readonly want: 'stop' }
   | { readonly want: 'some' }
 
-/** Reads a wish about the background music; undefined when the text is about something else. */
+/** Reads a request about the background music. Returns undefined if there is none. */
 export function readMusicWish(text: string): MusicWish | undefined {
   if (!MUSIC.test(text)) return undefined
   const track = readTrack(text)

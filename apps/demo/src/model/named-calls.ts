@@ -1,13 +1,13 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
 import { isRecord } from './schema.ts'
 
-/** A declared function that the text names; `args` only when the text gives some. */
+/** A declared function that the text names. `args` is absent if the text has none. */
 export interface NamedCall {
   readonly declaration: FunctionDeclaration
   readonly args?: Readonly<Record<string, unknown>>
 }
 
-/** Reads `lookup_order {"id": 5}`, `lookup order id=5`, `get_time()`: functions called by name. */
+/** Reads functions called by name: `lookup_order {"id": 5}`, `lookup order id=5`, `get_time()`. */
 export function readNamedCalls(
   text: string,
   functions: readonly FunctionDeclaration[],
@@ -16,7 +16,7 @@ export function readNamedCalls(
   const mentions = findMentions(text, functions)
   let readUpTo = 0
   for (const [index, { declaration, start, end }] of mentions.entries()) {
-    // A name inside the arguments of the call before it is a value.
+    // A name inside the arguments of the previous call is a value.
     if (start < readUpTo) continue
     const next = mentions[index + 1]?.start ?? text.length
     const json = readJson(text, end, next)
@@ -43,7 +43,7 @@ function findMentions(text: string, functions: readonly FunctionDeclaration[]): 
         occurrences(lower, name).map((start) => ({ declaration, start, end: start + name.length })),
       ),
     )
-    // Of two names in the same place the longer one is meant.
+    // The longer of two names at the same position is used.
     .toSorted((one, other) => one.start - other.start || other.end - one.end)
   const kept: Mention[] = []
   for (const mention of all) {
@@ -77,7 +77,7 @@ function occurrences(text: string, name: string): number[] {
   return found
 }
 
-// `key=value`; the value may be quoted. A key starts where no word goes on and quotes are bounded: linear in the text.
+// `key=value`, where the value may be quoted. Keys start at a word boundary and quotes are bounded, which keeps this linear.
 const PAIR =
   /(?<![\p{L}\p{N}_])([\p{L}_][\p{L}\p{N}_]{0,63})\s?=\s?(?:"([^"]{0,1000})"|'([^']{0,1000})'|「([^」]{0,1000})」|([^\s,、)]+))/gu
 
@@ -95,7 +95,7 @@ interface JsonArguments {
   readonly end: number
 }
 
-/** A JSON object that begins between the two places. */
+/** Finds a JSON object that starts between the two positions. */
 function readJson(text: string, from: number, before: number): JsonArguments | undefined {
   const start = text.indexOf('{', from)
   const end = start === -1 || start >= before ? -1 : objectEnd(text, start)
@@ -104,12 +104,12 @@ function readJson(text: string, from: number, before: number): JsonArguments | u
     const value: unknown = JSON.parse(text.slice(start, end))
     return isRecord(value) ? { value, end } : undefined
   } catch {
-    // Braces that hold no JSON are prose; the text may still give `key=value`.
+    // Braces without JSON are plain text. `key=value` may still follow.
     return undefined
   }
 }
 
-/** Behind the brace that closes the one at `start`; braces inside strings do not count. */
+/** Returns the position after the brace that closes the one at `start`. Ignores braces inside strings. */
 function objectEnd(text: string, start: number): number {
   let depth = 0
   let inString = false

@@ -1,9 +1,9 @@
-/** Splits a text into the pieces a model streams: words with the blank behind them, one to three characters of Japanese. */
+/** Splits a text into pieces: words with their trailing space, or one to three Japanese characters. */
 export function naturalPieces(text: string): string[] {
   const pieces: string[] = []
   let piece = ''
   let length = 0
-  // Graphemes, so that neither a surrogate pair nor a combining sequence is torn.
+  // Graphemes keep surrogate pairs and combining sequences together.
   for (const { segment } of GRAPHEMES.segment(text)) {
     if (piece !== '' && startsPiece(piece, length, segment)) {
       pieces.push(piece)
@@ -25,7 +25,7 @@ const CLOSING = /^[、。！？!?,.）」』)\]]/u
 const LONGEST_WIDE = 2
 
 function startsPiece(piece: string, length: number, next: string): boolean {
-  // White space and closing marks stay with what they follow.
+  // Whitespace and closing punctuation stay with the previous piece.
   if (BLANK.test(next)) return false
   if (BLANK_END.test(piece)) return true
   if (CLOSING.test(next)) return false

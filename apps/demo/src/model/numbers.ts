@@ -1,7 +1,7 @@
-/** The characters a written number may consist of, for use inside a regular expression's class. */
+/** The characters of a number, for a character class of a regular expression. */
 export const NUMBER_CHARACTERS = '0-9〇零一二三四五六七八九十百千万億'
 
-/** Reads `1,200`, `12.50`, `12,50`, `五十`, `3万5千`; undefined when it is not a number. */
+/** Reads `1,200`, `12.50`, `12,50`, `五十`, `3万5千`. Returns undefined if the text is not a number. */
 export function parseNumber(written: string): number | undefined {
   if (DECIMAL_COMMA.test(written)) return Number(written.replace(',', '.'))
   const plain = written.replaceAll(',', '')
@@ -12,7 +12,7 @@ export function parseNumber(written: string): number | undefined {
   return undefined
 }
 
-/** Reads spelled English numbers, `['twenty', 'five']` or `['two', 'hundred']`; undefined when a word is none. */
+/** Reads English number words: `['twenty', 'five']`, `['two', 'hundred']`. Returns undefined if a word is not one. */
 export function parseWords(words: readonly string[]): number | undefined {
   let total = 0
   let group = 0
@@ -29,7 +29,7 @@ export function parseWords(words: readonly string[]): number | undefined {
   return words.length === 0 ? undefined : total + group
 }
 
-/** Whether the lower-case word can be part of a spelled number. */
+/** Returns whether the lower-case word is a number word. */
 export function isNumberWord(word: string): boolean {
   return WORDS.has(word)
 }
@@ -50,7 +50,7 @@ const LARGE_UNITS = new Map([
   ['億', 100_000_000],
 ])
 
-/** Sums `3万5千`: digits wait for a small unit (千), the group for a large one (万). */
+/** Adds up `3万5千`: digits are multiplied by a small unit (千), the group by a large one (万). */
 function parseKanji(written: string): number | undefined {
   let total = 0
   let group = 0
@@ -68,7 +68,7 @@ function parseKanji(written: string): number | undefined {
     } else digits += digitOf(character)
   }
   const value = total + group + Number(digits)
-  // 3.5万 is 35000 and not 35000.000000000004.
+  // 3.5万 is 35000, not 35000.000000000004.
   return Number.isFinite(value) ? Math.round(value * 100) / 100 : undefined
 }
 

@@ -1,7 +1,7 @@
 import { clip } from './render.ts'
 import { isRecord } from './schema.ts'
 
-/** How a call ended, as far as its result tells. */
+/** The outcome of a call, according to its result. */
 export type Outcome =
   | { readonly state: 'answered'; readonly value: Readonly<Record<string, unknown>> }
   | {
@@ -10,10 +10,10 @@ export type Outcome =
     }
 
 /**
- * Reads what became of a call; only what says nothing of a failure counts as an answer.
+ * Reads the outcome of a call. A result without a sign of failure is a success.
  *
- * The `status` of a foreign tool may be its data (an order is `pending`), so it speaks of the call only when nothing but
- * such words came back, or when the tool is known.
+ * The `status` of an unknown tool may be data (an order is `pending`). It is the outcome only if the result has nothing else,
+ * or if the tool is known.
  */
 export function readOutcome(
   response: Readonly<Record<string, unknown>>,
@@ -30,7 +30,7 @@ export function readOutcome(
   return failed ? withReason('failed', reasonOf(value, problem)) : { state: 'answered', value }
 }
 
-/** ADK wraps plain values as `{ result }`, some tools nest their object there; the AI SDK gives `{ name, content }`. */
+/** ADK wraps plain values as `{ result }`, and some tools nest an object there. The AI SDK sends `{ name, content }`. */
 function unwrap(response: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const inner = innerOf(response)
   if (isRecord(inner)) return inner
@@ -40,7 +40,7 @@ function unwrap(response: Readonly<Record<string, unknown>>): Readonly<Record<st
     const parsed: unknown = JSON.parse(inner)
     return isRecord(parsed) ? parsed : response
   } catch {
-    // Text that only looks like JSON is shown as the text it is.
+    // Not JSON: shown as text.
     return response
   }
 }
@@ -89,7 +89,7 @@ function stateOf(value: Readonly<Record<string, unknown>>): EndState | undefined
   return value['approved'] === false || value['confirmed'] === false ? 'denied' : undefined
 }
 
-// The texts of ADK and of tools that say in words what a status would say.
+// Messages of ADK and of tools that correspond to a status.
 const PROBLEMS: readonly (readonly [RegExp, EndState])[] = [
   [/requires confirmation|waiting for (?:an? )?approval|approval is pending/i, 'pending'],
   [/\b(?:rejected|denied|declined)\b|拒否|却下/i, 'denied'],
@@ -107,7 +107,7 @@ function saysNo(value: Readonly<Record<string, unknown>>): boolean {
 }
 
 const LONGEST_REASON = 300
-// What ADK and the bridge say when a person refuses or has not decided yet; it is no reason of theirs.
+// Messages of ADK and the bridge for a denied or pending call. They are not a person's reason.
 const NO_REASON =
   /^(?:This tool call (?:is rejected|requires confirmation)|The person denied this call)/
 

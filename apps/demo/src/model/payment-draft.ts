@@ -1,4 +1,4 @@
-/** A payment as far as the text tells it. */
+/** A payment that may be incomplete. */
 export interface PaymentDraft {
   readonly amount?: number
   readonly currency?: string
@@ -6,5 +6,5 @@ export interface PaymentDraft {
   readonly description?: string
 }
 
-/** Amounts read in one sentence. Nobody orders more at once, and the bound keeps hostile text cheap. */
+/** The maximum number of amounts in one sentence. Bounds the time for hostile text. */
 export const MOST_PAYMENTS = 20

@@ -10,7 +10,7 @@ export function readEnglishPayments(sentence: string): PaymentDraft[] {
   const drafts: PaymentDraft[] = []
   let floor = 0
   for (const index of amounts) {
-    // The number stood inside what an earlier payment was for: "for 2 tickets".
+    // The number is part of the description of an earlier payment: "for 2 tickets".
     if (index < floor) continue
     const tail = readTail({ sentence, words }, index + 1)
     const names = firstNonEmpty([
@@ -29,7 +29,7 @@ type Token =
   | { readonly kind: 'word'; readonly text: string; readonly start: number; readonly end: number }
   | { readonly kind: 'mark'; readonly start: number; readonly end: number }
 
-// A word may hold dots, apostrophes and an @ inside, so that names and mail addresses stay whole; a mark is any other sign.
+// A word may contain dots, apostrophes and @, which keeps names and mail addresses together. A mark is any other sign.
 const WORD_OR_MARK = /[\p{L}\p{N}_@](?:[\p{L}\p{M}\p{N}_@.'+-]*[\p{L}\p{M}\p{N}_@])?|[^\s]/gu
 const TITLE = /^(?:mr|mrs|ms|dr)$/i
 
@@ -59,7 +59,7 @@ function wordTokens(sentence: string, from: number, to: number): Token[] {
   return tokens
 }
 
-/** The amounts with a currency; bare numbers count only where there is no other amount. */
+/** Returns the amounts with a currency, or plain numbers if there are none. */
 function amountIndexes(tokens: readonly Token[]): number[] {
   const all = tokens.flatMap((token, index) => (token.kind === 'money' ? [{ token, index }] : []))
   const priced = all.filter(({ token }) => token.money.currency !== undefined)
@@ -94,7 +94,7 @@ interface Tail {
   readonly end: number
 }
 
-/** What follows an amount: `to NAMES` and `for DESCRIPTION`, in either order. */
+/** Reads `to NAMES` and `for DESCRIPTION` after an amount, in either order. */
 function readTail(
   { sentence, words }: { sentence: string; words: readonly Token[] },
   from: number,
@@ -136,7 +136,7 @@ function textBetween(sentence: string, first: Token | undefined, last: Token | u
   return PRONOUNS.has(text.toLowerCase()) ? '' : text
 }
 
-/** `pay Bob $5`, `send Ann and Bob $5`, `… and Bob $40`: the names end where the amount begins. */
+/** Reads the names before an amount: `pay Bob $5`, `send Ann and Bob $5`, `… and Bob $40`. */
 function namesBefore(tokens: readonly Token[], floor: number, amount: number): readonly string[] {
   const before = tokens.slice(floor, amount)
   const verb = before.findLastIndex((token) => VERBS.has(wordOf(token)))
@@ -162,7 +162,7 @@ interface NameList {
   readonly next: number
 }
 
-/** `Alice`, `Alice, Bob and Carol`; a name that stands before an amount belongs to that amount. */
+/** Reads `Alice` or `Alice, Bob and Carol`. A name right before an amount belongs to that amount. */
 function readNames(tokens: readonly Token[], from: number): NameList {
   const names: string[] = []
   let next = from
@@ -180,14 +180,14 @@ function readNames(tokens: readonly Token[], from: number): NameList {
   return { names, next }
 }
 
-/** Behind `each of`, `both`; where it began when there is neither. */
+/** Returns the position after `each of` or `both`, or the same position. */
 function afterEach(tokens: readonly Token[], from: number): number {
   const word = wordOf(tokens[from])
   if (word === 'both') return from + 1
   return word === 'each' && wordOf(tokens[from + 1]) === 'of' ? from + 2 : from
 }
 
-/** Behind `,`, `&`, `and` or `, and`; where it began when there is none. */
+/** Returns the position after `,`, `&`, `and` or `, and`, or the same position. */
 function afterJoint(tokens: readonly Token[], from: number): number {
   let index = from
   while (tokens[index]?.kind === 'mark' || wordOf(tokens[index]) === 'and') index += 1
@@ -197,7 +197,7 @@ function afterJoint(tokens: readonly Token[], from: number): number {
 interface Name {
   readonly text: string
   readonly next: number
-  /** Capitalised, not of Latin letters, or an address: certainly a name. */
+  /** Whether it is certainly a name: capitalised, not Latin, or an address. */
   readonly isProper: boolean
 }
 
@@ -213,7 +213,7 @@ function readName(tokens: readonly Token[], from: number): Name | undefined {
   const next = nameEnd(tokens, from, isProper)
   const ownsThing = OWN_THINGS.has(wordOf(tokens[next]))
   const isOnlyArticle = next === from + 1 && ARTICLES.has(wordOf(first))
-  // "my account" is nobody; "Alice's account" is Alice.
+  // "my account" is not a recipient. "Alice's account" is Alice.
   if (isOnlyArticle || (ownsThing && !isProper)) return undefined
   const parts = tokens
     .slice(from, next)
@@ -224,7 +224,7 @@ function readName(tokens: readonly Token[], from: number): Name | undefined {
     : { text, next: ownsThing ? next + 1 : next, isProper }
 }
 
-/** A proper name goes on while words are capitalised, "my best friend" until a word that cannot belong to it. */
+/** A proper name continues while words are capitalised, "my best friend" until a word that cannot be part of it. */
 function nameEnd(tokens: readonly Token[], from: number, isProper: boolean): number {
   const belongs = isProper ? belongsToProperName : belongsToPlainName
   const isLong = isProper || ARTICLES.has(wordOf(tokens[from]))

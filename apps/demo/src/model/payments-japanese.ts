@@ -41,10 +41,10 @@ function recipientsOf(names: readonly string[]): readonly PaymentDraft[] {
 }
 
 const EACH = /^\s*[ずづ]つ/
-// Names and the words around them are short; looking no further keeps a page-long sentence cheap.
+// Names are short. The limit keeps a page-long sentence fast.
 const REACH = 80
 
-/** 「花子さんに」 ahead of the amount: the name that the last に or へ marks. */
+/** Reads 「花子さんに」 before the amount: the name before the last に or へ. */
 function namesAhead(before: string, each: boolean): string[] {
   let text = before.slice(-REACH)
   for (;;) {
@@ -57,7 +57,7 @@ function namesAhead(before: string, each: boolean): string[] {
 }
 
 const NOBODY = { names: [], end: 0 }
-// 「をAliceに」 behind the amount. The particle counts only before a verb, a pause or the end, so that くにこに keeps her name.
+// 「をAliceに」 after the amount. The particle must precede a verb, punctuation or the end, so that くにこ is not split.
 const ADDRESSEE =
   /([^、。,]{1,60}?)(?:宛て?|あて)?[にへ](?:も|は)?(?=\s*(?:送|支払|払|振|渡|あげ|お|を|プレゼント|寄付|[、,。]|$))/u
 
@@ -69,10 +69,10 @@ function namesBehind(after: string): { names: readonly string[]; end: number } {
 }
 
 const ADDRESSED = /(?:宛て?|あて)$/
-// What can stand before the first name of a list, longest first.
+// Words before the first name of a list, longest first.
 const LEAD_IN =
   /^(?:それでは|それから|そして|その後|では|じゃあ|また|あと|まず|次に|私は|僕は|から|です|て|で|を|と|の|も)+/u
-// Words that take に without being anybody.
+// Words before に that are not recipients.
 const NOT_A_NAME =
   /^(?:今日中|本日中|今|すぐ|今すぐ|至急|早急|一緒|代わり|ついで|次|先|最後|最初|追加|さら|特別)$|ため$|天気|現在地|トラック|BGM/u
 function readNameList(text: string, each: boolean): string[] {
@@ -84,7 +84,7 @@ function readNameList(text: string, each: boolean): string[] {
 
 const BORDER = new Set('\t\n 、,。「」()を')
 
-/** The end of the text that can be a list of names; a blank belongs to it between Latin words: 「Alice Smith」. */
+/** The end of the text that can be a list of names. It includes spaces between Latin words: 「Alice Smith」. */
 function lastWords(text: string): string {
   let start = text.length
   while (start > 0) {
@@ -98,7 +98,7 @@ function lastWords(text: string): string {
 
 const LATIN_JOINT = /^[a-z] [A-Z]$/
 
-// 「昼食代として」 anywhere beside the amount, or a word for a fee right before it: 「昼食代12ユーロ」.
+// 「昼食代として」 near the amount, or a word for a fee right before it: 「昼食代12ユーロ」.
 const PURPOSE = /([^、。,\sにへをは]{1,30})として/u
 const FEE = /([^、。,\sにへをは]{1,30}(?:代|料|費|分))[のをで]?\s*$/u
 

@@ -4,28 +4,28 @@ import type { PaymentDraft } from './payment-draft.ts'
 import { readEnglishPayments } from './payments-english.ts'
 import { readJapanesePayments } from './payments-japanese.ts'
 
-/** Whether the text asks for a payment, as opposed to mentioning, forbidding or asking about one. */
+/** Returns whether the text requests a payment, and does not only mention, forbid or ask about one. */
 export function wantsPayment(text: string): boolean {
   if (SURE.test(text)) return true
   return LIKELY.test(text) && (MONEY_WORD.test(text) || findMoney(text).some(hasCurrency))
 }
 
-/** Whether the sentence speaks of a payment that is not to be made: forbidden, past or supposed. */
+/** Returns whether the payment in the sentence is forbidden, in the past or hypothetical. */
 export function isNoOrder(sentence: string): boolean {
   return NO_ORDER.test(sentence)
 }
 
-/** Reads the payments of one sentence; drafts lack what the sentence does not say. */
+/** Reads the payments of one sentence. Drafts may be incomplete. */
 export function readPayments(sentence: string): PaymentDraft[] {
   if (!hasHiragana(sentence)) return readEnglishPayments(sentence)
   const japanese = readJapanesePayments(sentence)
   if (japanese.every(isComplete)) return japanese
-  // 「send 50ドル to 花子さん」 is English with Japanese words in it.
+  // 「send 50ドル to 花子さん」 is English with Japanese words.
   const english = readEnglishPayments(sentence)
   return english.length > 0 && english.every(isComplete) ? english : japanese
 }
 
-/** Whether nothing has to be asked any more. */
+/** Returns whether the draft has all required values. */
 export function isComplete(draft: PaymentDraft): boolean {
   return draft.amount !== undefined && draft.recipient !== undefined
 }
@@ -33,10 +33,10 @@ export function isComplete(draft: PaymentDraft): boolean {
 const hasCurrency = ({ currency }: { readonly currency?: string }): boolean =>
   currency !== undefined
 
-// Verbs that are about money by themselves. "pay attention" and "pay a visit" are not.
+// Verbs that always refer to money, except in "pay attention" and "pay a visit".
 const SURE =
   /\b(?:pay(?!\s+(?:attention|a visit))|payment|transfer|remit|wire)\b|送金|支払|払って|払い|振り?込|お金を(?:送|渡)/i
-// Verbs that are about money only beside an amount or a word for money.
+// Verbs that refer to money only with an amount or a word for money.
 const LIKELY = /\b(?:send|give|tip|lend|donate|owe)\b|送|渡し|あげて|プレゼント|寄付/i
 const MONEY_WORD = /\bmoney\b|お金/i
 const NO_ORDER =

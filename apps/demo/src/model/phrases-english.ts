@@ -82,12 +82,12 @@ export const english: Phrases = {
   note: (note) => `Note: ${endSentence(note)}`,
 
   greeting: (name) =>
-    `Hello${name === undefined ? '' : `, ${name}`}! I am the Gemini emulator's demo mind, not a real model. How can I help?`,
+    `Hello${name === undefined ? '' : `, ${name}`}! I am the Gemini emulator's demo model, not a real model. How can I help?`,
   leaveIt: 'All right, I will leave it.',
   thanks: 'You are welcome! Is there anything else I can do?',
   goodbye: 'Goodbye! It was nice talking to you.',
   identity:
-    'I am the demo mind of a Gemini emulator, not a real model: I run offline and answer by fixed rules, so that everything around me can be tried without a key.',
+    'I am the demo model of a Gemini emulator, not a real model: I run offline and answer by fixed rules, so that everything around me can be tried without a key.',
   help: (spoken, tools) => {
     if (tools.length === 0) {
       return 'I am an emulator, not a real model, and this chat gives me no tools. Ask me for a markdown example, or to draw a picture.'

@@ -3,7 +3,7 @@ import type { NamedPayment, Phrases } from './phrases.ts'
 const because = (reason: string | undefined): string =>
   reason === undefined ? '' : `理由: ${endSentence(reason)}`
 const endSentence = (text: string): string => (/[。.!?！？…]$/.test(text) ? text : `${text}。`)
-/** People get さん; addresses and companies do not. */
+/** Adds さん to names of people, not to addresses and companies. */
 const withHonorific = (name: string): string =>
   /@|[社店]$|^my |^the /.test(name) ? name : `${name}さん`
 const list = (items: readonly string[]): string => items.join('、')

@@ -2,7 +2,7 @@ import { english } from './phrases-english.ts'
 import { japanese } from './phrases-japanese.ts'
 import type { Language } from './language.ts'
 
-/** A payment for a reader: the amount is written out already. */
+/** A payment with a formatted amount. */
 export interface NamedPayment {
   readonly money: string
   readonly recipient: string
@@ -23,7 +23,7 @@ interface Position {
   readonly accuracy?: number
 }
 
-/** Everything the mind can say, once per language; what is spoken aloud is shorter and holds no markdown. */
+/** All texts of the model. There is one object for each language. Spoken texts are shorter and have no Markdown. */
 export interface Phrases {
   readonly join: (sentences: readonly string[]) => string
   readonly list: (items: readonly string[]) => string
@@ -38,7 +38,7 @@ export interface Phrases {
   readonly needsArguments: (name: string, keys: readonly string[]) => string
   readonly noTool: (name: string) => string
 
-  /** Names of deeds, for use in the sentences on their outcome. */
+  /** Names of calls, for sentences about their outcome. */
   readonly payment: (payment: NamedPayment) => string
   readonly weatherLookup: (place: string) => string
   readonly locating: string
@@ -77,12 +77,12 @@ export interface Phrases {
   readonly thought: (gist: string) => string
   readonly reasoned: (gist: string) => string
   readonly received: (files: readonly string[]) => string
-  /** Of the colour that most of a picture has. */
+  /** The main colour of an image. */
   readonly mostly: (colour: string) => string
   readonly picture: (subject: string) => string
   readonly echo: (gist: string, example: string) => string
   readonly nothingSaid: string
-  /** Things to try, by the tool they need. */
+  /** Example requests, by tool. */
   readonly examples: readonly { readonly tool: string; readonly text: string }[]
 }
 

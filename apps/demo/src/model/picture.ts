@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-/** Draws a soft gradient with a disc, in colours that derive from the words; a PNG in base64. */
+/** Draws a gradient with a disc, in colours derived from the subject. Returns a PNG in base64. */
 export function drawPicture(subject: string): string {
   const seed = hash(subject)
   const top = colour(seed % 360, 0.45)
@@ -14,7 +14,7 @@ export function drawPicture(subject: string): string {
   const rows = Buffer.alloc(HEIGHT * (1 + WIDTH * 3))
   for (let y = 0; y < HEIGHT; y += 1) {
     const background = mix(top, bottom, y / (HEIGHT - 1))
-    // Each row begins with its filter type; 0 leaves the bytes as they are.
+    // Each row starts with its filter type. 0 means none.
     let offset = y * (1 + WIDTH * 3) + 1
     for (let x = 0; x < WIDTH; x += 1) {
       const distance = Math.hypot(x - centre.x, y - centre.y) - centre.radius
@@ -29,7 +29,7 @@ const WIDTH = 240
 const HEIGHT = 160
 type Colour = readonly [red: number, green: number, blue: number]
 
-/** FNV-1a: spreads similar words over different colours. */
+/** FNV-1a. Similar words get different colours. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (const character of text) {
@@ -58,7 +58,7 @@ function encodePng(rows: Buffer): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(WIDTH, 0)
   header.writeUInt32BE(HEIGHT, 4)
-  // Eight bits per channel, red, green and blue; the standard compression and filters, not interlaced.
+  // Eight bits per channel, RGB, standard compression and filters, not interlaced.
   header.set([8, 2, 0, 0, 0], 8)
   return Buffer.concat([
     SIGNATURE,

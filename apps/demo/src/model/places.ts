@@ -1,13 +1,13 @@
 import type { Language } from './language.ts'
 
-/** A place found in a text: the English name that the weather tool expects, and where it stands. */
+/** A place in a text: its English name, which the weather tool expects, and its position. */
 export interface FoundPlace {
   readonly name: string
   readonly start: number
   readonly end: number
 }
 
-/** Finds the places the gazetteer knows, in either script, longest name first, in order of appearance. */
+/** Finds known places in either script, in order of appearance. The longest name at a position is used. */
 export function findKnownPlaces(text: string): FoundPlace[] {
   return [...text.matchAll(KNOWN)].flatMap(({ 0: written, index }) => {
     const name = ENGLISH_BY_SPELLING.get(written.toLowerCase())
@@ -15,17 +15,17 @@ export function findKnownPlaces(text: string): FoundPlace[] {
   })
 }
 
-/** The English name of a place if the gazetteer has it, otherwise the place as written. */
+/** Returns the English name of a known place, or the place as written. */
 export function englishPlace(written: string): string {
   return ENGLISH_BY_SPELLING.get(written.toLowerCase()) ?? written
 }
 
-/** The name of a place for a reader of that language. */
+/** Returns the name of a place in the language. */
 export function placeFor(name: string, language: Language): string {
   return language === 'ja' ? (JAPANESE_BY_ENGLISH.get(name.toLowerCase()) ?? name) : name
 }
 
-/** English name, then other spellings; the first of them is how Japanese writes it. */
+/** The English name, then other spellings. The first of them is the Japanese name. */
 const GAZETTEER: readonly (readonly [string, ...string[]])[] = [
   ['Tokyo', '東京', '東京都', 'とうきょう'],
   ['Osaka', '大阪', '大阪府'],
@@ -100,7 +100,7 @@ const JAPANESE_BY_ENGLISH: ReadonlyMap<string, string> = new Map(
 const SPELLINGS = [...ENGLISH_BY_SPELLING.keys()].toSorted(
   (one, other) => other.length - one.length,
 )
-// Latin names are whole words (Nara is not in "narrator"); Japanese writes without blanks.
+// Latin names must be whole words (Nara is not in "narrator"). Japanese has no spaces.
 const KNOWN = new RegExp(
   [
     ...SPELLINGS.filter((name) => /^[a-zã ]+$/.test(name)).map(

@@ -16,7 +16,7 @@ export interface PlannedCall {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What to do about a request: ask back, or call in steps, each after the results of the one before. */
+/** The plan for a request: a question to the user, or calls in steps. Each step follows the results of the previous one. */
 export type Plan =
   | { readonly kind: 'ask'; readonly question: string }
   | {
@@ -25,7 +25,7 @@ export type Plan =
       readonly steps: readonly (readonly PlannedCall[])[]
     }
 
-/** What a plan depends on besides the request. */
+/** The context of a request. */
 export interface Circumstances {
   readonly functions: readonly FunctionDeclaration[]
   readonly earlierRequests: readonly string[]
@@ -33,7 +33,7 @@ export interface Circumstances {
   readonly language: Language
 }
 
-/** Plans the calls a request asks for; undefined when it asks for none. */
+/** Plans the calls for a request. Returns undefined if it needs none. */
 export function planRequest(request: string, circumstances: Circumstances): Plan | undefined {
   const named = planNamedCalls(request, circumstances)
   if (named !== undefined) return named
@@ -60,7 +60,7 @@ function planNamedCalls(request: string, { functions, language }: Circumstances)
   if (first === undefined) return undefined
   const phrases = phrasesOf(language)
   if (given.length === 0) {
-    // A name that reads like plain words ("search") is no call; one that cannot be a word is.
+    // A name that is a plain word ("search") is not a call. Any other name is.
     if (!/[_A-Z]/.test(first.declaration.name) || !request.includes(first.declaration.name))
       return undefined
     const keys = [...shapeOf(first.declaration).properties.keys()]
@@ -80,7 +80,7 @@ const MOST_EARLIER = 6
 const AGAIN =
   /^(?:please )?(?:try (?:it |that )?again|once more|do it again|retry|repeat that)(?:,? please)?[.!]*$|^(?:もう一度|再度|もう一回)/i
 
-/** The wishes of the request, read in the light of what was asked before it. */
+/** Reads the wishes of the request. It may complete an earlier one. */
 function wishesInContext(request: string, earlierRequests: readonly string[]): Wish[][] {
   let open: Wish[][] = []
   for (const earlier of earlierRequests.slice(-MOST_EARLIER))
@@ -164,12 +164,12 @@ function lastTrack(history: readonly AnsweredCall[]): unknown {
   return changes.at(-1)?.args['track']
 }
 
-/** A tool that knows silence says so: its schema reaches down to 0. */
+/** The tool supports silence if its schema allows 0. */
 function allowsZero(track: Shape | undefined): boolean {
   return track?.minimum === 0 || (track?.options?.includes(0) ?? false)
 }
 
-/** A call of a demo tool if it is declared and takes these arguments; otherwise the reason why not. */
+/** Returns a call of a demo tool if it is declared and accepts the arguments, otherwise the reason. */
 function call(
   name: string,
   wanted: Readonly<Record<string, unknown>>,
@@ -182,7 +182,7 @@ function call(
   const given = Object.fromEntries(
     Object.entries(wanted).filter(([, value]) => value !== undefined),
   )
-  // The contract's own default, for declarations that make it required.
+  // The tool's default, for declarations that require the argument.
   const args = shape.required.includes('description') ? { description: '', ...given } : given
   const { args: fitted, wrong } = fitArguments(args, shape)
   const lost = ESSENTIAL.filter((key) => Object.hasOwn(args, key) && !Object.hasOwn(fitted, key))
@@ -191,7 +191,7 @@ function call(
   return { kind: 'deed', call: { name, args: fitted } }
 }
 
-/** Arguments without which the call would mean something else. */
+/** Arguments that a call must not lose. */
 const ESSENTIAL = ['amount', 'recipient', 'location', 'track']
 
 function ask(question: string): Item {

@@ -3,23 +3,23 @@ import { inflateSync } from 'node:zlib'
 export interface Png {
   readonly width: number
   readonly height: number
-  /** Bytes of a pixel. */
+  /** Bytes per pixel. */
   readonly channels: number
-  /** Row by row; nothing for a kind of PNG that is not read, or one that is too large to be worth it. */
+  /** The pixels, row by row. Absent for unsupported formats and large images. */
   readonly pixels?: Buffer
 }
 
 const SIGNATURE = '89504e470d0a1a0a'
-/** Enough for what a page sends; unpacking more would keep everybody else waiting. */
+/** The limit for decompression, which blocks the event loop. */
 const MAX_PIXELS = 250_000
-/** Bytes of a pixel by colour type: grey, colours, grey and colours with transparency. A palette is not read. */
+/** Bytes per pixel by colour type: grey, RGB, grey with alpha, RGBA. Palettes are not supported. */
 const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 4: 2, 6: 4 }
 
-/** Reads a PNG; nothing for what is none. Throws on one that is broken. */
+/** Reads a PNG. Returns undefined for other files. Throws if the PNG is invalid. */
 export function readPng(file: Buffer): Png | undefined {
   if (file.toString('hex', 0, 8) !== SIGNATURE) return undefined
   const size = { width: file.readUInt32BE(16), height: file.readUInt32BE(20) }
-  // Not allowed, and rows without pixels could be billions.
+  // Invalid, and an image without width could have billions of rows.
   if (size.width === 0 || size.height === 0) throw new RangeError('A picture without an extent.')
   const channels = CHANNELS[file[25] ?? -1] ?? 0
   const isSimple = file[24] === 8 && file[28] === 0 && channels > 0
@@ -41,11 +41,11 @@ function dataOf(file: Buffer): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Takes back the filters of the rows: each byte is stored as the difference to a guess from its neighbours. */
+/** Reverses the row filters: each byte is stored as the difference to a prediction from its neighbours. */
 function unfilter(rows: Buffer, rowLength: number, pixel: number): Buffer {
   const count = Math.floor(rows.length / (rowLength + 1))
   const pixels = Buffer.alloc(count * rowLength)
-  // What lies outside of the picture counts as zero.
+  // Bytes outside the image count as zero.
   let above: Buffer = Buffer.alloc(rowLength)
   for (let row = 0; row < count; row += 1) {
     const stored = rows.subarray(row * (rowLength + 1), (row + 1) * (rowLength + 1))
@@ -61,7 +61,7 @@ function unfilter(rows: Buffer, rowLength: number, pixel: number): Buffer {
   return pixels
 }
 
-// One by one, not as tuples: this is done for every byte.
+// Separate parameters instead of a tuple, because this runs for every byte.
 // oxlint-disable-next-line max-params
 function guessFrom(filter: number, left: number, up: number, corner: number): number {
   switch (filter) {
@@ -78,7 +78,7 @@ function guessFrom(filter: number, left: number, up: number, corner: number): nu
   }
 }
 
-/** Paeth: of the three neighbours, the one that is nearest to where they lead. */
+/** The Paeth predictor: the neighbour that is nearest to left + up − upper left. */
 function nearest(left: number, up: number, corner: number): number {
   const toLeft = Math.abs(up - corner)
   const toUp = Math.abs(left - corner)

@@ -1,8 +1,8 @@
 import { isRecord } from './schema.ts'
 
-/** Cuts a text to at most so many characters, with an ellipsis for the rest; white space becomes single blanks. */
+/** Truncates a text with an ellipsis. Collapses whitespace. */
 export function clip(text: string, most: number): string {
-  // More than anyone reads as `most` characters, and little enough to look at when the text is a book.
+  // Limits the work for very long texts.
   const head = text
     .slice(0, most * 8)
     .replaceAll(/\s+/gu, ' ')
@@ -19,7 +19,7 @@ export function clip(text: string, most: number): string {
 
 const GRAPHEMES = new Intl.Segmenter('ja', { granularity: 'grapheme' })
 
-/** Renders a JSON value compactly for people: `id: 5, status: shipped, items: [a, b]`. */
+/** Formats a JSON value in compact form: `id: 5, status: shipped, items: [a, b]`. */
 export function renderValue(value: unknown): string {
   const rendering = isRecord(value) ? renderEntries(value, 0) : renderNested(value, 0)
   return clip(rendering, LONGEST)

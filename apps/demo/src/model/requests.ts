@@ -7,14 +7,14 @@ import { isComplete, isNoOrder, readPayments, wantsPayment } from './payments.ts
 import { findKnownPlaces } from './places.ts'
 import { readWeatherPlaces, wantsWeather } from './weather.ts'
 
-/** Something the user wants a tool for. */
+/** A request that needs a tool. */
 export type Wish =
   | { readonly kind: 'payment'; readonly draft: PaymentDraft }
   | { readonly kind: 'weather'; readonly place?: string }
   | { readonly kind: 'location' }
   | { readonly kind: 'music'; readonly wish: MusicWish }
 
-/** Reads the wishes of a text in steps: what belongs to one step may happen at the same time. */
+/** Reads the wishes of a text in steps. The wishes of one step can run in parallel. */
 export function readWishes(text: string): Wish[][] {
   const scope = { pays: wantsPayment(text), weather: wantsWeather(text) }
   const steps: Wish[][] = []
@@ -29,7 +29,7 @@ export function readWishes(text: string): Wish[][] {
   return tidy([...steps, step])
 }
 
-/** Reads a text as the answer to a question about an earlier wish: a missing name, amount or place. */
+/** Reads a text as a reply with the missing name, amount or place of an earlier wish. */
 export function completeWishes(earlier: readonly Wish[][], text: string): Wish[][] | undefined {
   if (text.length > LONGEST_ANSWER) return undefined
   const wishes = earlier.flat()
@@ -41,7 +41,7 @@ export function completeWishes(earlier: readonly Wish[][], text: string): Wish[]
 }
 
 const LONGEST_ANSWER = 80
-// What may stand around places in "and in Paris?", 「大阪は?」.
+// Words around places in "and in Paris?", 「大阪は?」.
 const AROUND_PLACES =
   /^(?:and|what about|how about|in|for|or|please|では|じゃあ|なら|です|は|も|と|の|[\s,、。?!])*$/i
 
@@ -54,7 +54,7 @@ function onlyPlaces(text: string): string[] {
   return AROUND_PLACES.test(rest) ? places.map(({ name }) => name) : []
 }
 
-// Words between two wishes that make the second wait for the first.
+// Words between two wishes that order them.
 const SEQUENCE =
   /\b(?:and then|then|after that|afterwards|followed by)\b|その後で?|そのあとで?|それから|次に|続いて|終わったら|完了したら|したら|してから|した後に?/gi
 
@@ -85,7 +85,7 @@ function wishesOf(part: string, scope: Scope): Wish[] {
   ]
 }
 
-/** 「Aliceに30ドル、その後Bobに40ドル送金して」: a part that says nothing of its own shares the verb of the others. */
+/** 「Aliceに30ドル、その後Bobに40ドル送金して」: a part without a verb uses that of the others. */
 function subjectsOf(part: string, scope: Scope, hasOther: boolean): Scope {
   const own = { pays: wantsPayment(part), weather: wantsWeather(part) }
   if (own.pays || own.weather || hasOther) return own
@@ -97,11 +97,11 @@ function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: 
   const recipients = new Set(drafts.map(({ recipient }) => recipient))
   const places = readWeatherPlaces(part).filter((place) => !recipients.has(place))
   if (places.length > 0) return places.map((place) => ({ kind: 'weather', place }))
-  // "the weather at my location" begins with the location.
+  // "the weather at my location" needs the location first.
   return location ? [] : [{ kind: 'weather' }]
 }
 
-/** Takes back questions that another part of the text answers. */
+/** Completes a wish with the values of another part of the text. */
 function tidy(steps: readonly (readonly Wish[])[]): Wish[][] {
   const wishes = steps.flat()
   const hasPlace = wishes.some((wish) => wish.kind === 'weather' && wish.place !== undefined)
@@ -114,7 +114,7 @@ function tidy(steps: readonly (readonly Wish[])[]): Wish[][] {
     (wish.kind === 'weather' && wish.place === undefined && hasPlace) ||
     (wish.kind === 'payment' && payable && Object.keys(wish.draft).length === 0)
   const kept = steps.map((step) => step.filter((wish) => !needless(wish)))
-  // "Pay Bob. It is $50.": two halves of one payment.
+  // "Pay Bob. It is $50." is one payment.
   const joined = halves.length === 2 && !payable && isComplete(merged) ? join(kept, merged) : kept
   return joined.filter((step) => step.length > 0)
 }
@@ -135,7 +135,7 @@ function completeWish(wish: Wish, text: string): Wish {
   return Object.keys(draft).length === Object.keys(wish.draft).length ? wish : { ...wish, draft }
 }
 
-/** "2" answers "Which track would you like?" */
+/** "2" is a reply to "Which track would you like?" */
 function completeMusic(wish: Extract<Wish, { kind: 'music' }>, text: string): Wish {
   const isAnswer = wish.wish.want !== 'track' && /^\d{1,6}$/.test(text)
   return isAnswer ? { kind: 'music', wish: { want: 'track', track: Number(text) } } : wish
@@ -151,7 +151,7 @@ function missingName({ recipient }: PaymentDraft, text: string): PaymentDraft {
   return name === undefined ? {} : { recipient: name }
 }
 
-// "Alice", "to Alice please", 「花子さんです」「花子さんに」: a name and hardly anything else.
+// Little more than a name: "Alice", "to Alice please", 「花子さんです」「花子さんに」.
 const ENGLISH_ANSWER =
   /^(?:to |it's |for )?(\p{Lu}[\p{L}'-]*(?: \p{Lu}[\p{L}'-]*){0,2})(?:,? please)?$/u
 const JAPANESE_ANSWER =

@@ -9,11 +9,11 @@ import { isRecord } from './schema.ts'
 
 export interface Style {
   readonly language: Language
-  /** Said aloud: shorter, without markdown. */
+  /** Whether the reply is spoken: shorter, without Markdown. */
   readonly spoken: boolean
 }
 
-/** Says in one answer what became of the calls that were just answered. */
+/** Reports the latest results in one reply. */
 export function commentOn(
   { answered, waiting }: Pick<Conversation, 'answered' | 'waiting'>,
   style: Style,
@@ -32,7 +32,7 @@ export function commentOn(
   return phrases.join(sentences)
 }
 
-/** Whether everything that was just answered went well, so that a next step may follow. */
+/** Returns whether all latest calls succeeded, so that the next step can start. */
 export function allSucceeded(answered: readonly AnsweredCall[]): boolean {
   return answered.every((call) => {
     const outcome = outcomeOf(call)
@@ -40,7 +40,7 @@ export function allSucceeded(answered: readonly AnsweredCall[]): boolean {
   })
 }
 
-/** The balance after the last payment of the conversation, written out. */
+/** Returns the formatted balance after the last payment. */
 export function lastBalance(history: readonly AnsweredCall[], style: Style): string | undefined {
   const payments = history.flatMap((call) => successfulPayment(call, outcomeOf(call), style))
   const last = payments.findLast(({ balance }) => balance !== undefined)
@@ -61,7 +61,7 @@ interface SuccessfulPayment extends NamedPayment {
   readonly balance?: number
 }
 
-/** A payment counts as made only when its result says so. */
+/** A payment is completed only if its result says so. */
 function successfulPayment(
   call: AnsweredCall,
   outcome: Outcome,
@@ -70,7 +70,7 @@ function successfulPayment(
   if (call.name !== 'process_payment' || !saysMade(outcome)) return []
   const { value } = outcome
   const transaction = value['transaction_id']
-  // What ran, not what was asked for: the approver may have changed it.
+  // The values that ran. The approver may have edited the requested ones.
   const ran = { ...call.args, ...editsOf(value), ...value }
   const currency = textOr(ran['currency'], 'USD')
   const balance = value['wallet_balance']
@@ -108,7 +108,7 @@ function balanceOf(payments: readonly SuccessfulPayment[], { language }: Style):
   const known = payments.flatMap(({ balance, currency }) =>
     balance === undefined ? [] : [{ balance, currency }],
   )
-  // Results may arrive in any order; the lowest balance is the one after the last payment.
+  // Results arrive in any order. The lowest balance is that after the last payment.
   const [lowest] = known.toSorted((one, other) => one.balance - other.balance)
   return lowest === undefined
     ? []
@@ -139,7 +139,7 @@ function answerOf(
   return known ?? phrases.answered(name, renderValue(plainAnswer(value)))
 }
 
-/** `{ result: 'text' }` is the text. */
+/** Unwraps `{ result: 'text' }`. */
 function plainAnswer(value: Readonly<Record<string, unknown>>): unknown {
   const keys = Object.keys(value)
   return keys.length === 1 && (keys[0] === 'result' || keys[0] === 'output')
@@ -154,7 +154,7 @@ interface KnownAnswer {
   readonly phrases: Phrases
 }
 
-/** Sentences for results of the shape the demo's tools give; undefined for any other shape. */
+/** Returns a sentence for a result of the demo's tools, or undefined for any other result. */
 const KNOWN_ANSWERS: ReadonlyMap<string, (answer: KnownAnswer) => string | undefined> = new Map([
   ['get_weather', weatherAnswer],
   ['get_location', locationAnswer],
@@ -194,7 +194,7 @@ function trackAnswer({ args, value, phrases }: KnownAnswer): string | undefined 
     : undefined
 }
 
-/** Reached only for a payment whose result does not say that it was made. */
+/** Used only if the result does not confirm the payment. */
 function unconfirmedPayment({ args, value, style, phrases }: KnownAnswer): string {
   const rendering = renderValue(value)
   return phrases.unknown(
@@ -203,7 +203,7 @@ function unconfirmedPayment({ args, value, style, phrases }: KnownAnswer): strin
   )
 }
 
-/** What a call was for, in words. */
+/** Describes a call. */
 function deedOf(
   name: string,
   args: Readonly<Record<string, unknown>>,
@@ -229,7 +229,7 @@ function deedOf(
   return phrases.otherCall(name)
 }
 
-/** The arguments an approver changed, where the result lists them. */
+/** Returns the arguments that an approver edited, if the result lists them. */
 function editsOf(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { edited } = value
   if (!isRecord(edited)) return {}
@@ -246,7 +246,7 @@ function editSentence(
   const { edited } = value
   if (edited === undefined || edited === null || edited === false) return []
   const listed = Object.entries(editsOf(value))
-  // Without a list, what ran differently shows in the values that the result repeats.
+  // Without a list, compares the values that the result repeats.
   const changed =
     listed.length > 0
       ? listed

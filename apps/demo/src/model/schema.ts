@@ -1,6 +1,6 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
 
-/** What a declared schema says of a value, as far as the mind uses it; Gemini's and JSON Schema's spelling look alike here. */
+/** The parts of a declared schema that the model uses, read from Gemini's notation or JSON Schema. */
 export interface Shape {
   readonly types: readonly string[]
   readonly options?: readonly unknown[]
@@ -15,12 +15,12 @@ export interface Shape {
   readonly items?: Shape
 }
 
-/** The shape of a function's arguments, from `parameters` or `parametersJsonSchema`. */
+/** Reads the shape of a function's arguments from `parameters` or `parametersJsonSchema`. */
 export function shapeOf(declaration: FunctionDeclaration): Shape {
   return readShape(declaration.parametersJsonSchema ?? declaration.parameters, 0)
 }
 
-/** Fits arguments to a declared object: undeclared keys are dropped, values coerced; says what is missing or does not fit. */
+/** Matches arguments with a declared object: drops undeclared keys, coerces values, and lists missing and invalid ones. */
 export function fitArguments(
   args: Readonly<Record<string, unknown>>,
   shape: Shape,
@@ -34,7 +34,7 @@ export function fitArguments(
     else if (given || shape.required.includes(key)) wrong.push(key)
   }
   wrong.push(...shape.required.filter((key) => !shape.properties.has(key)))
-  // `fromEntries` defines own properties, so that a key called `__proto__` stays a key.
+  // `fromEntries` defines own properties, so that the key `__proto__` is safe.
   return { args: Object.fromEntries(fitted), wrong }
 }
 
@@ -56,7 +56,7 @@ function readShape(schema: unknown, depth: number): Shape {
   }
 }
 
-/** Of `anyOf` and `oneOf` the first alternative that is not null: values made from it satisfy the whole. */
+/** Returns the first alternative of `anyOf` or `oneOf` that is not null. Its values satisfy the complete schema. */
 function firstAlternative(schema: Readonly<Record<string, unknown>>): unknown {
   const alternatives = schema['anyOf'] ?? schema['oneOf']
   if (!Array.isArray(alternatives)) return undefined
@@ -86,14 +86,14 @@ function limitsOf(schema: Readonly<Record<string, unknown>>): Pick<Shape, (typeo
   const limits: { -readonly [key in (typeof LIMITS)[number]]?: number } = {}
   for (const key of LIMITS) {
     const value = schema[key]
-    // Gemini writes lengths as strings, because its wire carries int64 so.
+    // Gemini sends lengths as strings, its JSON form of int64.
     const number = typeof value === 'string' ? Number(value) : value
     if (typeof number === 'number' && Number.isFinite(number)) limits[key] = number
   }
   return limits
 }
 
-/** The value in the declared type, or undefined when it cannot be. */
+/** Converts a value to the declared type. Returns undefined if that is impossible. */
 function coerce(value: unknown, shape: Shape): unknown {
   const candidates =
     shape.types.length === 0 ? [value] : shape.types.map((type) => convert(value, type, shape))
@@ -186,7 +186,7 @@ function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-/** Whether the value is an object with keys, and not a list. */
+/** Returns whether the value is an object and not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,19 +1,19 @@
-import type { Act } from 'gemini-emulator'
+import type { Action } from 'gemini-emulator'
 import { type Language, normalise } from './language.ts'
 import { naturalPieces } from './natural-pieces.ts'
 import type { Style } from './results.ts'
 
-/** What the mind shows on request, because a page should be tried with it: sources, executed code, a long answer, failures. */
+/** Special replies that the user can request: sources, executed code, a long reply, errors. */
 export type Show = 'sources' | 'code' | 'long' | 'busy' | 'error'
 
-/** What a text asks to be shown; undefined when it asks for nothing of the kind. */
+/** Returns the special reply that a text requests, or undefined. */
 export function readShow(text: string): Show | undefined {
   const plain = normalise(text)
   return SHOWS.find(({ words }) => words.test(plain))?.show
 }
 
-/** Shows it. */
-export function play(show: Show, { language, spoken }: Style): Act[] {
+/** Returns the actions of a special reply. */
+export function play(show: Show, { language, spoken }: Style): Action[] {
   const texts = TEXTS[language]
   switch (show) {
     case 'sources':
@@ -32,14 +32,14 @@ export function play(show: Show, { language, spoken }: Style): Act[] {
   }
 }
 
-// Google's words. On the Live socket they are all that tells a quota from another failure.
+// Google's message. A Live client can recognise a quota error only by this text.
 const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
 
 const SHOWS: readonly { readonly show: Show; readonly words: RegExp }[] = [
   {
     show: 'busy',
     words:
-      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|play|act) busy\b|レート制限|混雑|忙し/i,
+      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|play|action) busy\b|レート制限|混雑|忙し/i,
   },
   {
     show: 'error',
@@ -62,13 +62,13 @@ const SHOWS: readonly { readonly show: Show; readonly words: RegExp }[] = [
   },
 ]
 
-// Addresses that exist for examples, and lead nowhere else.
+// Reserved example domains.
 const SOURCES = [
   { uri: 'https://example.com/', title: 'Example Domain' },
   { uri: 'https://example.org/search', title: 'Example Search' },
 ]
 
-const CODE: Act = {
+const CODE: Action = {
   type: 'code',
   language: 'PYTHON',
   code: 'print(sum(n * n for n in range(1, 11)))',
@@ -77,7 +77,7 @@ const CODE: Act = {
 }
 
 const WRITTEN_SENTENCES = 40
-// About half a minute, to be interrupted in.
+// About half a minute of speech, to try an interruption.
 const SPOKEN_SENTENCES = 6
 
 const TEXTS = {
@@ -108,6 +108,6 @@ function count(to: number): number[] {
   return Array.from({ length: to }, (_, index) => index + 1)
 }
 
-function say(text: string): Act {
+function say(text: string): Action {
   return { type: 'say', text, pieces: naturalPieces(text) }
 }

@@ -14,23 +14,23 @@ export type Topic =
   | 'goodbye'
   | 'greeting'
 
-/** The topic of small talk, or undefined when the text is about something else. */
+/** Returns the topic of small talk, or undefined for other texts. */
 export function topicOf(text: string): Topic | undefined {
   const plain = normalise(text)
   return TOPICS.find(({ words }) => words.test(plain))?.topic
 }
 
-/** Whether the text is small talk. */
+/** Returns whether the text is small talk. */
 export function isSmallTalk(text: string): boolean {
   return topicOf(text) !== undefined || readShow(text) !== undefined
 }
 
-/** The name by which the user wants to be known, from the latest text that gives one. */
+/** Returns the user's name from the latest text that has it. */
 export function rememberedName(texts: readonly string[]): string | undefined {
   return texts.map(givenName).findLast((name) => name !== undefined)
 }
 
-/** What a picture is asked of, or undefined when none is. */
+/** Returns the subject of a requested picture, or undefined. */
 export function readPictureWish(text: string): string | undefined {
   const plain = normalise(text)
   const match = ENGLISH_PICTURE.exec(plain) ?? JAPANESE_PICTURE.exec(plain)
@@ -40,7 +40,7 @@ export function readPictureWish(text: string): string | undefined {
     ?.trim()
 }
 
-// The first match counts, so questions stand before the statements they contain.
+// The first match is used. Questions precede the statements that they contain.
 const TOPICS: readonly { readonly topic: Topic; readonly words: RegExp }[] = [
   {
     topic: 'your-name',
@@ -106,7 +106,7 @@ function givenName(text: string): string | undefined {
   return name === undefined || QUESTION_WORD.test(name) ? undefined : name
 }
 
-// "draw (me) a cat", "generate an image of a cat", 「猫の絵を描いて」「猫の画像を生成して」; everything is bounded.
+// "draw (me) a cat", "generate an image of a cat", 「猫の絵を描いて」「猫の画像を生成して」. All lengths are bounded.
 const ENGLISH_PICTURE =
   /\b(?:(?:draw|paint|sketch|generate|create|make|show)\s(?:[a-z]{1,10}\s){0,4}(?:image|picture|drawing|painting|illustration)\sof\s|(?:draw|paint|sketch)\s(?:me\s)?)([^.!?\n]{1,60})/i
 const JAPANESE_PICTURE =

@@ -1,11 +1,11 @@
 import { englishPlace, findKnownPlaces, type FoundPlace } from './places.ts'
 
-/** Whether the text asks about the weather. */
+/** Returns whether the text asks about the weather. */
 export function wantsWeather(text: string): boolean {
   return WEATHER.test(text)
 }
 
-/** Reads the places of a question about the weather, in English, in order of appearance and without repetition. */
+/** Reads the places in a weather question: English names, in order of appearance, without duplicates. */
 export function readWeatherPlaces(text: string): string[] {
   const known = findKnownPlaces(text).slice(0, MOST_FOUND)
   const found = [
@@ -18,7 +18,7 @@ export function readWeatherPlaces(text: string): string[] {
 }
 
 const MOST_PLACES = 10
-// Comparing all with all is cheap among so few.
+// The list is short, so a quadratic comparison is fast.
 const MOST_FOUND = 50
 
 const WEATHER =
@@ -30,10 +30,10 @@ function newTo(known: readonly FoundPlace[], others: readonly FoundPlace[]): Fou
   )
 }
 
-// One to three capitalised words. They start where no word goes on, and are bounded, so that a page of capitals stays cheap.
+// One to three capitalised words at a word boundary, bounded in length to keep this linear.
 const NAME = String.raw`(?<![\p{L}'-])\p{Lu}[\p{L}'-]{0,30}(?: \p{Lu}[\p{L}'-]{0,30}){0,2}`
 const NAME_LIST = new RegExp(
-  // "in Springfield, Shelbyville and Ogdenville"; at most ten names, so that the match stays short.
+  // "in Springfield, Shelbyville and Ogdenville", at most ten names.
   String.raw`\b(?:in|for|at|of|about|around)\s+(${NAME}(?:(?:,\s*and\s+|,\s*|\s+and\s+|\s*&\s*)${NAME}(?!\s+[$€£¥\d])){0,9})`,
   'gu',
 )
@@ -58,8 +58,8 @@ function namedPlaces(text: string): FoundPlace[] {
   })
 }
 
-// 「軽井沢と箱根の天気」: names in kanji, katakana or Latin letters before の天気. Hiragana is left to the gazetteer, it would
-// swallow the sentence.
+// 「軽井沢と箱根の天気」: names in kanji, katakana or Latin letters before の天気. Hiragana would match the whole sentence, so
+// names in hiragana must be known places.
 const JAPANESE_LIST =
   /((?:[\p{Script=Han}\p{Script=Katakana}ー\p{Script=Latin}]{1,20}[と、や,・]\s?){0,9}[\p{Script=Han}\p{Script=Katakana}ー\p{Script=Latin}]{1,20})(?:で)?の(?:今日の|明日の|現在の|今の)?(?:天気|気温|天候|予報)/gu
 const NO_JAPANESE_PLACE =

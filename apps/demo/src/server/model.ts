@@ -1,7 +1,7 @@
 import { Gemini } from '@google/adk'
-import { firstOf, scriptMind, startEmulator } from 'gemini-emulator'
+import { firstOf, scriptResponder, startEmulator } from 'gemini-emulator'
 
-import { demoMind } from '../model/demo-mind.ts'
+import { demoModel } from '../model/demo-model.ts'
 import { demonstrate } from '../model/speech/demonstration.ts'
 import { speakPieces } from '../model/speech/speak.ts'
 import type { Language } from './languages.ts'
@@ -43,7 +43,7 @@ export async function openModel(
   }
   const emulator = await startEmulator({
     paceMs: 25,
-    mind: firstOf(scriptMind, demoMind),
+    respond: firstOf(scriptResponder, demoModel),
     transcribe: demonstrate(language),
     synthesize: speakPieces,
     // Who talks with it can interrupt it while it is heard.

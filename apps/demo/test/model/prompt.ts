@@ -1,6 +1,6 @@
-import type { Act, Content, FunctionDeclaration, Prompt } from 'gemini-emulator'
+import type { Action, Content, FunctionDeclaration, Prompt } from 'gemini-emulator'
 
-import { demoMind } from '../../src/model/demo-mind.ts'
+import { demoModel } from '../../src/model/demo-model.ts'
 
 /** The demo's tools as ADK declares them to Gemini. */
 export const demoTools: readonly FunctionDeclaration[] = [
@@ -37,25 +37,25 @@ export const PROMPT: Prompt = {
   includeThoughts: false,
 }
 
-export type Call = Pick<Extract<Act, { type: 'call' }>, 'name' | 'args'>
+export type Call = Pick<Extract<Action, { type: 'call' }>, 'name' | 'args'>
 
 export interface Answer {
   readonly text: string
   readonly calls: readonly Call[]
-  readonly acts: readonly Act[]
+  readonly actions: readonly Action[]
 }
 
-/** Asks the demo mind; a string is a conversation of one request. */
+/** Asks the demo model; a string is a conversation of one request. */
 export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
   const contents = typeof asked === 'string' ? [user(asked)] : asked
-  const acts = demoMind({ ...PROMPT, contents, ...options })
-  if (!Array.isArray(acts)) throw new Error('The demo mind answers every prompt, at once.')
-  const known: readonly Act[] = acts
+  const actions = demoModel({ ...PROMPT, contents, ...options })
+  if (!Array.isArray(actions)) throw new Error('The demo model answers every prompt, at once.')
+  const known: readonly Action[] = actions
   return {
-    acts: known,
-    text: known.flatMap((act) => (act.type === 'say' ? [act.text] : [])).join('\n'),
-    calls: known.flatMap((act) =>
-      act.type === 'call' ? [{ name: act.name, args: act.args }] : [],
+    actions: known,
+    text: known.flatMap((action) => (action.type === 'say' ? [action.text] : [])).join('\n'),
+    calls: known.flatMap((action) =>
+      action.type === 'call' ? [{ name: action.name, args: action.args }] : [],
     ),
   }
 }

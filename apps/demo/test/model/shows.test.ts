@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-import { scriptMind } from 'gemini-emulator'
+import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { lookAt } from '../../src/model/look-at.ts'
@@ -19,11 +19,11 @@ describe('shows', () => {
     ['Give me a long answer', ['say']],
     ['長い話をして', ['say']],
   ])('[ED40] %s', (request, types) => {
-    expect(ask(request).acts.map(({ type }) => type)).toEqual(types)
+    expect(ask(request).actions.map(({ type }) => type)).toEqual(types)
   })
 
   test.each(['Are you busy?', 'Show me a rate limit', '混雑を見せて'])('[ED40] %s', (request) => {
-    expect(ask(request).acts).toEqual([
+    expect(ask(request).actions).toEqual([
       expect.objectContaining({ type: 'fail', status: 429, retryAfterSeconds: 10 }),
     ])
   })
@@ -107,15 +107,15 @@ describe('demonstration', () => {
     async (language) => {
       const transcribe = demonstrate(() => language)
       const history: ReturnType<typeof user>[] = []
-      const acts: string[] = []
+      const actions: string[] = []
       for (let n = 0; n < 6; n += 1) {
         const line = await transcribe(spoken, history)
-        const [act] = ask([...history, user(line)], { mode: 'live' }).acts
-        acts.push(act?.type === 'call' ? act.name : (act?.type ?? 'nothing'))
+        const [action] = ask([...history, user(line)], { mode: 'live' }).actions
+        actions.push(action?.type === 'call' ? action.name : (action?.type ?? 'nothing'))
         expect(line).toContain(language === 'en' ? 'demonstration' : 'デモ')
         history.push(user(line), model('Yes.'))
       }
-      expect(acts).toEqual(['get_weather', 'process_payment', 'say', 'change_bgm', 'say', 'say'])
+      expect(actions).toEqual(['get_weather', 'process_payment', 'say', 'change_bgm', 'say', 'say'])
     },
   )
 
@@ -127,7 +127,8 @@ describe('demonstration', () => {
 
 /** A PNG of 16 × 16 pixels in one colour, as the emulator draws it. */
 async function solidImage(colour: string): Promise<string> {
-  const [image] = (await scriptMind({ ...PROMPT, contents: [user(`[[image ${colour}]]`)] })) ?? []
+  const [image] =
+    (await scriptResponder({ ...PROMPT, contents: [user(`[[image ${colour}]]`)] })) ?? []
   if (image?.type !== 'image') throw new Error(`The emulator does not draw ${colour}.`)
   return image.data
 }

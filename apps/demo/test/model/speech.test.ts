@@ -59,7 +59,7 @@ const hissOf = (text: string): number => {
 }
 
 const SENTENCES = [
-  'Hello world, how are you today?',
+  'Hello core, how are you today?',
   'I sent thirty dollars to Alice. Your remaining balance is nine hundred and seventy.',
   'きょうのてんきはくもりです。',
   '花子さんに50ドルを送金しました。',

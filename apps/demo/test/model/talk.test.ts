@@ -57,7 +57,7 @@ test.each(['think about the moon', '月について段階的に説明して'])(
   '[ED27] thinks aloud only when asked for thoughts: %j',
   (request) => {
     const types = (includeThoughts: boolean) =>
-      ask(request, { includeThoughts }).acts.map(({ type }) => type)
+      ask(request, { includeThoughts }).actions.map(({ type }) => type)
     expect(types(true)).toEqual(['think', 'say'])
     expect(types(false)).toEqual(['say'])
   },
@@ -79,7 +79,7 @@ describe('pictures', () => {
   test.each(['draw a cat', 'generate an image of a cat', '猫の絵を描いて'])(
     '[ED29] draws a picture on %j',
     (request) => {
-      const [picture, words] = ask(request).acts
+      const [picture, words] = ask(request).actions
       if (picture?.type !== 'image') throw new Error('No picture was drawn.')
       expect(picture.mimeType).toBe('image/png')
       expect(readPng(Buffer.from(picture.data, 'base64'))).toEqual({
@@ -88,8 +88,8 @@ describe('pictures', () => {
         bytes: 160 * (1 + 240 * 3),
       })
       expect(words).toMatchObject({ type: 'say' })
-      expect(ask(request).acts).toEqual(ask(request).acts)
-      expect(ask('draw a dog').acts[0]).not.toEqual(picture)
+      expect(ask(request).actions).toEqual(ask(request).actions)
+      expect(ask('draw a dog').actions[0]).not.toEqual(picture)
     },
   )
 })
@@ -137,8 +137,10 @@ test.each([
 })
 
 test('[ED31] gives every sentence its pieces', () => {
-  const { acts, text } = ask('何ができますか')
-  expect(acts.flatMap((act) => (act.type === 'say' ? (act.pieces ?? []) : [])).join('')).toBe(text)
+  const { actions, text } = ask('何ができますか')
+  expect(
+    actions.flatMap((action) => (action.type === 'say' ? (action.pieces ?? []) : [])).join(''),
+  ).toBe(text)
 })
 
 test.each([

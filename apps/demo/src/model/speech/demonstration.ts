@@ -1,8 +1,8 @@
 import type { Content, Transcribe } from 'gemini-emulator'
 
 /**
- * Takes what is said for the next line of a little demonstration: whoever talks to the emulator, which has no ears, sees both
- * transcripts, is asked for an approval and can interrupt. Every line says what it is.
+ * Transcribes every utterance as the next line of a fixed dialogue, because the demo does not recognise speech. The dialogue
+ * includes an approval and a long reply to interrupt. Every line says that it is part of the demonstration.
  */
 export function demonstrate(language: () => 'en' | 'ja'): Transcribe {
   return ({ pcm, sampleRate }, history) => {
@@ -15,7 +15,7 @@ export function demonstrate(language: () => 'en' | 'ja'): Transcribe {
   }
 }
 
-/** With the lead and the silence that belong to an utterance, less than this was a cough or a click. */
+/** A shorter utterance, including the silence around it, is a cough or a click. */
 const SHORTEST_SECONDS = 0.95
 
 function saidIn(history: readonly Content[]): string {

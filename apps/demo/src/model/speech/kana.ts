@@ -1,6 +1,6 @@
 import { consonant, rest, type Sound, type Utterance, vowel, type Vowel } from './sounds.ts'
 
-/** What is heard at this place of a Japanese text; undefined when it holds neither kana nor kanji. */
+/** Returns the sounds at this position of a Japanese text, or undefined if it has neither kana nor kanji. */
 export function readKana(text: string, at: number): Utterance | undefined {
   const character = toHiragana(text.charAt(at))
   if (character === 'っ') return { sounds: [rest(MORA_MS)], length: 1 }
@@ -20,7 +20,7 @@ const CONSONANT_SHARE = 0.35
 type Mora = readonly [consonant: string, vowel: Vowel]
 
 const VOWELS: readonly Vowel[] = ['a', 'i', 'u', 'e', 'o']
-// Rows of the kana table: five kana in the order a i u e o, and the consonant of each. A dot is a gap.
+// Rows of the kana table: five kana in the order a i u e o, and their consonant. A dot is a gap.
 const ROWS: readonly (readonly [kana: string, consonants: string])[] = [
   ['あいうえお', '- - - - -'],
   ['かきくけこ', 'k k k k k'],
@@ -60,7 +60,7 @@ const MORAE: ReadonlyMap<string, Mora> = new Map([
   ...[...SMALL].map(([kana, name]): [string, Mora] => [kana, ['-', name]]),
 ])
 
-/** 「しゃ」 is one mora: the small kana gives the vowel. */
+/** 「しゃ」 is one mora. The small kana determines the vowel. */
 function withSmallKana([name, ownVowel]: Mora, next: string): Utterance {
   const small = SMALL.get(next)
   return { sounds: soundsOf([name, small ?? ownVowel]), length: small === undefined ? 1 : 2 }
@@ -87,7 +87,7 @@ const KANJI_ENDINGS: readonly Mora[] = [
   ['r', 'i'],
 ]
 
-/** Without a dictionary each kanji has a reading of its own: two morae that derive from its code, never changing. */
+/** There is no dictionary: each kanji is two morae derived from its code point. */
 function readKanji(code: number): Sound[] {
   const pick = <Item>(items: readonly Item[], shift: number): Item | undefined =>
     items[(code >>> shift) % items.length]
@@ -97,6 +97,6 @@ function readKanji(code: number): Sound[] {
 
 function toHiragana(character: string): string {
   const code = character.charCodeAt(0)
-  // Katakana stands 0x60 above hiragana.
+  // Katakana code points are 0x60 above hiragana.
   return code >= 0x30a1 && code <= 0x30f4 ? String.fromCharCode(code - 0x60) : character
 }

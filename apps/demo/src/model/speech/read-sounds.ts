@@ -1,13 +1,13 @@
 import { readKana } from './kana.ts'
 import { consonant, rest, type Sound, type Utterance, vowel, type Vowel } from './sounds.ts'
 
-/** A sound with the place in the text it comes from and the pitch it is spoken at, in Hz. */
+/** A sound with its position in the text and its pitch in Hz. */
 export interface SpokenSound extends Sound {
   readonly at: number
   readonly pitch: number
 }
 
-/** Reads a text aloud in mind: which sounds, how long, how high. */
+/** Converts a text to sounds with duration and pitch. */
 export function readSounds(text: string, longestMs: number): SpokenSound[] {
   const spoken: SpokenSound[] = []
   let phrase: PlacedSound[] = []
@@ -34,7 +34,7 @@ const PHRASE_END = /[.。!！?？\n]/
 const QUESTION = /[?？]/
 const BASE_PITCH = 150
 
-/** The voice sinks over a phrase; at its end it falls, or rises for a question. */
+/** The pitch declines over a phrase. At its end it falls, or rises for a question. */
 function intone(phrase: readonly PlacedSound[], isQuestion: boolean): SpokenSound[] {
   return phrase.map((sound, index) => {
     const progress = phrase.length === 1 ? 1 : index / (phrase.length - 1)
@@ -72,7 +72,7 @@ function isInsideNumber(text: string, at: number): boolean {
   return /^\d[.,:]\d$/.test(text.slice(Math.max(at - 1, 0), at + 2))
 }
 
-// English is spelled out letter by letter, about 13 letters a second.
+// English is spoken letter by letter, about 13 letters a second.
 const VOWEL_MS = 85
 const CONSONANT_MS = 65
 
@@ -91,7 +91,7 @@ function isVowel(name: string): name is Vowel {
   return 'aeiou'.includes(name) && name.length === 1
 }
 
-/** Letters that sound as one. */
+/** Letters that form one sound. */
 const PAIRS: ReadonlyMap<string, readonly Sound[]> = new Map<string, readonly Sound[]>([
   ...['sh', 'ch', 'th'].map((pair) => [pair, consonant(pair, 2 * CONSONANT_MS)] as const),
   ['ph', consonant('f', 2 * CONSONANT_MS)],
@@ -104,7 +104,7 @@ const PAIRS: ReadonlyMap<string, readonly Sound[]> = new Map<string, readonly So
   ['ou', [vowel('a', VOWEL_MS), vowel('u', VOWEL_MS)]],
 ])
 
-/** Digits sound like the beginning of their English names. */
+/** Digits sound like the start of their English names. */
 const DIGITS = ['ze', 'wa', 'tu', 'ri', 'fo', 'fa', 'si', 'se', 'ei', 'na']
 const SYMBOL_MS = 40
 
@@ -120,7 +120,7 @@ function readCharacter(character: string): readonly Sound[] {
 const SYLLABLE_CONSONANTS = ['k', 's', 't', 'n', 'm', 'r', 'd', 'b']
 const VOWELS: readonly Vowel[] = ['a', 'i', 'u', 'e', 'o']
 
-/** A letter of another script: some syllable, always the same one. */
+/** A letter of another script: a fixed syllable. */
 function anySyllable(character: string): readonly Sound[] {
   const code = character.codePointAt(0) ?? 0
   return [

@@ -1,12 +1,12 @@
-/** A stretch of speech with one posture of the mouth. */
+/** A segment of speech with constant articulation. */
 export interface Sound {
   readonly ms: number
-  /** Strength of the vocal cords, 0 to 1. */
+  /** Amplitude of the voiced source, 0 to 1. */
   readonly voice: number
-  /** Strength of the breath, 0 to 1, and the frequency in Hz at which it hisses. */
+  /** Amplitude of the noise source, 0 to 1, and its frequency in Hz. */
   readonly noise: number
   readonly hiss: number
-  /** The three lowest resonances of the mouth in Hz; they make the vowel. */
+  /** The three lowest formants in Hz. They determine the vowel. */
   readonly formants: Formants
 }
 
@@ -14,13 +14,13 @@ export type Formants = readonly [first: number, second: number, third: number]
 
 export type Vowel = 'a' | 'e' | 'i' | 'o' | 'u'
 
-/** What is heard at one place of a text, and how many UTF-16 units it takes. */
+/** The sounds at one position of a text, and its length in UTF-16 units. */
 export interface Utterance {
   readonly sounds: readonly Sound[]
   readonly length: number
 }
 
-/** Silence that keeps the mouth in its neutral posture. */
+/** Silence with neutral formants. */
 export function rest(ms: number): Sound {
   return { ms, voice: 0, noise: 0, hiss: 1_000, formants: NEUTRAL }
 }
@@ -30,7 +30,7 @@ export function vowel(name: Vowel, ms: number): Sound {
   return { ms, voice: 1, noise: 0, hiss: 1_000, formants: VOWELS[name] }
 }
 
-/** A consonant, in one or two stretches that last `ms` together; nothing for an unknown one. */
+/** Returns a consonant of one or two segments that last `ms` in total. Returns an empty array for an unknown one. */
 export function consonant(name: string, ms: number): Sound[] {
   const known = CONSONANTS.get(name)
   if (known === undefined) return []
@@ -54,7 +54,7 @@ interface Posture {
   readonly noise?: number
   readonly hiss?: number
   readonly formants?: Formants
-  /** The share of its time that the mouth is shut before the burst. */
+  /** The fraction of silence before the burst. */
   readonly closed?: number
 }
 

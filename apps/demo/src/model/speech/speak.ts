@@ -2,12 +2,12 @@ import { readSounds, type SpokenSound } from './read-sounds.ts'
 import { rest } from './sounds.ts'
 import { FRAME_SAMPLES, framesOf, synthesise } from './voice.ts'
 
-/** Speaks a text: 24 kHz mono PCM, at most a minute; the same text always sounds the same. */
+/** Converts a text to speech: 24 kHz mono PCM, at most one minute. Deterministic. */
 export function speak(text: string): Int16Array {
   return speakPieces([text])[0] ?? new Int16Array(0)
 }
 
-/** Speaks pieces of one text in one breath; the sounds of each piece joined are what `speak` gives for the whole. */
+/** Converts the pieces of one text to speech. The joined audio equals that of `speak` for the whole text. */
 export function speakPieces(pieces: readonly string[]): Int16Array[] {
   const sounds = withTail(readSounds(pieces.join(''), LONGEST_MS))
   const samples = toPcm(synthesise(sounds))
@@ -16,7 +16,7 @@ export function speakPieces(pieces: readonly string[]): Int16Array[] {
   let next = 0
   return ends.map((textEnd) => {
     let to = from
-    // A sound belongs to the piece in which its letters begin.
+    // A sound belongs to the piece in which its letters start.
     for (let sound = sounds[next]; sound && sound.at < textEnd; sound = sounds[++next]) {
       to += framesOf(sound.ms) * FRAME_SAMPLES
     }
@@ -26,7 +26,7 @@ export function speakPieces(pieces: readonly string[]): Int16Array[] {
   })
 }
 
-/** Where each piece ends in the whole text; the last also takes the dying away. */
+/** Returns the end of each piece in the whole text. The last piece includes the tail. */
 function pieceEnds(pieces: readonly string[]): number[] {
   let end = 0
   return pieces.map((piece, index) => {
@@ -35,9 +35,9 @@ function pieceEnds(pieces: readonly string[]): number[] {
   })
 }
 
-// With the last sound and the tail it stays below a minute.
+// The total with the last sound and the tail is below one minute.
 const LONGEST_MS = 59_000
-/** Time for the last sound to die away. */
+/** The fade-out of the last sound. */
 const TAIL_MS = 60
 
 function withTail(sounds: readonly SpokenSound[]): readonly SpokenSound[] {

@@ -2,17 +2,17 @@ import type { SpokenSound } from './read-sounds.ts'
 import type { Formants } from './sounds.ts'
 
 const SAMPLE_RATE = 24_000
-/** Five milliseconds: the mouth moves from frame to frame. */
+/** Five milliseconds. Formants change from frame to frame. */
 export const FRAME_SAMPLES = 120
 
-/** How many frames a sound lasts. */
+/** Converts a duration to frames. */
 export function framesOf(ms: number): number {
   return Math.max(1, Math.round((ms * SAMPLE_RATE) / 1_000 / FRAME_SAMPLES))
 }
 
 /**
- * Speaks the sounds: a train of glottal pulses through resonators for the voice, noise through another for the breath.
- * Everything glides between two sounds, so that there are no clicks.
+ * Synthesises the sounds: glottal pulses through resonators for the voice, noise through another one for fricatives.
+ * All parameters are interpolated between sounds, which avoids clicks.
  */
 export function synthesise(sounds: readonly SpokenSound[]): Float32Array {
   const frames = sounds.reduce((sum, { ms }) => sum + framesOf(ms), 0)
@@ -29,7 +29,7 @@ export function synthesise(sounds: readonly SpokenSound[]): Float32Array {
   return samples
 }
 
-/** A resonance of two poles: y = gain·x + near·y₁ + far·y₂. */
+/** A two-pole resonator: y = gain·x + near·y₁ + far·y₂. */
 interface Resonator {
   gain: number
   near: number
@@ -41,12 +41,12 @@ interface Resonator {
 interface Throat {
   readonly mouth: readonly [Resonator, Resonator, Resonator, Resonator]
   readonly teeth: Resonator
-  /** Room for the breath of one frame. */
+  /** A buffer for the noise of one frame. */
   readonly breath: Float32Array
   formants: Formants
   pitch: number
   hiss: number
-  /** Strengths at the start and at the end of the frame. */
+  /** Amplitudes at the start and the end of the frame. */
   voice: [number, number]
   noise: [number, number]
   phase: number
@@ -66,7 +66,7 @@ function createThroat(): Throat {
     phase: 0,
     random: 1,
   }
-  // The fourth resonance hardly moves in speech.
+  // The fourth formant is almost constant in speech.
   tune(throat.mouth[3], 3_600, 250)
   return throat
 }
@@ -82,7 +82,7 @@ function tune(target: Resonator, frequency: number, bandwidth: number): void {
   target.gain = 1 - target.near - target.far
 }
 
-// How far the mouth and the strengths move towards the sound within one frame.
+// How far formants and amplitudes move towards their targets within one frame.
 const MOUTH_SPEED = 0.3
 const STRENGTH_SPEED = 0.5
 const INAUDIBLE = 1e-3
@@ -96,7 +96,7 @@ function glide(throat: Throat, sound: SpokenSound): void {
     towards(third, sound.formants[2], MOUTH_SPEED),
   ]
   throat.pitch = towards(throat.pitch, sound.pitch, MOUTH_SPEED)
-  // Breath changes its place only while it is silent or already sounding there.
+  // The noise frequency changes only while the noise is silent or already has that frequency.
   throat.hiss = throat.noise[1] === 0 ? sound.hiss : towards(throat.hiss, sound.hiss, MOUTH_SPEED)
   throat.voice = [throat.voice[1], settle(throat.voice[1], sound.voice)]
   throat.noise = [throat.noise[1], settle(throat.noise[1], sound.noise)]
@@ -129,7 +129,7 @@ function speakFrame(throat: Throat, samples: Float32Array): void {
   }
 }
 
-/** The derivative of the flow through the vocal cords, which are open for a share of each period. */
+/** The derivative of the glottal flow. The glottis is open for a fraction of each period. */
 function fillPulses(throat: Throat, samples: Float32Array): void {
   const step = throat.pitch / SAMPLE_RATE
   const [from, to] = throat.voice
@@ -144,7 +144,7 @@ function fillPulses(throat: Throat, samples: Float32Array): void {
   throat.phase = phase
 }
 
-/** White noise from the generator of Numerical Recipes: the same on every machine. */
+/** White noise from the generator of Numerical Recipes. The same on every machine. */
 function fillHiss(throat: Throat, samples: Float32Array): void {
   const [from, to] = throat.noise
   const rise = (to - from) / samples.length
@@ -156,7 +156,7 @@ function fillHiss(throat: Throat, samples: Float32Array): void {
   throat.random = random
 }
 
-/** Lets the samples ring in place. */
+/** Filters the samples in place. */
 function ring(target: Resonator, samples: Float32Array): void {
   const { gain, near, far } = target
   let { last, beforeLast } = target
@@ -166,7 +166,7 @@ function ring(target: Resonator, samples: Float32Array): void {
     last = output
     samples[index] = output
   }
-  // Numbers too small to hear would become denormal, on which processors are slow.
+  // Avoids denormal numbers, which are slow.
   const isSilent = Math.abs(last) + Math.abs(beforeLast) < 1e-9
   target.last = isSilent ? 0 : last
   target.beforeLast = isSilent ? 0 : beforeLast
