@@ -22,7 +22,7 @@ const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms:
 const LONG = 'This is a long answer that takes its time. '.repeat(8)
 
 test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
-  world.emulator.live.hear('[[say Good morning, Hanako.]]')
+  world.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
   const page = await visitToTalk(world, SPEECH)
   const { handsFree, end, heard, speaking, listening, off } = readTalk(page)
   const { log, answer } = readPage(page)
@@ -48,7 +48,7 @@ test.each([
   ['the pointer', 'pointer'],
   ['a key', 'key'],
 ])('[DM48] talks while the button is held by %s', async (_name, by) => {
-  world.emulator.live.hear(`[[say Held by ${by}.]]`)
+  world.emulator.live.queueTranscript(`[[say Held by ${by}.]]`)
   const page = await visitToTalk(world, syllables(440, 2_000))
   const { hold, heard, speaking } = readTalk(page)
   await hold.focus()
@@ -83,7 +83,7 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
 })
 
 test('[DM48] [VO4] speaking over the model silences it', async () => {
-  world.emulator.live.hear('[[say Yes?]]')
+  world.emulator.live.queueTranscript('[[say Yes?]]')
   const page = await visitToTalk(world, [
     { hertz: 0, ms: 4_000 },
     ...syllables(440, 1_000),
@@ -101,7 +101,7 @@ test('[DM48] [VO4] speaking over the model silences it', async () => {
 })
 
 test('[DM90] a payment is approved while one talks, and is made once', async () => {
-  world.emulator.live.hear('Send $30 to Alice')
+  world.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await visitToTalk(world, SPEECH)
   const { handsFree, end } = readTalk(page)
   const { tool } = readPage(page)

@@ -20,7 +20,7 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
   afterAll(() => world[Symbol.asyncDispose]())
 
   test('[VO1] [VO2] [VO3] [VO12] what is said is heard as it is, and the answer is played', async () => {
-    world.emulator.live.hear('[[say Good morning, Hanako.]]')
+    world.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
     const page = await world.visit({ tones: SPEECH })
     await page.click('#start')
     await untilState(page, 'person-speaking')
@@ -49,7 +49,7 @@ describe('a voice', () => {
   afterAll(() => world[Symbol.asyncDispose]())
 
   test('[VO4] who speaks over the model hears it no more', async () => {
-    world.emulator.live.hear('[[say Yes?]]')
+    world.emulator.live.queueTranscript('[[say Yes?]]')
     const tones = [{ hertz: 0, ms: 4_000 }, ...syllables(440, 1_000), { hertz: 0, ms: 5_000 }]
     const page = await world.visit({ tones })
     await page.click('#start')
@@ -84,7 +84,7 @@ describe('a voice', () => {
   })
 
   test('[VO9] with push-to-talk, what is said while it is held is answered', async () => {
-    world.emulator.live.hear('[[say I heard you.]]')
+    world.emulator.live.queueTranscript('[[say I heard you.]]')
     const page = await world.visit({
       tones: syllables(440, 2_000),
       url: `${world.url}/?push-to-talk`,
@@ -104,7 +104,7 @@ describe('a voice', () => {
 
   test('[VO11] a connection that is cut while the model speaks comes back', async () => {
     await using line = await openLine(world.url)
-    world.emulator.live.hear('[[say Before.]] [[wait gate]] [[say And after that.]]')
+    world.emulator.live.queueTranscript('[[say Before.]] [[wait gate]] [[say And after that.]]')
     const page = await world.visit({ tones: SPEECH, url: line.url })
     await page.click('#start')
     await untilState(page, 'model-speaking')

@@ -1,16 +1,16 @@
 import {
-  demoMind,
   type Emulator,
   firstOf,
   type LiveOptions,
-  type Mind,
+  type Responder,
   type RecordedRequest,
-  scriptMind,
+  scriptResponder,
   startEmulator,
 } from 'gemini-emulator'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
+import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { giveBack, openContext, takeContext } from './browser-contexts.ts'
@@ -29,7 +29,7 @@ export interface World extends AsyncDisposable {
   /** Opens a page for a reader that no page has had before. */
   visit(options?: Visit): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
-  answer(words: string, mind: Mind): void
+  answer(words: string, respond: Responder): void
   /** The requests for an answer that hold these words. */
   asked(words: string): RecordedRequest[]
   /** How often a model was told these words, over HTTP or live. */
@@ -56,14 +56,14 @@ export async function openWorld(
   variables: Record<string, string> = {},
   { live = {} }: WorldOptions = {},
 ): Promise<World> {
-  const minds = new Map<string, Mind>()
-  const testMind: Mind = (prompt) => {
+  const responders = new Map<string, Responder>()
+  const testResponder: Responder = (prompt) => {
     const said = JSON.stringify(prompt.contents.at(-1))
-    return [...minds].find(([words]) => said.includes(words))?.[1](prompt)
+    return [...responders].find(([words]) => said.includes(words))?.[1](prompt)
   }
   const emulator = await startEmulator({
     paceMs: 5,
-    mind: firstOf(testMind, scriptMind, demoMind),
+    respond: firstOf(testResponder, scriptResponder, demoModel),
     live,
   })
   const directory = await temporaryDirectory()
@@ -112,7 +112,7 @@ export async function openWorld(
       await page.goto(url)
       return page
     },
-    answer: (words, mind) => void minds.set(words, mind),
+    answer: (words, respond) => void responders.set(words, respond),
     asked,
     told: (words) =>
       asked(words).length +

@@ -1,6 +1,9 @@
 import { Gemini } from '@google/adk'
-import { demonstrate, startEmulator } from 'gemini-emulator'
+import { firstOf, scriptResponder, startEmulator } from 'gemini-emulator'
 
+import { demoModel } from '../model/demo-model.ts'
+import { demonstrate } from '../model/speech/demonstration.ts'
+import { speakPieces } from '../model/speech/speak.ts'
 import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
 
@@ -40,7 +43,9 @@ export async function openModel(
   }
   const emulator = await startEmulator({
     paceMs: 25,
+    respond: firstOf(scriptResponder, demoModel),
     transcribe: demonstrate(language),
+    synthesize: speakPieces,
     // Who talks with it can interrupt it while it is heard.
     live: { playback: 'real-time' },
   })

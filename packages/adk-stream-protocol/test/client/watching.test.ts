@@ -80,7 +80,7 @@ describe.each(versions)('$name', (version) => {
     const events: LiveEvent[] = []
     page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
     await page.transport.ping()
-    office.emulator.live.hear('[[say Good morning.]]')
+    office.emulator.live.queueTranscript('[[say Good morning.]]')
     for (const piece of utterance()) expect(page.transport.sendAudio(piece)).toBe(true)
     await chat.until(() => events.some(({ type }) => type === 'user-message'))
     await chat.until(() => textOf(chat.messages[1]).includes('morning.'))

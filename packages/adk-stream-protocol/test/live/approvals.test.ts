@@ -149,7 +149,7 @@ test('[LV12] a call that the model takes back is cancelled everywhere, and never
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say(callPayment(50))
   const [id = ''] = await untilAsked(client)
-  office.emulator.live.hear('[[say Never mind.]]')
+  office.emulator.live.queueTranscript('[[say Never mind.]]')
   speak(client)
   await client.next(() => unasked(client).some((request) => client.text(request) === 'Never mind.'))
   await office.page().untilState(id, 'cancelled')

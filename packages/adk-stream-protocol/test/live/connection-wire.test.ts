@@ -178,7 +178,7 @@ test('[LC19] a picture with words reaches a model that takes no content', async 
 })
 
 test('[LC19] a microphone that goes mute ends the utterance', async () => {
-  await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
+  await using emulator = await startEmulator({ live: { defaultTranscript: '[[say I heard.]]' } })
   await using run = await runReconnecting(emulator)
   // At once: the end does not overtake the sound.
   run.queue.sendRealtime(VOICE)
@@ -187,7 +187,7 @@ test('[LC19] a microphone that goes mute ends the utterance', async () => {
 })
 
 test('[LC19] an activity that was begun goes on after a loss', async () => {
-  await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
+  await using emulator = await startEmulator({ live: { defaultTranscript: '[[say I heard.]]' } })
   await using run = await runReconnecting(emulator, {
     runConfig: { realtimeInputConfig: { automaticActivityDetection: { disabled: true } } },
   })

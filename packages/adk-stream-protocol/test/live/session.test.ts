@@ -44,7 +44,7 @@ test('[LV15] what was typed, spoken and done live is known turn by turn', async 
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]] [[then]] [[say I saw it.]]')
   await whole(client)
-  office.emulator.live.hear('I live in Kyoto. [[say Kyoto it is.]]')
+  office.emulator.live.queueTranscript('I live in Kyoto. [[say Kyoto it is.]]')
   speak(client)
   await whole(client, await nextUnasked(client))
   await sayBySse(office, '[[say And now by SSE.]]')

@@ -100,7 +100,7 @@ test('[LV28] a tool that takes long holds back neither sound nor words of the co
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]]', 'r1')
   await chunkOf(client, 'tool-input-available')
-  office.emulator.live.hear('[[say Meanwhile.]]')
+  office.emulator.live.queueTranscript('[[say Meanwhile.]]')
   speak(client)
   const turn = await nextUnasked(client)
   expect(await whole(client, turn)).toBe('Meanwhile.')

@@ -40,7 +40,7 @@ test.each([
     await using office = await openLiveOffice({ spoken: true })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1', audio })
-    office.emulator.live.hear('[[say Good morning, Hanako.]]')
+    office.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
     utter(client)
     const turn = await nextUnasked(client)
     expect(await whole(client, turn)).toBe('Good morning, Hanako.')
@@ -131,7 +131,7 @@ test('[LV7] a person who speaks over the model is heard at once: the answer ends
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[say One.]] [[wait never]] [[say Two.]]')
   await client.untilText('One.')
-  office.emulator.live.hear('[[say Three.]]')
+  office.emulator.live.queueTranscript('[[say Three.]]')
   beginToSpeak(client)
   await client.nextOf('interrupted')
   expect(await whole(client)).toBe('One.')
@@ -180,7 +180,7 @@ test('[LV40] the end of sound comes after the sound, and what was said is answer
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   for (const [index, words] of ['One.', 'Two.', 'Three.'].entries()) {
-    office.emulator.live.hear(`[[say ${words}]]`)
+    office.emulator.live.queueTranscript(`[[say ${words}]]`)
     speakUpTo(client)
     // oxlint-disable-next-line no-await-in-loop -- each is said when the one before was answered
     expect(await whole(client, await nextUnasked(client, index))).toBe(words)
@@ -193,7 +193,7 @@ test('[LV40] the end of sound begins no conversation', async () => {
   client.send({ type: 'audio-end', id: 'chat-1' })
   // The same way to the model, later: a conversation in the first chat would be there before the answer in the second one is whole.
   client.send({ type: 'watch', id: 'chat-2', audio: 'binary' })
-  office.emulator.live.hear('[[say One.]]')
+  office.emulator.live.queueTranscript('[[say One.]]')
   speakUpTo(client, 'chat-2')
   expect(await whole(client, await nextUnasked(client))).toBe('One.')
   expect(office.emulator.live.sessions).toHaveLength(1)
