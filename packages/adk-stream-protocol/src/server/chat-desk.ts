@@ -79,7 +79,7 @@ export class ChatDesk {
     const messages = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
-      runs: (messageId) => runs?.find(chat)?.runsCallsOf(messageId) === true,
+      runs: (messageId) => runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,

@@ -79,7 +79,7 @@ export class LiveSource extends TurnByTurn {
     } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))
     await turnDesk.recordAgent(chat, agent)
     const run = await runs.open(chat)
-    return run.say(toUserContent(message), { userMessageId, held, state })
+    return run.sendMessage(toUserContent(message), { userMessageId, held, state })
   }
 }
 

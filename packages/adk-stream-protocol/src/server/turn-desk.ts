@@ -18,10 +18,10 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
+import type { AsyncQueue } from '../shared/async-queue.ts'
 import type { BrowserCall } from '../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
-import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ChatKey, Turns } from '../turns/turns.ts'
 import { UnaskedApprovals } from './after-crash.ts'
@@ -82,7 +82,9 @@ interface FoundCall {
 
 /** What a live run tells of a message. */
 export interface LiveTelling {
-  readonly events: Segment
+  readonly events: AsyncQueue<Event>
+  /** Whether calls still run at the end of the events. */
+  readonly leavesCalls: () => boolean
   /** Whether the message was told before, up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
@@ -334,7 +336,7 @@ export class TurnDesk {
 
   /** Tells a message of a live conversation, when the turn before has ended. */
   async tell(chat: ChatKey, messageId: string, live: LiveTelling): Promise<Turn> {
-    const { events, resumes, background, graceMs } = live
+    const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ReplayedTurn | undefined
@@ -348,7 +350,8 @@ export class TurnDesk {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
         // What is stored is told from there; what comes by the run after it.
-        events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
+        const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
+        events.removeThroughLast(({ id }) => storedIds.has(id))
         told = closeAtPause(replayTurn(stored, this.#options))
         const pause = told.pauses[0] ?? told.chunks.length
         await prefill(turn, told, { backend, key, pause })
@@ -356,7 +359,6 @@ export class TurnDesk {
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = told && { from: told.state }
-        const leavesCalls = (): boolean => events.leavesCalls
         await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
     })

@@ -90,10 +90,11 @@ export class TurnByTurn implements TurnSource {
     const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
     const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, answers)
     onDecided?.()
-    const outputs = answers.outputs.filter((output) => run?.takeOutput(output) !== true)
+    const outputs = answers.outputs.filter((output) => run?.submitOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
-    const live = isNew || run?.tells(messageId) === true ? await run?.turnOf(messageId) : undefined
+    const live =
+      isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const unnote = this.#parts.remoteTurns.noteRead(
       answers.decisions.map(({ approvalId }) => approvalId),
@@ -149,6 +150,6 @@ export class TurnByTurn implements TurnSource {
 
   async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const { runs, turnDesk } = this.#parts
-    if (runs?.find(chat)?.takeOutput(output) !== true) await turnDesk.giveOutput(chat, output)
+    if (runs?.find(chat)?.submitOutput(output) !== true) await turnDesk.giveOutput(chat, output)
   }
 }

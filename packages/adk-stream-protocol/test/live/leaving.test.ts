@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { LiveRoom } from '../../src/live/live-room.ts'
+import { LiveWatchers } from '../../src/live/live-watchers.ts'
 import { Office } from '../approvals/support/office.ts'
 import { joinLive, openLiveOffice } from './support/live-office.ts'
 
@@ -34,8 +34,8 @@ test.each([
 
 /** How many clients are in any conversation. */
 function countMembers(): () => number {
-  const joined = vi.spyOn(LiveRoom.prototype, 'join')
-  const left = vi.spyOn(LiveRoom.prototype, 'leave')
+  const joined = vi.spyOn(LiveWatchers.prototype, 'add')
+  const left = vi.spyOn(LiveWatchers.prototype, 'delete')
   return () => joined.mock.calls.length - left.mock.calls.length
 }
 
