@@ -23,7 +23,7 @@ import type { BrowserCall } from '../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../turns/turn-registry.ts'
 import { UnaskedApprovals } from './after-crash.ts'
 import {
   collectAnswers,
@@ -94,7 +94,7 @@ export interface LiveTelling {
 /** Begins turns, and goes on with those that were answered. */
 export class TurnDesk {
   readonly #backend: BackendOnDemand
-  readonly #turns: Turns
+  readonly #turns: TurnRegistry
   readonly #options: TurnDeskOptions
   readonly #unasked = new UnaskedApprovals()
   readonly #attempts = new ResumeAttempts()
@@ -103,7 +103,7 @@ export class TurnDesk {
   /** Calls that run without a turn, and whose result is to be told when they end. */
   #collecting = 0
 
-  constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
+  constructor(backend: BackendOnDemand, turns: TurnRegistry, options: TurnDeskOptions) {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
@@ -145,7 +145,7 @@ export class TurnDesk {
     // Before a turn is stopped that nobody reads any more.
     if (replaces) await this.checkRewind(chat, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
-    return this.#turns.begin(chat, randomUUID(), {
+    return this.#turns.start(chat, randomUUID(), {
       prepare: async () => {
         if (replaces) await this.#prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
@@ -173,8 +173,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: answers.background === true,
       finishes: answers.finishes === true,
       prepare: async (turn) => {
@@ -315,8 +315,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     // What is being written would be taken back with the rest, and must not be written after that.
     await this.#turns.stop(chat)
-    const { settled } = await this.#turns.begin(chat, randomUUID(), {
-      patient: true,
+    const { settled } = await this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
       background: true,
       prepare: async () => {
         await this.#prepareRewind(backend, key, userMessageId)
@@ -340,8 +340,8 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background,
       graceMs,
       // New conversations are refused before; here, calls of one that is open have ended.
@@ -370,8 +370,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: true,
       prepare: async (turn) => {
         told = await this.#tell(backend, key, messageId)

@@ -3,7 +3,7 @@ import type { Answers, DecisionAnswer, OutputAnswer } from '../protocol/read-ans
 import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
-import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../turns/turn-registry.ts'
 import type { ApprovalDesk } from './approval-desk.ts'
 import type { Principal } from './authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
@@ -34,7 +34,7 @@ export interface TurnSource {
 }
 
 export interface TurnSourceParts {
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly turnDesk: TurnDesk
   readonly approvalDesk: ApprovalDesk
   /** Makes session state of what a request tells beside its message. */
