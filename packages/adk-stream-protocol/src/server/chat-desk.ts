@@ -8,7 +8,7 @@ import type { Dialect } from '../transport/dialects.ts'
 import { DIALECTS } from '../transport/dialects.ts'
 import type { ChatEvents } from '../turns/chat-events.ts'
 import type { ListEvents } from '../turns/list-events.ts'
-import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../turns/turn-registry.ts'
 import { toArtifactReply } from './artifact-reply.ts'
 import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
@@ -22,7 +22,7 @@ import type { TurnSource } from './turn-source.ts'
 
 export interface ChatDeskOptions {
   readonly backend: BackendOnDemand
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly lists: ListEvents
@@ -79,7 +79,7 @@ export class ChatDesk {
     const messages = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
-      runs: (messageId) => runs?.find(chat)?.runsCallsOf(messageId) === true,
+      runs: (messageId) => runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,

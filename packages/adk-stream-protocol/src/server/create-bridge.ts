@@ -8,7 +8,7 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { ListEvents } from '../turns/list-events.ts'
-import { Turns } from '../turns/turns.ts'
+import { TurnRegistry } from '../turns/turn-registry.ts'
 import { AgentHost } from './agent-host.ts'
 import { findTool } from './agent-tools.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
@@ -36,7 +36,7 @@ import { Feeds } from './feeds.ts'
 import { FrontDoor, LIVE_PATH } from './front-door.ts'
 import { answerFetch } from './host-fetch.ts'
 import { answerNode } from './host-node.ts'
-import { holdChats } from './hold-chat.ts'
+import { createChatLocker } from './lock-chat.ts'
 import { RemoteTurns } from './remote-turns.ts'
 import { Housekeeper } from './housekeeper.ts'
 import { ListDesk } from './list-desk.ts'
@@ -112,7 +112,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const lists = new ListEvents()
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    events.tell(approval.chat, { type: 'approval', approvalId: approval.id, state })
+    events.publish(approval.chat, { type: 'approval', approvalId: approval.id, state })
     lists.approvalChanged(approval, state)
     if (change.elsewhere) desks.changedElsewhere(change)
   })
@@ -256,8 +256,8 @@ function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => {
-      events.tell(chat, { type: 'turn', messageId })
-      lists.turnBegan(chat, messageId)
+      events.publish(chat, { type: 'turn', messageId })
+      lists.turnStarted(chat, messageId)
     },
     whilePending: options.whilePending ?? 'keep',
     whenShortened: options.whenShortened ?? 'keep',
@@ -359,12 +359,12 @@ function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
 function openTurns(
   options: AnyBridgeOptions,
   { limits, backend, lists }: Pick<DeskParts, 'limits' | 'backend' | 'lists'>,
-): Turns {
-  return new Turns({
+): TurnRegistry {
+  return new TurnRegistry({
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
-    hold: holdChats(backend, toObservers(options).onError),
+    lockChat: createChatLocker(backend, toObservers(options).onError),
     onChange: (chat) => lists.chatChanged(chat),
   })
 }

@@ -3,7 +3,7 @@ import type { PageEvent } from '../protocol/chat-summary.ts'
 import { ChatChange } from '../protocol/chat-change.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ListEvents } from '../turns/list-events.ts'
-import type { Turns } from '../turns/turns.ts'
+import type { TurnRegistry } from '../turns/turn-registry.ts'
 import type { BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import { readJson } from './chat-desk.ts'
@@ -16,7 +16,7 @@ import type { Route, Visit } from './routes.ts'
 
 export interface ListDeskOptions {
   readonly backend: BackendOnDemand
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly lists: ListEvents
   readonly feeds: Feeds
   readonly limits: BridgeLimits

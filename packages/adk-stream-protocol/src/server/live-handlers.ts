@@ -4,8 +4,8 @@ import type { Blob } from '@google/genai'
 
 import { ProtocolError } from '../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../protocol/stream-request.ts'
-import type { LiveRun } from '../live/live-run.ts'
-import type { ChatKey } from '../turns/turns.ts'
+import type { LiveConversation } from '../live/live-conversation.ts'
+import type { ChatKey } from '../turns/turn-registry.ts'
 import { readAgent } from './chat-desk.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -35,10 +35,10 @@ export function openLiveHandlers(
     const agent = { named, ...readAgent(connection.exchange()) }
     return source.introduce(connection.principal, chatOf(chatId), agent)
   }
-  const openForSound = (chatId: string): Promise<LiveRun> =>
+  const openForSound = (chatId: string): Promise<LiveConversation> =>
     presence.during(chatId, () => runs.openForSound(chatOf(chatId), introduce(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForSound(chatId)).show(blob)
+    (await openForSound(chatId)).sendMedia(blob)
   const turns = openTurnHandlers(connection, {
     source,
     limits,
@@ -81,7 +81,7 @@ export function openLiveHandlers(
       // By the way that the sound went, and so after it. Where nobody was heard, there is nothing to end.
       if (runs.isTalking(chatOf(id))) (await openForSound(id)).endAudio()
     },
-    activity: async ({ id, state }) => (await openForSound(id)).mark(state),
+    activity: async ({ id, state }) => (await openForSound(id)).sendActivity(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => presence.watch(id, 'base64'),
     busy: () => presence.busy,

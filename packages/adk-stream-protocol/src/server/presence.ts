@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 
-import type { LiveWatcher } from '../live/live-room.ts'
+import type { LiveWatcher } from '../live/live-watchers.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { AudioMode } from '../transport/turn-readers.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { ChatKey } from '../turns/turns.ts'
+import type { ChatKey } from '../turns/turn-registry.ts'
 import { readDialect } from './chat-desk.ts'
 import type { Connection } from './frame-handlers.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -37,7 +37,7 @@ export class Presence {
   /** Whether something runs in a chat that the client takes part in. */
   get busy(): boolean {
     return [...this.#chats.keys()].some(
-      (chatId) => this.#runs.find(this.#chatOf(chatId))?.busy === true,
+      (chatId) => this.#runs.find(this.#chatOf(chatId))?.isBusy === true,
     )
   }
 
@@ -139,8 +139,8 @@ export class Presence {
     const { tell } = this.#connection
     return {
       listens: true,
-      onTurn: (turn, heard) => this.show(id, turn, heard),
-      onHeard: (message) => tell({ type: 'user-message', id, message }),
+      onTurn: (turn, userMessage) => this.show(id, turn, userMessage),
+      onUserMessage: (message) => tell({ type: 'user-message', id, message }),
       onTranscript: ({ text, final }) =>
         tell({ type: 'transcript', id, author: 'user', text, final }),
       onInterrupted: () => tell({ type: 'interrupted', id }),
@@ -152,7 +152,7 @@ export class Presence {
 const SILENT: LiveWatcher = {
   listens: false,
   onTurn: () => undefined,
-  onHeard: () => undefined,
+  onUserMessage: () => undefined,
   onTranscript: () => undefined,
   onInterrupted: () => undefined,
   onStatus: () => undefined,

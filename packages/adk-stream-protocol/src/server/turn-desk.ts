@@ -18,12 +18,12 @@ import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
+import type { AsyncQueue } from '../shared/async-queue.ts'
 import type { BrowserCall } from '../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../turns/run-turn.ts'
 import { runTurn } from '../turns/run-turn.ts'
-import type { Segment } from '../live/segment.ts'
 import type { Turn } from '../turns/turn.ts'
-import type { ChatKey, Turns } from '../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../turns/turn-registry.ts'
 import { UnaskedApprovals } from './after-crash.ts'
 import {
   collectAnswers,
@@ -82,7 +82,9 @@ interface FoundCall {
 
 /** What a live run tells of a message. */
 export interface LiveTelling {
-  readonly events: Segment
+  readonly events: AsyncQueue<Event>
+  /** Whether calls still run at the end of the events. */
+  readonly leavesCalls: () => boolean
   /** Whether the message was told before, up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
@@ -92,7 +94,7 @@ export interface LiveTelling {
 /** Begins turns, and goes on with those that were answered. */
 export class TurnDesk {
   readonly #backend: BackendOnDemand
-  readonly #turns: Turns
+  readonly #turns: TurnRegistry
   readonly #options: TurnDeskOptions
   readonly #unasked = new UnaskedApprovals()
   readonly #attempts = new ResumeAttempts()
@@ -101,7 +103,7 @@ export class TurnDesk {
   /** Calls that run without a turn, and whose result is to be told when they end. */
   #collecting = 0
 
-  constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
+  constructor(backend: BackendOnDemand, turns: TurnRegistry, options: TurnDeskOptions) {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
@@ -143,7 +145,7 @@ export class TurnDesk {
     // Before a turn is stopped that nobody reads any more.
     if (replaces) await this.checkRewind(chat, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
-    return this.#turns.begin(chat, randomUUID(), {
+    return this.#turns.start(chat, randomUUID(), {
       prepare: async () => {
         if (replaces) await this.#prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
@@ -171,8 +173,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: answers.background === true,
       finishes: answers.finishes === true,
       prepare: async (turn) => {
@@ -313,8 +315,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     // What is being written would be taken back with the rest, and must not be written after that.
     await this.#turns.stop(chat)
-    const { settled } = await this.#turns.begin(chat, randomUUID(), {
-      patient: true,
+    const { settled } = await this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
       background: true,
       prepare: async () => {
         await this.#prepareRewind(backend, key, userMessageId)
@@ -334,12 +336,12 @@ export class TurnDesk {
 
   /** Tells a message of a live conversation, when the turn before has ended. */
   async tell(chat: ChatKey, messageId: string, live: LiveTelling): Promise<Turn> {
-    const { events, resumes, background, graceMs } = live
+    const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background,
       graceMs,
       // New conversations are refused before; here, calls of one that is open have ended.
@@ -348,7 +350,8 @@ export class TurnDesk {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
         // What is stored is told from there; what comes by the run after it.
-        events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
+        const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
+        events.removeThroughLast(({ id }) => storedIds.has(id))
         told = closeAtPause(replayTurn(stored, this.#options))
         const pause = told.pauses[0] ?? told.chunks.length
         await prefill(turn, told, { backend, key, pause })
@@ -356,7 +359,6 @@ export class TurnDesk {
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = told && { from: told.state }
-        const leavesCalls = (): boolean => events.leavesCalls
         await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
     })
@@ -368,8 +370,8 @@ export class TurnDesk {
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
     let told: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: true,
       prepare: async (turn) => {
         told = await this.#tell(backend, key, messageId)

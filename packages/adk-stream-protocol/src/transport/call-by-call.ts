@@ -1,6 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import { serialiseChunk } from '../protocol/chunk.ts'
-import type { Sink } from '../turns/attachment.ts'
+import type { Sink } from '../turns/log-reader.ts'
 
 /** The call that a client is shown now, by what is known of it. */
 interface Shown {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
-import type { Sink } from '../turns/attachment.ts'
+import type { Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
 import type { Dialect } from './dialects.ts'

@@ -3,7 +3,7 @@ import type { ClientFrame, FrameFault } from '../protocol/client-frame.ts'
 import { readClientFrame } from '../protocol/client-frame.ts'
 import type { ServerFrame } from '../protocol/server-frame.ts'
 import { serialiseFrame } from '../protocol/server-frame.ts'
-import type { Sink } from '../turns/attachment.ts'
+import type { Sink } from '../turns/log-reader.ts'
 import type { WriteFrame } from './turn-frames.ts'
 import { toFrames } from './turn-frames.ts'
 

@@ -1,7 +1,7 @@
 import { serialiseChunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { chunkFrame, chunkFrameHead, serialiseFrame } from '../protocol/server-frame.ts'
-import type { Sink } from '../turns/attachment.ts'
+import type { Sink } from '../turns/log-reader.ts'
 
 /** Writes one frame. False when the socket wants no more until it has drained. */
 export type WriteFrame = (frame: string) => boolean

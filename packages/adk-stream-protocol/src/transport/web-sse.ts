@@ -1,5 +1,5 @@
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../protocol/sse.ts'
-import type { Attachment, Sink } from '../turns/attachment.ts'
+import type { LogReader, Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
 import { toDialect } from './dialects.ts'
 import type { SseOptions } from './node-sse.ts'
@@ -10,7 +10,7 @@ const HIGH_WATER_BYTES = 65_536
 /** Sends a turn as a web `Response`. */
 export function streamToWeb(turn: Turn, request: Request, options: SseOptions): Response {
   const encoder = new TextEncoder()
-  let attachment: Attachment | undefined
+  let attachment: LogReader | undefined
   let keepAlive: NodeJS.Timeout | undefined
   const leave = (): void => {
     clearInterval(keepAlive)

@@ -1,19 +1,19 @@
 import type { SoundChunk } from '../protocol/chunk.ts'
 import type { Position, TurnLog } from './turn-log.ts'
 
-/** Where an attached client reads from: an SSE response, a socket. */
+/** The client side of a reader: an SSE response or a socket. */
 export interface Sink {
-  /** Takes the JSON of one chunk. False when it wants no more until it has drained. */
+  /** Writes the JSON of one chunk. Returns false if the sink is full until it drains. */
   write(json: string): boolean
-  /** Takes a piece of sound, or drops it: there is no other moment for it than now. */
+  /** Writes a piece of audio, or drops it. Audio is never sent later. */
   pass?(sound: SoundChunk): void
-  /** The turn is over and everything was written. */
+  /** Called when the turn has ended and everything was written. */
   end(): void
-  /** The client was let go before the end; it may resume. */
+  /** Called when the reader was detached before the end. The client may resume. */
   abandon(): void
 }
 
-export interface AttachmentContext {
+export interface LogReaderOptions {
   readonly log: TurnLog
   readonly stallTimeoutMs: number
   readonly onGone: () => void
@@ -21,25 +21,25 @@ export interface AttachmentContext {
 }
 
 type State =
-  /** Gets every chunk as it is made. */
+  /** Receives every chunk at once. */
   | { readonly name: 'live' }
-  /** Wants no more for now; will read on from `at`. */
+  /** The sink is full. Reading continues at `at`. */
   | { readonly name: 'lagging'; readonly at: Position; readonly stall: NodeJS.Timeout }
   | { readonly name: 'gone' }
 
-/** One client reading one turn. */
-export class Attachment {
+/** One client that reads one turn. */
+export class LogReader {
   readonly #sink: Sink
-  readonly #context: AttachmentContext
+  readonly #options: LogReaderOptions
   #state: State = { name: 'live' }
   #lag = 0
 
-  constructor(sink: Sink, context: AttachmentContext) {
+  constructor(sink: Sink, options: LogReaderOptions) {
     this.#sink = sink
-    this.#context = context
+    this.#options = options
   }
 
-  /** Characters made since this reader stopped taking them. */
+  /** Characters appended since the sink was full. */
   get lag(): number {
     return this.#lag
   }
@@ -48,24 +48,24 @@ export class Attachment {
     return this.#state.name === 'lagging'
   }
 
-  /** Gives a chunk that was just appended. */
+  /** Passes on a chunk that was just appended. */
   offer(json: string): void {
     if (this.#state.name === 'lagging') this.#lag += json.length
     else if (this.#state.name === 'live' && !this.#sink.write(json))
-      this.#fallBehind(this.#context.log.tip)
+      this.#fallBehind(this.#options.log.tip)
   }
 
-  /** Gives sound to a reader that keeps up; for another one it would come too late. */
+  /** Passes audio on if the reader keeps up. Otherwise it would come too late. */
   pass(sound: SoundChunk): void {
     if (this.#state.name === 'live') this.#sink.pass?.(sound)
   }
 
-  /** Reads from a place on. */
+  /** Reads from a position to the end of the log. */
   catchUp(from: Position): void {
     this.#readFrom(from)
   }
 
-  /** The sink can take more. */
+  /** Called when the sink can take more. */
   drained(): void {
     if (this.#state.name !== 'lagging') return
     const { at, stall } = this.#state
@@ -73,17 +73,17 @@ export class Attachment {
     this.#state = { name: 'live' }
     this.#lag = 0
     this.#readFrom(at)
-    this.#context.onRoom()
+    this.#options.onRoom()
   }
 
-  /** The log has ended. */
+  /** Called when the log has ended. */
   finish(): void {
     if (this.#state.name !== 'live') return
     this.#leave()
     this.#sink.end()
   }
 
-  /** Lets the client go: it closed, or it is too slow. */
+  /** Detaches the client: its connection closed, or it is too slow. */
   detach(reason: 'closed' | 'slow'): void {
     if (this.#state.name === 'gone') return
     this.#leave()
@@ -91,7 +91,7 @@ export class Attachment {
   }
 
   #readFrom(start: Position): void {
-    const { log } = this.#context
+    const { log } = this.#options
     let at = start
     for (let found = log.read(at); found; found = log.read(at)) {
       at = found.next
@@ -104,13 +104,13 @@ export class Attachment {
   }
 
   #fallBehind(at: Position): void {
-    const stall = setTimeout(() => this.detach('slow'), this.#context.stallTimeoutMs)
+    const stall = setTimeout(() => this.detach('slow'), this.#options.stallTimeoutMs)
     this.#state = { name: 'lagging', at, stall }
   }
 
   #leave(): void {
     if (this.#state.name === 'lagging') clearTimeout(this.#state.stall)
     this.#state = { name: 'gone' }
-    this.#context.onGone()
+    this.#options.onGone()
   }
 }

@@ -5,26 +5,26 @@ import { Quota } from './quota.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
 
-export interface TurnsOptions extends TurnOptions {
-  /** What happens to a message that arrives while an answer is being written and read. */
+export interface TurnRegistryOptions extends TurnOptions {
+  /** What happens to a message that arrives while a turn runs and has a reader. */
   readonly whileRunning: 'refuse' | 'queue'
   readonly maxTurns: number
   readonly maxTurnsPerPrincipal: number
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
-  /** Hears of chats in which a turn begins or has ended. */
+  /** Called when a turn of a chat starts or ends. */
   readonly onChange: (chat: ChatKey) => void
-  /** Takes a chat among all processes, and gives the way to release it, which never rejects. */
-  readonly hold: (chat: ChatKey, hold: Hold) => Promise<() => Promise<void>>
+  /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
+  readonly lockChat: (chat: ChatKey, request: ChatLockRequest) => Promise<() => Promise<void>>
 }
 
-/** How a turn wants its chat. */
-export interface Hold extends Pick<Turn, 'signal' | 'background'> {
-  /** What it does while another process holds the chat; `wait` is for answers to what the chat asked. */
-  readonly whileHeld: 'refuse' | 'queue' | 'wait'
+/** How a turn requests the chat lock. */
+export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
+  /** What happens while another process holds the lock. `wait` is for responses to questions of the chat. */
+  readonly onLocked: 'refuse' | 'queue' | 'wait'
 }
 
-/** Whose chat it is: the unit of ownership and of order. */
+/** Identifies a chat of a principal. Turns of one chat run one after the other. */
 export interface ChatKey {
   readonly principalId: string
   readonly chatId: string
@@ -32,32 +32,32 @@ export interface ChatKey {
 
 /** The work of a turn. */
 export interface TurnJob {
-  /** Waits for the turn before, whoever reads it: an answer to it is not a second message. */
-  readonly patient?: boolean
-  /** Nobody waits for the turn: a message that comes meanwhile is answered after it. */
+  /** Waits for the running turn, even if it has readers. A response to it is not a second message. */
+  readonly waitForRunning?: boolean
+  /** No client requested the turn: a message that arrives meanwhile waits for it. */
   readonly background?: boolean
-  /** How long the turn goes on with nobody reading, in place of what holds for others. */
+  /** Overrides `disconnectGraceMs`: how long the turn runs without a reader. */
   readonly graceMs?: number
-  /** Puts into the log what was told before; done before anybody reads. */
+  /** Fills the log with the earlier chunks of the message. Called before anything reads the turn. */
   readonly prepare?: (turn: Turn) => Promise<void>
-  /** Whether it ends what was begun before: allowed while the bridge is closing. */
+  /** Whether the turn finishes earlier work. Such a turn may start while the bridge is closing. */
   readonly finishes?: boolean
-  /** Does the work and must not throw; the chat is taken until it resolves. */
+  /** Runs the turn. Must not throw. The chat stays locked until it resolves. */
   readonly run: (turn: Turn) => Promise<void>
 }
 
-/** How long a new message waits for the readers of the running turn to turn out gone, before it counts as a second message. */
-const LEAVING_MS = 250
+/** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
+const READER_GRACE_MS = 250
 
-/** The running turns: one per chat at a time, here and in all other processes. */
-export class Turns {
-  readonly #options: TurnsOptions
+/** The running turns. A chat has at most one at a time, in all processes. */
+export class TurnRegistry {
+  readonly #options: TurnRegistryOptions
   readonly #running = new Map<string, Turn>()
   readonly #perPrincipal: Quota
   readonly #queued: Quota
   #state: 'open' | 'draining' | 'closed' = 'open'
 
-  constructor(options: TurnsOptions) {
+  constructor(options: TurnRegistryOptions) {
     this.#options = options
     this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
     this.#queued = new Quota(options.maxQueued)
@@ -73,18 +73,18 @@ export class Turns {
     return turn?.log.ended ? undefined : turn
   }
 
-  /** Begins a turn when the chat is free for it. */
-  async begin(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
+  /** Starts a turn when the chat has no other one. */
+  async start(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
-    while (this.#running.has(key)) await this.#waitFor(key, job.patient === true)
+    while (this.#running.has(key)) await this.#waitFor(key, job.waitForRunning === true)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
-    // What goes on with a turn that was begun is not turned away: somebody has decided, or a call has run.
-    const isNew = job.patient !== true && job.background !== true && job.finishes !== true
+    // `maxTurns` does not apply to a turn that continues earlier work: a decision was made, or a call has run.
+    const isNew = job.waitForRunning !== true && job.background !== true && job.finishes !== true
     if (isNew && this.#running.size >= this.#options.maxTurns)
       throw new ProtocolError('overloaded', { retryAfterSeconds: 1 })
-    const giveBack = this.#perPrincipal.take(chat.principalId)
-    if (!giveBack) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
     const turn = new Turn(messageId, {
       ...this.#options,
       background: job.background === true,
@@ -93,15 +93,15 @@ export class Turns {
     this.#running.set(key, turn)
     const free = (): void => {
       this.#running.delete(key)
-      giveBack()
+      release()
       turn.settle()
       this.#options.onChange(chat)
     }
     try {
-      const release = await this.#prepare(chat, turn, job)
+      const unlock = await this.#prepare(chat, turn, job)
       this.#options.onChange(chat)
-      // Nobody waits for it here; who waits for the turn waits until it is settled.
-      void runAndRelease(turn, job, release).finally(free)
+      // Not awaited: callers await `turn.settled`.
+      void runAndUnlock(turn, job, unlock).finally(free)
     } catch (thrown) {
       turn.log.end()
       free()
@@ -110,19 +110,19 @@ export class Turns {
     return turn
   }
 
-  /** Stops the turn of a chat, if one runs, and waits until the chat is free. */
+  /** Stops the running turn of a chat, and waits until it is settled. */
   async stop(chat: ChatKey): Promise<void> {
     const turn = this.#running.get(keyOf(chat))
     turn?.stop()
     await turn?.settled
   }
 
-  /** Begins no new turns; those that run go on. */
+  /** Rejects new turns. Running turns continue. */
   drain(): void {
     this.#state = 'draining'
   }
 
-  /** Stops all turns and takes no new ones. */
+  /** Stops all turns and rejects new ones. */
   async close(): Promise<void> {
     this.#state = 'closed'
     const turns = [...this.#running.values()]
@@ -130,28 +130,28 @@ export class Turns {
     await Promise.all(turns.map((turn) => turn.settled))
   }
 
-  /** Takes the chat, and makes the turn ready for its readers; gives the way to release the chat. */
+  /** Locks the chat and prepares the turn for its readers. Returns a function that unlocks the chat. */
   async #prepare(chat: ChatKey, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
     const { signal, background } = turn
-    const whileHeld = job.patient === true ? 'wait' : this.#options.whileRunning
-    const release = await this.#options.hold(chat, { signal, background, whileHeld })
+    const onLocked = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
+    const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
     try {
       await job.prepare?.(turn)
-      return release
+      return unlock
     } catch (thrown) {
-      await release()
+      await unlock()
       throw thrown
     }
   }
 
-  async #waitFor(key: string, patient: boolean): Promise<void> {
+  async #waitFor(key: string, waitForRunning: boolean): Promise<void> {
     const turn = this.#running.get(key)
     if (!turn) return
-    if (patient || turn.background) return turn.settled
+    if (waitForRunning || turn.background) return turn.settled
     if (turn.log.ended || turn.signal.aborted) return turn.settled
-    // TU6: nobody reads the running answer any more and the person has moved on.
+    // TU6: the running turn has no reader any more, and the user sent another message.
     if (turn.log.watched)
-      await Promise.race([turn.settled, delay(LEAVING_MS, undefined, { ref: false })])
+      await Promise.race([turn.settled, delay(READER_GRACE_MS, undefined, { ref: false })])
     if (!turn.log.watched) {
       turn.stop()
       return turn.settled
@@ -171,19 +171,15 @@ export class Turns {
   }
 }
 
-async function runAndRelease(
-  turn: Turn,
-  job: TurnJob,
-  release: () => Promise<void>,
-): Promise<void> {
+async function runAndUnlock(turn: Turn, job: TurnJob, unlock: () => Promise<void>): Promise<void> {
   try {
     await job.run(turn)
   } finally {
-    await release()
+    await unlock()
   }
 }
 
-/** A chat as one string. A chat id holds no slash, so the key is unambiguous. */
+/** Returns a chat as one string. A chat id contains no slash, so the key is unambiguous. */
 export function keyOf({ principalId, chatId }: ChatKey): string {
   return `${chatId}/${principalId}`
 }

@@ -14,7 +14,7 @@ import {
   textOf,
 } from './support/reconnecting-run.ts'
 
-/** Numbers that look random and are the same each time. */
+/** Pseudo-random numbers, the same in every run. */
 function dice(seed: number): (sides: number) => number {
   let state = seed
   return (sides) => {
@@ -23,7 +23,7 @@ function dice(seed: number): (sides: number) => number {
   }
 }
 
-/** Ends the newest connection in one way or another, a little later. */
+/** Ends the newest connection in one of several ways, after a short delay. */
 async function doHarm(emulator: Emulator, roll: (sides: number) => number): Promise<void> {
   const delay = roll(8)
   const way = roll(5)
@@ -41,10 +41,10 @@ test.each([
   [FLASH_LIVE, 3],
   [FLASH_LIVE, 4],
 ])(
-  '[LC3] [LC9] [LC12] whatever happens to connections, all is answered and paid once (%s, %i)',
+  '[LC3] [LC9] [LC12] with random connection losses, every message gets one reply and every payment runs once (%s, %i)',
   async (model, seed) => {
     const roll = dice(seed)
-    // Some handles are good, some are refused.
+    // Gemini accepts some handles and rejects others.
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 15 } })
     const due: number[] = []
     const paid: number[] = []

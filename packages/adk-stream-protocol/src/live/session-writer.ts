@@ -3,14 +3,14 @@ import type { BaseSessionService, Event, InvocationContext, Session } from '@goo
 import { appendsAnswers } from '../agent/history/answer-appender.ts'
 import { answersKnownCalls, responseIds } from '../agent/history/cut-events.ts'
 
-/** The ADK session of a live run, into which the run writes beside ADK. */
-export class RunSession {
+/** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
+export class SessionWriter {
   #context: InvocationContext | undefined
-  /** Events that are being written. */
+  /** The ids of events that are being written. */
   readonly #writing = new Set<string>()
 
-  /** The run has begun. */
-  begin(context: InvocationContext): void {
+  /** Sets the context when the run starts. */
+  start(context: InvocationContext): void {
     this.#context = context
   }
 
@@ -20,7 +20,7 @@ export class RunSession {
     })
   }
 
-  /** Appends an event if the chat still holds the calls that it answers: they may have been removed when the run had ended. */
+  /** Appends an event with results if the chat still holds their calls. They may have been removed after the run ended. */
   async appendAnswer(event: Event): Promise<void> {
     const calls = responseIds(event)
     await this.#write(event, async (service, session) => {
@@ -28,7 +28,7 @@ export class RunSession {
         await service.appendAnswer({ session, event }, calls)
         return
       }
-      // A session service of the host has no transaction for both steps.
+      // The host's own session service has no transaction for both steps.
       const { appName, userId, id: sessionId } = session
       const stored = await service.getSession({ appName, userId, sessionId })
       if (stored && answersKnownCalls(event, stored.events))
@@ -50,7 +50,7 @@ export class RunSession {
     }
   }
 
-  /** Whether the run knows all that its chat holds: the chat may have gone on in another mode, or elsewhere. */
+  /** Whether the run knows all events of its chat. Another mode or another process may have continued the chat. */
   async isCurrent(): Promise<boolean> {
     const { session, sessionService, invocationId } = this.#context ?? {}
     if (!session || !sessionService) return true
@@ -59,7 +59,7 @@ export class RunSession {
     const stored = await sessionService.getSession({ appName, userId, sessionId, config })
     if (!stored) return false
     const last = stored.events.at(-1)
-    // What is written by this run, or for it, may be there before it is known here.
+    // An event of this run may be stored before it is in `events`.
     if (!last || last.invocationId === invocationId) return true
     return this.#writing.has(last.id) || events.findLast(({ id }) => id === last.id) !== undefined
   }

@@ -1,17 +1,17 @@
 import type { DeltaChunk } from '../protocol/chunk.ts'
 import { deltaHead } from '../protocol/chunk.ts'
 
-/** How many deltas are joined into one string. */
+/** The number of deltas that are joined into one string. */
 const BLOCK_DELTAS = 64
 
-/** How much text a reader that catches up gets in one delta, so that its backpressure is seen in time. */
+/** The longest delta for a reader that catches up. A limit lets its backpressure take effect in time. */
 const MAX_CATCH_UP = 16_384
 
 /**
- * All deltas of one text part. They are kept as text, not as frames: joined in blocks, a long answer costs its characters, not
- * an object and a hundred bytes of framing per token.
+ * All deltas of one text part. They are stored as text in blocks, and not as chunks: a long reply costs its characters, and not an
+ * object and a hundred bytes of JSON per token.
  */
-export class DeltaRun {
+export class DeltaBuffer {
   readonly #type: DeltaChunk['type']
   readonly #id: string
   readonly #head: string
@@ -30,7 +30,7 @@ export class DeltaRun {
     return this.#length
   }
 
-  /** Takes in a delta; the JSON of its chunk comes back. */
+  /** Adds a delta. Returns the JSON of its chunk. */
   add(delta: string): string {
     this.#recent.push(delta)
     this.#length += delta.length
@@ -42,7 +42,7 @@ export class DeltaRun {
     return this.#type === type && this.#id === id
   }
 
-  /** The JSON of one chunk with the text from `offset` on, and the offset behind it. */
+  /** Returns the JSON of one chunk with the text from `offset`, and the offset after it. */
   frameFrom(offset: number): { readonly json: string; readonly end: number } {
     const text = this.#textFrom(offset, MAX_CATCH_UP)
     return { json: this.#frame(text), end: offset + text.length }
@@ -73,12 +73,12 @@ export class DeltaRun {
       const block = this.#blocks[index]
       if (block) text += block.text.slice(Math.max(0, offset - block.start))
     }
-    return cutWell(text, most)
+    return truncate(text, most)
   }
 }
 
-/** Cuts without parting a surrogate pair. */
-function cutWell(text: string, most: number): string {
+/** Truncates a text without splitting a surrogate pair. */
+function truncate(text: string, most: number): string {
   if (text.length <= most) return text
   const last = text.charCodeAt(most - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most)
