@@ -3,18 +3,34 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { api } from '../wire/wire.ts'
 import { ChatsStore } from './chats-store.ts'
 
+/** For how long changes are collected before the list is read again, in ms. */
+const MERGE_MS = 50
+
 /** The chats of the reader; read when the feed of the page opens, so that no change is missed, and when it tells of one. */
 export function useChats() {
   const [store] = useState(() => new ChatsStore(api))
   const list = useSyncExternalStore(store.subscribe, store.read)
   useEffect(() => {
     let isRead = false
-    return api.watch(({ type }) => {
+    let soon: ReturnType<typeof setTimeout> | undefined
+    const unwatch = api.watch(({ type }) => {
+      // A chat whose approval changed is told of as a chat, too.
+      if (type === 'approval') return
       // Without a feed the list is read once, and again when there is one.
       if (type === 'lost' && isRead) return
+      soon ??= setTimeout(
+        () => {
+          soon = undefined
+          void store.refresh()
+        },
+        isRead ? MERGE_MS : 0,
+      )
       isRead = true
-      void store.refresh()
     })
+    return () => {
+      unwatch()
+      clearTimeout(soon)
+    }
   }, [store])
   return { store, list }
 }
