@@ -185,6 +185,8 @@ describe('sse alone', () => {
     await using household = await openHousehold()
     const { page, card, books } = await ask(household, 'Send $600 to Alice', { mode })
     const second = await household.visit({ mode, ...approverPage(household) })
+    // The page has taken the role when the list holds what others ask.
+    await second.getByRole('button', { name: 'Approvals: 1 is waiting' }).waitFor()
     const [asked = ''] = await readBooks(household, second).pending()
     const early = await second.request.post(`${household.demo.url}/approvals/${asked}`, {
       data: { approved: true },

@@ -29,10 +29,13 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
     const { hertz, level } = measurePcm(world.heard())
     expect(Math.abs(hertz - 440)).toBeLessThanOrEqual(10)
     expect(level).toBeGreaterThan(0.05)
+    // On a busy machine the end of the speech may come after a pause.
+    await expect
+      .poll(async () => (await look(page)).playback)
+      .toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
     const seen = await look(page)
     expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
     expect(world.spoken()).toBeGreaterThan(24_000)
-    expect(seen.playback).toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
     expect(seen.loudest.output).toBeGreaterThan(0.02)
     expect(seen.loudest.input).toBeGreaterThan(0.05)
     await page.click('#stop')
@@ -57,8 +60,8 @@ describe('a voice', () => {
     await say(page, LONG)
     await untilState(page, 'model-speaking')
     await expect.poll(async () => (await look(page)).isSilenced).toBe(true)
-    // It fell silent with more than a second of the answer still to be played.
-    expect((await look(page)).playback.dropped).toBeGreaterThan(24_000)
+    // It fell silent before half of the answer, which takes 30 seconds, was played.
+    expect((await look(page)).playback.played).toBeLessThan(15 * 24_000)
     await expect
       .poll(async () => (await look(page)).state)
       .toMatchObject({ transcript: { model: 'Yes?' } })
@@ -73,8 +76,8 @@ describe('a voice', () => {
     await page.click('#interrupt')
     await untilState(page, 'listening')
     await expect.poll(async () => (await look(page)).isSilenced).toBe(true)
-    const { played, dropped } = (await look(page)).playback
-    expect(dropped).toBeGreaterThan(24_000)
+    const { played } = (await look(page)).playback
+    expect(played).toBeLessThan(15 * 24_000)
     await say(page, '[[say Another.]]')
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
