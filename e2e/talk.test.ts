@@ -71,9 +71,7 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
   expect(await violations(page)).toEqual([])
   await say(`[[say ${LONG}]]`)
   await speaking()
-  await expect
-    .poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 })
-    .toBeGreaterThan(2_400)
+  await expect.poll(async () => (await hearVoice(page)).samples).toBeGreaterThan(2_400)
   await page.keyboard.press('Escape')
   await listening()
   await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
@@ -137,14 +135,14 @@ test('[DM69] the music makes room for a voice', async () => {
   await handsFree.click()
   await listening()
   const level = async (): Promise<number> => (await hearMusic(page)).level
-  await expect.poll(level, { timeout: 10_000 }).toBeGreaterThan(0.01)
+  await expect.poll(level).toBeGreaterThan(0.01)
   const loudest = await loudestOf(level)
   await readPage(page).say(`[[say ${LONG}]]`)
   await speaking()
-  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeLessThan(loudest / 2)
+  await expect.poll(() => loudestOf(level)).toBeLessThan(loudest / 2)
   await page.keyboard.press('Escape')
   await listening()
-  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeGreaterThan(loudest / 2)
+  await expect.poll(() => loudestOf(level)).toBeGreaterThan(loudest / 2)
 })
 
 /** The loudest of a stretch of music, which has its rests. */

@@ -29,10 +29,13 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
     const { hertz, level } = measurePcm(world.heard())
     expect(Math.abs(hertz - 440)).toBeLessThanOrEqual(10)
     expect(level).toBeGreaterThan(0.05)
+    // On a busy machine the end of the speech may come after a pause.
+    await expect
+      .poll(async () => (await look(page)).playback)
+      .toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
     const seen = await look(page)
     expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
     expect(world.spoken()).toBeGreaterThan(24_000)
-    expect(seen.playback).toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
     expect(seen.loudest.output).toBeGreaterThan(0.02)
     expect(seen.loudest.input).toBeGreaterThan(0.05)
     await page.click('#stop')
@@ -56,14 +59,11 @@ describe('a voice', () => {
     await untilState(page, 'listening')
     await say(page, LONG)
     await untilState(page, 'model-speaking')
+    await expect.poll(async () => (await look(page)).isSilenced).toBe(true)
+    // It fell silent before half of the answer, which takes 30 seconds, was played.
+    expect((await look(page)).playback.played).toBeLessThan(15 * 24_000)
     await expect
-      .poll(async () => (await look(page)).silencedAfter, { timeout: 15_000 })
-      .toBeDefined()
-    const { silencedAfter, playback } = await look(page)
-    expect(silencedAfter).toBeLessThan(200)
-    expect(playback.dropped).toBeGreaterThan(24_000)
-    await expect
-      .poll(async () => (await look(page)).state, { timeout: 15_000 })
+      .poll(async () => (await look(page)).state)
       .toMatchObject({ transcript: { model: 'Yes?' } })
   })
 
@@ -75,8 +75,9 @@ describe('a voice', () => {
     await untilState(page, 'model-speaking')
     await page.click('#interrupt')
     await untilState(page, 'listening')
-    expect((await look(page)).silencedAfter).toBeLessThan(200)
+    await expect.poll(async () => (await look(page)).isSilenced).toBe(true)
     const { played } = (await look(page)).playback
+    expect(played).toBeLessThan(15 * 24_000)
     await say(page, '[[say Another.]]')
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
@@ -176,9 +177,9 @@ function problemOf(page: Page): Promise<string | undefined> {
 /** What the page shows now. */
 function look(page: Page) {
   return page.evaluate(() => {
-    const { voice, loudest, silencedAfter } = (window as unknown as { page: VoicePage }).page
+    const { voice, loudest, isSilenced } = (window as unknown as { page: VoicePage }).page
     const { state, playback } = voice
-    return { state, playback, loudest, silencedAfter }
+    return { state, playback, loudest, isSilenced }
   })
 }
 

@@ -79,11 +79,17 @@ export async function openWorld(
     emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
   const taken: Context[] = []
-  const others: Browser[] = []
-  const leave = async (): Promise<void> => {
+  const others: { readonly browser: Browser; readonly context: Context }[] = []
+  const closePages = async (): Promise<string[]> => {
     const faults = await Promise.all(taken.splice(0).map(giveBack))
-    await Promise.all(others.splice(0).map((other) => other.close()))
-    const found = faults.flat()
+    for (const { browser, context } of others.splice(0)) {
+      faults.push(context.faults)
+      await browser.close()
+    }
+    return faults.flat()
+  }
+  const leave = async (): Promise<void> => {
+    const found = await closePages()
     if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
   }
   return {
@@ -100,10 +106,10 @@ export async function openWorld(
     leave,
     visit: async ({ url = demo.url, mode = 'sse', flags, ...options } = {}) => {
       const given = { locale: 'en-US', ...options }
-      const other = flags && (await launchChromium(flags))
-      if (other) others.push(other)
-      const used = await (other ? openContext(other, given) : takeContext(given))
-      taken.push(used)
+      const browser = flags && (await launchChromium(flags))
+      const used = await (browser ? openContext(browser, given) : takeContext(given))
+      if (browser) others.push({ browser, context: used })
+      else taken.push(used)
       used.origins.add(new URL(url).origin)
       const page = await used.context.newPage()
       await page.addInitScript((chosen) => {
@@ -120,7 +126,7 @@ export async function openWorld(
         .flatMap(({ received }) => received)
         .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
-      await leave()
+      await closePages()
       await demo[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()
