@@ -75,9 +75,10 @@ test('[EL16] the transcript of a word follows the frame in which it starts', () 
   expect(order).toEqual([1920, 'a ', 'b ', 1920, 'c', 160, '!'])
 })
 
+const seconds = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
+
 test('[EL220] by default, letters are tones and everything else is silence', () => {
   const [word, pause, japanese] = synthesizeTone(['abc ', '... ', '東京'])
-  const seconds = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
   expect(seconds(word)).toBeCloseTo(0.3)
   expect(seconds(japanese)).toBeCloseTo(0.26)
   expect(word?.some((sample) => Math.abs(sample) > 1000)).toBe(true)

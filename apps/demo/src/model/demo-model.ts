@@ -1,31 +1,31 @@
 import type { Action, Responder, Prompt } from 'gemini-emulator'
-import { type Attachment, type Conversation, readConversation } from './conversation.ts'
-import { detectLanguage, type Language } from './language.ts'
-import { lookAt, nameColour } from './look-at.ts'
-import { naturalPieces } from './natural-pieces.ts'
-import { phrasesOf } from './phrases.ts'
-import { drawPicture } from './picture.ts'
+import { type Attachment, type Conversation, readConversation } from './reading/conversation.ts'
+import { detectLanguage, type Language } from './reading/language.ts'
+import { measureImage, nameColour } from './images/measure-image.ts'
+import { naturalPieces } from './replies/natural-pieces.ts'
+import { phrasesOf } from './replies/phrases.ts'
+import { drawPicture } from './images/draw-picture.ts'
 import { type Plan, type PlannedCall, planRequest } from './plan.ts'
-import { clip } from './render.ts'
-import { allSucceeded, commentOn, lastBalance, type Style } from './results.ts'
-import { play, readShow } from './showcase.ts'
-import { readPictureWish, rememberedName, type Topic, topicOf } from './small-talk.ts'
+import { clip } from './replies/render.ts'
+import { allSucceeded, commentOn, lastBalance, type Style } from './replies/results.ts'
+import { createSpecialReply, readSpecialReply } from './replies/special-replies.ts'
+import { readPictureSubject, rememberedName, type Topic, topicOf } from './reading/small-talk.ts'
 
 /** A rule-based assistant for the demo's tools, in English and Japanese. Deterministic, and needs no network. */
 export const demoModel: Responder = (prompt) => {
   const conversation = readConversation(prompt.contents)
-  const scene: Scene = {
+  const context: ReplyContext = {
     prompt,
     conversation,
     style: { language: detectLanguage(conversation.request), spoken: prompt.mode === 'live' },
     functions: prompt.callMode === 'NONE' ? [] : prompt.functions,
   }
-  const comments = conversation.answered.length > 0 ? continueAfterResults(scene) : []
-  if (conversation.isRequestNew) return [...comments, ...answerRequest(scene)]
-  return comments.length > 0 ? comments : [say(phrasesOf(scene.style.language).nothingSaid)]
+  const comments = conversation.answered.length > 0 ? continueAfterResults(context) : []
+  if (conversation.isRequestNew) return [...comments, ...answerRequest(context)]
+  return comments.length > 0 ? comments : [say(phrasesOf(context.style.language).nothingSaid)]
 }
 
-interface Scene {
+interface ReplyContext {
   readonly prompt: Prompt
   readonly conversation: Conversation
   readonly style: Style
@@ -33,11 +33,11 @@ interface Scene {
 }
 
 /** Reports the results and starts the next step of the plan, unless a call failed. */
-function continueAfterResults(scene: Scene): Action[] {
-  const { conversation, style } = scene
+function continueAfterResults(context: ReplyContext): Action[] {
+  const { conversation, style } = context
   const phrases = phrasesOf(style.language)
   const comment = commentOn(conversation, style)
-  const next = nextStep(scene)
+  const next = nextStep(context)
   if (next.length === 0) return [say(comment)]
   if (!allSucceeded(conversation.answered))
     return [say(phrases.join([comment, phrases.notGoingOn]))]
@@ -45,10 +45,10 @@ function continueAfterResults(scene: Scene): Action[] {
 }
 
 /** Plans the request again and skips the calls that were made. */
-function nextStep(scene: Scene): readonly PlannedCall[] {
-  const { calls, waiting, isRequestNew } = scene.conversation
+function nextStep(context: ReplyContext): readonly PlannedCall[] {
+  const { calls, waiting, isRequestNew } = context.conversation
   if (isRequestNew || waiting.length > 0) return []
-  const plan = planFor(scene)
+  const plan = planFor(context)
   if (plan?.kind !== 'call') return []
   let made = 0
   for (const step of plan.steps) {
@@ -58,7 +58,7 @@ function nextStep(scene: Scene): readonly PlannedCall[] {
   return []
 }
 
-function planFor({ conversation, functions, style }: Scene): Plan | undefined {
+function planFor({ conversation, functions, style }: ReplyContext): Plan | undefined {
   // The results of this request must not change its plan: "next track" refers to the state before them.
   const history = conversation.history.slice(
     0,
@@ -72,35 +72,35 @@ function planFor({ conversation, functions, style }: Scene): Plan | undefined {
   })
 }
 
-function answerRequest(scene: Scene): Action[] {
-  const { conversation, style, prompt } = scene
+function answerRequest(context: ReplyContext): Action[] {
+  const { conversation, style, prompt } = context
   const received = acknowledge(conversation.attachments, style)
-  const subject = readPictureWish(conversation.request)
+  const subject = readPictureSubject(conversation.request)
   if (subject !== undefined) return [...received, ...showPicture(subject, style)]
-  const plan = planFor(scene)
-  const thought = thoughtOf(scene)
+  const plan = planFor(context)
+  const thought = thoughtOf(context)
   if (plan?.kind === 'ask') return [...received, ...thought, say(plan.question)]
   if (plan?.kind === 'call') {
     const remarks =
       plan.remarks.length === 0 ? [] : [say(phrasesOf(style.language).join(plan.remarks))]
     return [...received, ...thought, ...remarks, ...(plan.steps[0] ?? []).map(toAction)]
   }
-  const show = readShow(conversation.request)
-  if (show !== undefined) return [...received, ...play(show, style)]
+  const show = readSpecialReply(conversation.request)
+  if (show !== undefined) return [...received, ...createSpecialReply(show, style)]
   const topic = topicOf(conversation.request)
-  if (topic !== undefined) return [...received, ...thought, say(smallTalk(topic, scene))]
+  if (topic !== undefined) return [...received, ...thought, say(smallTalk(topic, context))]
   if (received.length > 0) return received
   if (conversation.request === '') return [say(phrasesOf(style.language).nothingSaid)]
   return [say(echo(conversation.request, style, prompt))]
 }
 
-function thoughtOf({ conversation, style, prompt }: Scene): Action[] {
+function thoughtOf({ conversation, style, prompt }: ReplyContext): Action[] {
   if (!prompt.includeThoughts || topicOf(conversation.request) !== 'think') return []
   const text = phrasesOf(style.language).thought(gistOf(conversation.request))
   return [{ type: 'think', text, pieces: naturalPieces(text) }]
 }
 
-function smallTalk(topic: Topic, { conversation, style, functions }: Scene): string {
+function smallTalk(topic: Topic, { conversation, style, functions }: ReplyContext): string {
   const phrases = phrasesOf(style.language)
   const name = rememberedName([...conversation.earlierRequests, conversation.request])
   switch (topic) {
@@ -161,7 +161,7 @@ function nameOf({ mimeType, data }: Attachment, language: Language): string {
   const type = clip(mimeType, 60)
   if (data === undefined) return type
   const file = Buffer.from(data, 'base64')
-  const look = mimeType.startsWith('image/') ? lookAt(file) : undefined
+  const look = mimeType.startsWith('image/') ? measureImage(file) : undefined
   const facts = [
     file.length < 1024 ? `${String(file.length)} B` : `${(file.length / 1024).toFixed(1)} kB`,
     ...(look ? [`${String(look.width)} × ${String(look.height)}`] : []),

@@ -1,15 +1,15 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
-import type { AnsweredCall } from './conversation.ts'
-import { type Language, normalise } from './language.ts'
-import { formatMoney } from './money.ts'
-import type { MusicWish } from './music.ts'
-import { readNamedCalls } from './named-calls.ts'
-import { readOutcome } from './outcomes.ts'
-import type { PaymentDraft } from './payment-draft.ts'
-import { type Phrases, phrasesOf } from './phrases.ts'
-import { completeWishes, readWishes, type Wish } from './requests.ts'
+import type { AnsweredCall } from './reading/conversation.ts'
+import { type Language, normalise } from './reading/language.ts'
+import { formatMoney } from './reading/money.ts'
+import type { MusicIntent } from './reading/music.ts'
+import { readNamedCalls } from './reading/named-calls.ts'
+import { readOutcome } from './replies/outcomes.ts'
+import type { PaymentDraft } from './reading/payment-draft.ts'
+import { type Phrases, phrasesOf } from './replies/phrases.ts'
+import { completeIntents, readIntents, type Intent } from './reading/intents.ts'
 import { fitArguments, type Shape, shapeOf } from './schema.ts'
-import { isSmallTalk } from './small-talk.ts'
+import { isSmallTalk } from './reading/small-talk.ts'
 
 export interface PlannedCall {
   readonly name: string
@@ -26,7 +26,7 @@ export type Plan =
     }
 
 /** The context of a request. */
-export interface Circumstances {
+export interface PlanContext {
   readonly functions: readonly FunctionDeclaration[]
   readonly earlierRequests: readonly string[]
   readonly history: readonly AnsweredCall[]
@@ -34,11 +34,11 @@ export interface Circumstances {
 }
 
 /** Plans the calls for a request. Returns undefined if it needs none. */
-export function planRequest(request: string, circumstances: Circumstances): Plan | undefined {
-  const named = planNamedCalls(request, circumstances)
+export function planRequest(request: string, context: PlanContext): Plan | undefined {
+  const named = planNamedCalls(request, context)
   if (named !== undefined) return named
-  const steps = wishesInContext(normalise(request), circumstances.earlierRequests)
-  const planned = steps.map((step) => step.map((wish) => planWish(wish, circumstances)))
+  const steps = wishesInContext(normalise(request), context.earlierRequests)
+  const planned = steps.map((step) => step.map((intent) => planWish(intent, context)))
   if (planned.flat().length === 0) return undefined
   const question = planned.flat().find((item) => item.kind === 'ask')
   if (question !== undefined) return question
@@ -53,7 +53,7 @@ export function planRequest(request: string, circumstances: Circumstances): Plan
   }
 }
 
-function planNamedCalls(request: string, { functions, language }: Circumstances): Plan | undefined {
+function planNamedCalls(request: string, { functions, language }: PlanContext): Plan | undefined {
   const named = readNamedCalls(request, functions)
   const given = named.filter(({ args }) => args !== undefined)
   const [first] = named
@@ -80,19 +80,19 @@ const MOST_EARLIER = 6
 const AGAIN =
   /^(?:please )?(?:try (?:it |that )?again|once more|do it again|retry|repeat that)(?:,? please)?[.!]*$|^(?:もう一度|再度|もう一回)/i
 
-/** Reads the wishes of the request. It may complete an earlier one. */
-function wishesInContext(request: string, earlierRequests: readonly string[]): Wish[][] {
-  let open: Wish[][] = []
+/** Reads the intents of the request. It may complete an earlier one. */
+function wishesInContext(request: string, earlierRequests: readonly string[]): Intent[][] {
+  let open: Intent[][] = []
   for (const earlier of earlierRequests.slice(-MOST_EARLIER))
     open = nextWishes(open, normalise(earlier)) ?? open
   return nextWishes(open, request) ?? []
 }
 
-function nextWishes(open: Wish[][], text: string): Wish[][] | undefined {
+function nextWishes(open: Intent[][], text: string): Intent[][] | undefined {
   if (AGAIN.test(text)) return open
-  const own = readWishes(text)
+  const own = readIntents(text)
   if (own.length > 0) return own
-  return isSmallTalk(text) ? undefined : completeWishes(open, text)
+  return isSmallTalk(text) ? undefined : completeIntents(open, text)
 }
 
 type Item =
@@ -100,26 +100,25 @@ type Item =
   | { readonly kind: 'remark'; readonly remark: string }
   | { readonly kind: 'deed'; readonly call: PlannedCall }
 
-function planWish(wish: Wish, circumstances: Circumstances): Item {
-  const phrases = phrasesOf(circumstances.language)
-  switch (wish.kind) {
+function planWish(intent: Intent, context: PlanContext): Item {
+  const phrases = phrasesOf(context.language)
+  switch (intent.kind) {
     case 'weather':
-      if (wish.place === undefined && offers(circumstances, 'get_weather'))
-        return ask(phrases.askPlace)
-      return call('get_weather', { location: wish.place }, circumstances)
+      if (intent.place === undefined && offers(context, 'get_weather')) return ask(phrases.askPlace)
+      return call('get_weather', { location: intent.place }, context)
     case 'location':
-      return call('get_location', {}, circumstances)
+      return call('get_location', {}, context)
     case 'payment':
-      return planPayment(wish.draft, circumstances)
+      return planPayment(intent.draft, context)
     case 'music':
-      return planMusic(wish.wish, circumstances)
+      return planMusic(intent.intent, context)
   }
 }
 
-function planPayment(draft: PaymentDraft, circumstances: Circumstances): Item {
-  const question = questionAbout(draft, circumstances.language)
-  if (question !== undefined && offers(circumstances, 'process_payment')) return ask(question)
-  return call('process_payment', { ...draft }, circumstances)
+function planPayment(draft: PaymentDraft, context: PlanContext): Item {
+  const question = questionAbout(draft, context.language)
+  if (question !== undefined && offers(context, 'process_payment')) return ask(question)
+  return call('process_payment', { ...draft }, context)
 }
 
 function questionAbout(
@@ -134,22 +133,18 @@ function questionAbout(
     : undefined
 }
 
-function planMusic(wish: MusicWish, circumstances: Circumstances): Item {
-  const phrases = phrasesOf(circumstances.language)
-  const declaration = find(circumstances, 'change_bgm')
+function planMusic(intent: MusicIntent, context: PlanContext): Item {
+  const phrases = phrasesOf(context.language)
+  const declaration = find(context, 'change_bgm')
   if (declaration === undefined) return { kind: 'remark', remark: phrases.noTool('change_bgm') }
-  switch (wish.want) {
+  switch (intent.want) {
     case 'track':
-      return call('change_bgm', { track: wish.track }, circumstances)
+      return call('change_bgm', { track: intent.track }, context)
     case 'next':
-      return call(
-        'change_bgm',
-        { track: lastTrack(circumstances.history) === 2 ? 1 : 2 },
-        circumstances,
-      )
+      return call('change_bgm', { track: lastTrack(context.history) === 2 ? 1 : 2 }, context)
     case 'stop':
       return allowsZero(shapeOf(declaration).properties.get('track'))
-        ? call('change_bgm', { track: 0 }, circumstances)
+        ? call('change_bgm', { track: 0 }, context)
         : ask(phrases.cannotStopMusic)
     case 'some':
       return ask(phrases.askTrack)
@@ -170,13 +165,9 @@ function allowsZero(track: Shape | undefined): boolean {
 }
 
 /** Returns a call of a demo tool if it is declared and accepts the arguments, otherwise the reason. */
-function call(
-  name: string,
-  wanted: Readonly<Record<string, unknown>>,
-  circumstances: Circumstances,
-): Item {
-  const phrases: Phrases = phrasesOf(circumstances.language)
-  const declaration = find(circumstances, name)
+function call(name: string, wanted: Readonly<Record<string, unknown>>, context: PlanContext): Item {
+  const phrases: Phrases = phrasesOf(context.language)
+  const declaration = find(context, name)
   if (declaration === undefined) return { kind: 'remark', remark: phrases.noTool(name) }
   const shape = shapeOf(declaration)
   const given = Object.fromEntries(
@@ -198,10 +189,10 @@ function ask(question: string): Item {
   return { kind: 'ask', question }
 }
 
-function find({ functions }: Circumstances, name: string): FunctionDeclaration | undefined {
+function find({ functions }: PlanContext, name: string): FunctionDeclaration | undefined {
   return functions.find((declaration) => declaration.name === name)
 }
 
-function offers(circumstances: Circumstances, name: string): boolean {
-  return find(circumstances, name) !== undefined
+function offers(context: PlanContext, name: string): boolean {
+  return find(context, name) !== undefined
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { naturalPieces } from '../../src/model/natural-pieces.ts'
+import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
 import type { FunctionDeclaration } from 'gemini-emulator'
 import { ask, declare, demoTools } from './prompt.ts'
 

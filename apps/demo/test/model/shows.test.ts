@@ -3,9 +3,9 @@ import { crc32, deflateSync } from 'node:zlib'
 import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
-import { lookAt } from '../../src/model/look-at.ts'
-import { drawPicture } from '../../src/model/picture.ts'
-import { demonstrate } from '../../src/model/speech/demonstration.ts'
+import { measureImage } from '../../src/model/images/measure-image.ts'
+import { drawPicture } from '../../src/model/images/draw-picture.ts'
+import { transcribeAsDialogue } from '../../src/model/speech/dialogue.ts'
 import { afterCalls, ask, model, pay, PROMPT, user } from './prompt.ts'
 
 describe('shows', () => {
@@ -54,7 +54,7 @@ function shown(data: string, text = 'look'): string {
 
 describe('pictures that were sent', () => {
   test.each(['red', 'green', 'blue', 'black', 'white', 'yellow', 'orange', 'purple'])(
-    '[ED28] a %s PNG is told by its size and colour',
+    '[ED28] a %s PNG is described by its size and colour',
     async (colour) => {
       expect(shown(await solidImage(colour))).toContain(`16 × 16, mostly ${colour}`)
     },
@@ -80,12 +80,12 @@ describe('pictures that were sent', () => {
     ['no picture', Buffer.from('hello'), undefined],
     ['half a PNG', Buffer.from(drawPicture('red'), 'base64').subarray(0, 45), undefined],
   ])('[ED28] measures %s', (_what, file, look) => {
-    expect(lookAt(file)).toEqual(look)
+    expect(measureImage(file)).toEqual(look)
   })
 
   test('[ED28] reads every filter of a row', () => {
     // A decoder's view of rows that were stored with the filters none, sub, up, average and Paeth.
-    expect(lookAt(filteredPng())).toEqual({ width: 2, height: 5, colour: 'red' })
+    expect(measureImage(filteredPng())).toEqual({ width: 2, height: 5, colour: 'red' })
   })
 })
 
@@ -105,7 +105,7 @@ describe('demonstration', () => {
   test.each(['en', 'ja'] as const)(
     '[ED42] goes on line by line and ends (%s)',
     async (language) => {
-      const transcribe = demonstrate(() => language)
+      const transcribe = transcribeAsDialogue(() => language)
       const history: ReturnType<typeof user>[] = []
       const actions: string[] = []
       for (let n = 0; n < 6; n += 1) {
@@ -121,7 +121,7 @@ describe('demonstration', () => {
 
   test('[ED42] a cough is not a line', async () => {
     const cough = { pcm: new Uint8Array(16_000 * 2 * 0.8), sampleRate: 16_000 }
-    expect(await demonstrate(() => 'en')(cough, [])).toBe('')
+    expect(await transcribeAsDialogue(() => 'en')(cough, [])).toBe('')
   })
 })
 

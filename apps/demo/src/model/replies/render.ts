@@ -1,4 +1,4 @@
-import { isRecord } from './schema.ts'
+import { isRecord } from '../schema.ts'
 
 /** Truncates a text with an ellipsis. Collapses whitespace. */
 export function clip(text: string, most: number): string {

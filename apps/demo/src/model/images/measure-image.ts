@@ -1,15 +1,15 @@
-import type { Language } from './language.ts'
+import type { Language } from '../reading/language.ts'
 import { readPng } from './read-png.ts'
 
 /** The dimensions of an image and, for a simple PNG, its main colour. */
-export interface Look {
+export interface ImageInfo {
   readonly width: number
   readonly height: number
   readonly colour?: ColourName
 }
 
 /** Measures an image. Returns undefined if the file is not an image of a supported format. */
-export function lookAt(file: Buffer): Look | undefined {
+export function measureImage(file: Buffer): ImageInfo | undefined {
   try {
     return lookAtPng(file) ?? sizeOfGif(file) ?? sizeOfWebp(file) ?? sizeOfJpeg(file)
   } catch {
@@ -36,7 +36,7 @@ const COLOURS = {
 } as const
 type ColourName = keyof typeof COLOURS
 
-function lookAtPng(file: Buffer): Look | undefined {
+function lookAtPng(file: Buffer): ImageInfo | undefined {
   const png = readPng(file)
   if (!png) return undefined
   const { width, height, pixels, channels } = png
@@ -84,12 +84,12 @@ function hueOf(red: number, green: number, blue: number): number {
   return most === green ? (2 + (blue - red) / span) * 60 : (4 + (red - green) / span) * 60
 }
 
-function sizeOfGif(file: Buffer): Look | undefined {
+function sizeOfGif(file: Buffer): ImageInfo | undefined {
   if (!/^GIF8[79]a/.test(file.toString('latin1', 0, 6))) return undefined
   return { width: file.readUInt16LE(6), height: file.readUInt16LE(8) }
 }
 
-function sizeOfWebp(file: Buffer): Look | undefined {
+function sizeOfWebp(file: Buffer): ImageInfo | undefined {
   if (!/^RIFF[^]{4}WEBP/.test(file.toString('latin1', 0, 12))) return undefined
   const kind = file.toString('latin1', 12, 16)
   if (kind === 'VP8X')
@@ -101,7 +101,7 @@ function sizeOfWebp(file: Buffer): Look | undefined {
   return { width: file.readUInt16LE(26) & 0x3fff, height: file.readUInt16LE(28) & 0x3fff }
 }
 
-function sizeOfJpeg(file: Buffer): Look | undefined {
+function sizeOfJpeg(file: Buffer): ImageInfo | undefined {
   if (file[0] !== 0xff || file[1] !== 0xd8) return undefined
   for (let at = 2; at + 9 < file.length;) {
     const marker = file[at + 1] ?? 0

@@ -1,5 +1,5 @@
 import type { FunctionDeclaration } from 'gemini-emulator'
-import { isRecord } from './schema.ts'
+import { isRecord } from '../schema.ts'
 
 /** A declared function that the text names. `args` is absent if the text has none. */
 export interface NamedCall {

@@ -1,6 +1,6 @@
 import { hasHiragana, splitSentences } from './language.ts'
 import { findMoney } from './money.ts'
-import { readMusicWish, type MusicWish } from './music.ts'
+import { readMusicIntent, type MusicIntent } from './music.ts'
 import { stripHonorific } from './names.ts'
 import type { PaymentDraft } from './payment-draft.ts'
 import { isComplete, isNoOrder, readPayments, wantsPayment } from './payments.ts'
@@ -8,17 +8,17 @@ import { findKnownPlaces } from './places.ts'
 import { readWeatherPlaces, wantsWeather } from './weather.ts'
 
 /** A request that needs a tool. */
-export type Wish =
+export type Intent =
   | { readonly kind: 'payment'; readonly draft: PaymentDraft }
   | { readonly kind: 'weather'; readonly place?: string }
   | { readonly kind: 'location' }
-  | { readonly kind: 'music'; readonly wish: MusicWish }
+  | { readonly kind: 'music'; readonly intent: MusicIntent }
 
-/** Reads the wishes of a text in steps. The wishes of one step can run in parallel. */
-export function readWishes(text: string): Wish[][] {
+/** Reads the intents of a text in steps. The intents of one step can run in parallel. */
+export function readIntents(text: string): Intent[][] {
   const scope = { pays: wantsPayment(text), weather: wantsWeather(text) }
-  const steps: Wish[][] = []
-  let step: Wish[] = []
+  const steps: Intent[][] = []
+  let step: Intent[] = []
   for (const part of splitParts(text)) {
     if (part.opensStep && step.length > 0) {
       steps.push(step)
@@ -29,14 +29,17 @@ export function readWishes(text: string): Wish[][] {
   return tidy([...steps, step])
 }
 
-/** Reads a text as a reply with the missing name, amount or place of an earlier wish. */
-export function completeWishes(earlier: readonly Wish[][], text: string): Wish[][] | undefined {
+/** Reads a text as a reply with the missing name, amount or place of an earlier intent. */
+export function completeIntents(
+  earlier: readonly Intent[][],
+  text: string,
+): Intent[][] | undefined {
   if (text.length > LONGEST_ANSWER) return undefined
-  const wishes = earlier.flat()
-  const completed = wishes.map((wish) => completeWish(wish, text))
-  const anyCompleted = completed.some((wish, index) => wish !== wishes[index])
+  const intents = earlier.flat()
+  const completed = intents.map((intent) => completeWish(intent, text))
+  const anyCompleted = completed.some((intent, index) => intent !== intents[index])
   if (anyCompleted) return [completed]
-  const places = wishes.some(({ kind }) => kind === 'weather') ? onlyPlaces(text) : []
+  const places = intents.some(({ kind }) => kind === 'weather') ? onlyPlaces(text) : []
   return places.length === 0 ? undefined : [places.map((place) => ({ kind: 'weather', place }))]
 }
 
@@ -54,7 +57,7 @@ function onlyPlaces(text: string): string[] {
   return AROUND_PLACES.test(rest) ? places.map(({ name }) => name) : []
 }
 
-// Words between two wishes that order them.
+// Words between two intents that order them.
 const SEQUENCE =
   /\b(?:and then|then|after that|afterwards|followed by)\b|その後で?|そのあとで?|それから|次に|続いて|終わったら|完了したら|したら|してから|した後に?/gi
 
@@ -72,16 +75,16 @@ interface Scope {
 const LOCATION =
   /\bwhere (?:am i|i am)\b|\b(?:my|current) (?:location|position|whereabouts)\b|\blocate me\b|現在地|現在位置|(?:私|僕|今)の(?:位置|居場所|場所)|位置情報|ここはどこ|今どこ/i
 
-function wishesOf(part: string, scope: Scope): Wish[] {
-  const music = readMusicWish(part)
+function wishesOf(part: string, scope: Scope): Intent[] {
+  const music = readMusicIntent(part)
   const location = LOCATION.test(part)
   const { pays, weather } = subjectsOf(part, scope, music !== undefined || location)
   const drafts = pays && !isNoOrder(part) ? readPayments(part) : []
   return [
     ...(weather ? weatherWishes(part, drafts, location) : []),
-    ...drafts.map((draft): Wish => ({ kind: 'payment', draft })),
+    ...drafts.map((draft): Intent => ({ kind: 'payment', draft })),
     ...(location ? [{ kind: 'location' } as const] : []),
-    ...(music === undefined ? [] : [{ kind: 'music', wish: music } as const]),
+    ...(music === undefined ? [] : [{ kind: 'music', intent: music } as const]),
   ]
 }
 
@@ -93,7 +96,7 @@ function subjectsOf(part: string, scope: Scope, hasOther: boolean): Scope {
   return { pays, weather: !pays && scope.weather && findKnownPlaces(part).length > 0 }
 }
 
-function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: boolean): Wish[] {
+function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: boolean): Intent[] {
   const recipients = new Set(drafts.map(({ recipient }) => recipient))
   const places = readWeatherPlaces(part).filter((place) => !recipients.has(place))
   if (places.length > 0) return places.map((place) => ({ kind: 'weather', place }))
@@ -101,44 +104,46 @@ function weatherWishes(part: string, drafts: readonly PaymentDraft[], location: 
   return location ? [] : [{ kind: 'weather' }]
 }
 
-/** Completes a wish with the values of another part of the text. */
-function tidy(steps: readonly (readonly Wish[])[]): Wish[][] {
-  const wishes = steps.flat()
-  const hasPlace = wishes.some((wish) => wish.kind === 'weather' && wish.place !== undefined)
-  const halves = wishes.flatMap((wish) =>
-    wish.kind === 'payment' && !isComplete(wish.draft) ? [wish.draft] : [],
+/** Completes a intent with the values of another part of the text. */
+function tidy(steps: readonly (readonly Intent[])[]): Intent[][] {
+  const intents = steps.flat()
+  const hasPlace = intents.some((intent) => intent.kind === 'weather' && intent.place !== undefined)
+  const halves = intents.flatMap((intent) =>
+    intent.kind === 'payment' && !isComplete(intent.draft) ? [intent.draft] : [],
   )
-  const payable = wishes.some((wish) => wish.kind === 'payment' && isComplete(wish.draft))
+  const payable = intents.some((intent) => intent.kind === 'payment' && isComplete(intent.draft))
   const merged = halves.reduce((whole, half) => ({ ...whole, ...half }), {})
-  const needless = (wish: Wish): boolean =>
-    (wish.kind === 'weather' && wish.place === undefined && hasPlace) ||
-    (wish.kind === 'payment' && payable && Object.keys(wish.draft).length === 0)
-  const kept = steps.map((step) => step.filter((wish) => !needless(wish)))
+  const needless = (intent: Intent): boolean =>
+    (intent.kind === 'weather' && intent.place === undefined && hasPlace) ||
+    (intent.kind === 'payment' && payable && Object.keys(intent.draft).length === 0)
+  const kept = steps.map((step) => step.filter((intent) => !needless(intent)))
   // "Pay Bob. It is $50." is one payment.
   const joined = halves.length === 2 && !payable && isComplete(merged) ? join(kept, merged) : kept
   return joined.filter((step) => step.length > 0)
 }
 
-function join(steps: readonly (readonly Wish[])[], draft: PaymentDraft): Wish[][] {
+function join(steps: readonly (readonly Intent[])[], draft: PaymentDraft): Intent[][] {
   const others = steps.map((step) => step.filter(({ kind }) => kind !== 'payment'))
   return [...others, [{ kind: 'payment', draft }]]
 }
 
-function completeWish(wish: Wish, text: string): Wish {
-  if (wish.kind === 'music') return completeMusic(wish, text)
-  if (wish.kind !== 'payment' || isComplete(wish.draft)) return wish
+function completeWish(intent: Intent, text: string): Intent {
+  if (intent.kind === 'music') return completeMusic(intent, text)
+  if (intent.kind !== 'payment' || isComplete(intent.draft)) return intent
   const draft = {
-    ...wish.draft,
-    ...missingPrice(wish.draft, text),
-    ...missingName(wish.draft, text),
+    ...intent.draft,
+    ...missingPrice(intent.draft, text),
+    ...missingName(intent.draft, text),
   }
-  return Object.keys(draft).length === Object.keys(wish.draft).length ? wish : { ...wish, draft }
+  return Object.keys(draft).length === Object.keys(intent.draft).length
+    ? intent
+    : { ...intent, draft }
 }
 
 /** "2" is a reply to "Which track would you like?" */
-function completeMusic(wish: Extract<Wish, { kind: 'music' }>, text: string): Wish {
-  const isAnswer = wish.wish.want !== 'track' && /^\d{1,6}$/.test(text)
-  return isAnswer ? { kind: 'music', wish: { want: 'track', track: Number(text) } } : wish
+function completeMusic(intent: Extract<Intent, { kind: 'music' }>, text: string): Intent {
+  const isAnswer = intent.intent.want !== 'track' && /^\d{1,6}$/.test(text)
+  return isAnswer ? { kind: 'music', intent: { want: 'track', track: Number(text) } } : intent
 }
 
 function missingPrice({ amount }: PaymentDraft, text: string): PaymentDraft {

@@ -1,5 +1,5 @@
 import { normalise } from './language.ts'
-import { readShow } from './showcase.ts'
+import { readSpecialReply } from '../replies/special-replies.ts'
 
 export type Topic =
   | 'your-name'
@@ -22,7 +22,7 @@ export function topicOf(text: string): Topic | undefined {
 
 /** Returns whether the text is small talk. */
 export function isSmallTalk(text: string): boolean {
-  return topicOf(text) !== undefined || readShow(text) !== undefined
+  return topicOf(text) !== undefined || readSpecialReply(text) !== undefined
 }
 
 /** Returns the user's name from the latest text that has it. */
@@ -31,7 +31,7 @@ export function rememberedName(texts: readonly string[]): string | undefined {
 }
 
 /** Returns the subject of a requested picture, or undefined. */
-export function readPictureWish(text: string): string | undefined {
+export function readPictureSubject(text: string): string | undefined {
   const plain = normalise(text)
   const match = ENGLISH_PICTURE.exec(plain) ?? JAPANESE_PICTURE.exec(plain)
   return match

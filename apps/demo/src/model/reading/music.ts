@@ -1,14 +1,14 @@
 import { parseNumber, parseWords } from './numbers.ts'
 
 /** A request about the background music. */
-export type MusicWish =
+export type MusicIntent =
   | { readonly want: 'track'; readonly track: number }
   | { readonly want: 'next' }
   | { readonly want: 'stop' }
   | { readonly want: 'some' }
 
 /** Reads a request about the background music. Returns undefined if there is none. */
-export function readMusicWish(text: string): MusicWish | undefined {
+export function readMusicIntent(text: string): MusicIntent | undefined {
   if (!MUSIC.test(text)) return undefined
   const track = readTrack(text)
   if (track !== undefined) return { want: 'track', track }

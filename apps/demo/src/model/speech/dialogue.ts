@@ -4,7 +4,7 @@ import type { Content, Transcribe } from 'gemini-emulator'
  * Transcribes every utterance as the next line of a fixed dialogue, because the demo does not recognise speech. The dialogue
  * includes an approval and a long reply to interrupt. Every line says that it is part of the demonstration.
  */
-export function demonstrate(language: () => 'en' | 'ja'): Transcribe {
+export function transcribeAsDialogue(language: () => 'en' | 'ja'): Transcribe {
   return ({ pcm, sampleRate }, history) => {
     const seconds = pcm.length / 2 / sampleRate
     if (seconds < SHORTEST_SECONDS) return ''

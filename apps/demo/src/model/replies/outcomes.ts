@@ -1,5 +1,5 @@
 import { clip } from './render.ts'
-import { isRecord } from './schema.ts'
+import { isRecord } from '../schema.ts'
 
 /** The outcome of a call, according to its result. */
 export type Outcome =

@@ -1,19 +1,19 @@
 import type { Action } from 'gemini-emulator'
-import { type Language, normalise } from './language.ts'
+import { type Language, normalise } from '../reading/language.ts'
 import { naturalPieces } from './natural-pieces.ts'
 import type { Style } from './results.ts'
 
 /** Special replies that the user can request: sources, executed code, a long reply, errors. */
-export type Show = 'sources' | 'code' | 'long' | 'busy' | 'error'
+export type SpecialReply = 'sources' | 'code' | 'long' | 'busy' | 'error'
 
 /** Returns the special reply that a text requests, or undefined. */
-export function readShow(text: string): Show | undefined {
+export function readSpecialReply(text: string): SpecialReply | undefined {
   const plain = normalise(text)
   return SHOWS.find(({ words }) => words.test(plain))?.show
 }
 
 /** Returns the actions of a special reply. */
-export function play(show: Show, { language, spoken }: Style): Action[] {
+export function createSpecialReply(show: SpecialReply, { language, spoken }: Style): Action[] {
   const texts = TEXTS[language]
   switch (show) {
     case 'sources':
@@ -35,11 +35,11 @@ export function play(show: Show, { language, spoken }: Style): Action[] {
 // Google's message. A Live client can recognise a quota error only by this text.
 const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
 
-const SHOWS: readonly { readonly show: Show; readonly words: RegExp }[] = [
+const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] = [
   {
     show: 'busy',
     words:
-      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|play|action) busy\b|レート制限|混雑|忙し/i,
+      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|createSpecialReply|action) busy\b|レート制限|混雑|忙し/i,
   },
   {
     show: 'error',
