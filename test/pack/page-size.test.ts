@@ -10,7 +10,7 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 12],
   ['sseTransport', 'client/index.ts', 20],
   ['webSocketTransport', 'client/index.ts', 26],
-  ['useAdkChat', 'react/index.ts', 36],
+  ['useAdkChat', 'react/index.ts', 37],
   ['*', 'client/index.ts', 68],
   ['*', 'react/index.ts', 85],
   ['*', 'protocol/index.ts', 10],
@@ -27,7 +27,8 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
     metafile: true,
     format: 'esm',
     platform: 'browser',
-    external: ['ai', 'react', '@ai-sdk/react'],
+    // A page with `ai` has the parser already: `ai` depends on it.
+    external: ['ai', 'react', '@ai-sdk/react', 'eventsource-parser'],
   })
   const inputs = Object.values(bundle.metafile.outputs).flatMap((output) =>
     Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
