@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../protocol/errors.ts'
+import type { ErrorCode } from '../protocol/error-codes.ts'
 import type { ErrorBody } from '../protocol/error-body.ts'
 import { isErrorBody } from '../protocol/error-body.ts'
 

@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../protocol/errors.ts'
-import { ERROR_CODES } from '../../protocol/errors.ts'
+import type { ErrorCode } from '../../protocol/error-codes.ts'
+import { ERROR_CODES } from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
 import { AdkError, parseJson, readErrorBody } from '../adk-error.ts'
 
