@@ -11,7 +11,7 @@ const LIMITS = [
   ['sseTransport', 'client/index.ts', 20],
   ['webSocketTransport', 'client/index.ts', 26],
   ['useAdkChat', 'react/index.ts', 37],
-  ['*', 'client/index.ts', 68],
+  ['*', 'client/index.ts', 69],
   ['*', 'react/index.ts', 85],
   ['*', 'protocol/index.ts', 10],
 ] as const
@@ -27,15 +27,15 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
     metafile: true,
     format: 'esm',
     platform: 'browser',
-    // A page with `ai` has the parser already: `ai` depends on it.
-    external: ['ai', 'react', '@ai-sdk/react', 'eventsource-parser'],
+    external: ['ai', 'react', '@ai-sdk/react'],
   })
   const inputs = Object.values(bundle.metafile.outputs).flatMap((output) =>
     Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
   )
   const fromPackages = inputs
     .map(([input]) => input)
-    .filter((each) => each.includes('node_modules'))
+    // The one package that the client depends on. `ai` does too, so that a page with `ai` has it already.
+    .filter((each) => /node_modules\/(?!eventsource-parser\/)/.test(each))
   expect(fromPackages).toEqual([])
   expect((bundle.outputFiles[0]?.contents.length ?? Infinity) / 1_000).toBeLessThan(limit)
 })
