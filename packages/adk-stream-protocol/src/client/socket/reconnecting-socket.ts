@@ -137,12 +137,12 @@ export class ReconnectingSocket {
     try {
       return this.#options.webSocket()
     } catch (error) {
-      this.#giveUp(error)
+      this.#abort(error)
       return undefined
     }
   }
 
-  #giveUp(error: unknown): void {
+  #abort(error: unknown): void {
     this.#state = { name: 'idle' }
     this.status.set({ state: 'closed' })
     this.#options.onGivenUp(error)
@@ -186,7 +186,7 @@ export class ReconnectingSocket {
     const { backoff } = this.#options
     // A browser does not learn why a server rejected the upgrade: the code is 1006 in any case.
     const isFinal = retry === 'no' || retry === 'changed' || this.#attempts >= backoff.attempts
-    if (isFinal) return this.#giveUp(disconnected(`the socket closed with ${code}`, cause))
+    if (isFinal) return this.#abort(disconnected(`the socket closed with ${code}`, cause))
     const isFirst = this.#attempts === 0
     const delay = retry === 'yes' && isFirst ? 0 : delayBefore(this.#attempts, backoff)
     this.#attempts += 1

@@ -259,7 +259,7 @@ export class SocketRequests {
     )
   }
 
-  /** Ends a request here. The server is told when it streams to the newer one. */
+  /** Ends a request here. Its `abort` is sent when the server streams to the newer one. */
   #replace(request: SocketRequest, newer: SocketRequest): void {
     if (!request.isOpen) return
     const replaced = [...request.replaced, ...(request.state === 'unsent' ? [] : [request])]

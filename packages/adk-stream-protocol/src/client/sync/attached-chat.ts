@@ -37,7 +37,7 @@ export interface AttachOptions {
 }
 
 /**
- * Sends decisions and tool outputs of a chat as soon as they are given: beside the open stream on a socket, in a request of their own
+ * Sends decisions and tool outputs of a chat as soon as they are given: while the stream is open on a socket, in a request of their own
  * otherwise. None is lost, and none is sent twice. Call it right after the chat is created. A second call returns the same object,
  * which is detached after as many calls of `detach()`.
  */
@@ -152,7 +152,7 @@ export class AttachedChat {
     return work.length === 0 ? undefined : Promise.all(work).then(() => undefined)
   }
 
-  /** Returns a promise if whoever gave a response has to wait for the effect. */
+  /** Returns a promise if the caller that gave a response has to wait for the effect. */
   #run(effect: SyncEffect): Promise<void> | undefined {
     const { chat, channel } = this
     switch (effect.type) {
@@ -394,7 +394,7 @@ export class AttachedChat {
       if (isBusy(this.chat)) return
       const waiting = this.#untilIdle.splice(0)
       for (const each of waiting) each.resolve()
-      // Whoever waited sends a request. The end of that one gets here again.
+      // The method that waited sends a request, which ends here again.
       if (waiting.length === 0) void this.#dispatch({ type: 'chat-idle' })
     }, 0)
   }
@@ -403,7 +403,7 @@ export class AttachedChat {
     const { chat } = this
     // The rest of the message is not shown: a new one replaces it.
     await this.#detachReader()
-    // The message is named, so that the server can tell a lost request from one that it has answered.
+    // The message is named, so that a lost request can be distinguished from one that the server has handled.
     const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
     const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
     await this.#replace(() =>
@@ -411,7 +411,7 @@ export class AttachedChat {
     )
   }
 
-  /** A new message does not wait for a stream that is held open by an approval. Its rest is shown beside the new reply. */
+  /** A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. */
   async #sendMessage(message: unknown, options: unknown): Promise<void> {
     const rest = message === undefined ? undefined : await this.#detachReader()
     if (rest) this.#report(this.#show(rest))

@@ -21,7 +21,7 @@ export interface ChatView {
   /** Whether the AI SDK is sending a request or reading the response to it. */
   readonly isBusy: boolean
   readonly hasFailed: boolean
-  /** Whether the chat reads a stream that responses can be sent beside. */
+  /** Whether the chat reads a stream and the transport can send responses meanwhile. */
   readonly hasOpenStream: boolean
   readonly responses: ResponseStateMap
 }
@@ -53,9 +53,9 @@ export interface AttachedSync {
   readonly stream: 'none' | 'ended' | 'interrupted' | 'refused'
   /** How far the search for the outcome of a response is: the stream ended before it reported it. */
   readonly outcome: 'settled' | 'resuming' | 'resumed'
-  /** Calls whose output was sent beside a stream, and that no stream has reported since. */
+  /** Calls whose output was sent while a stream was open, and that no stream has reported since. */
   readonly unreportedOutputs: ReadonlySet<string>
-  /** Outputs to send again beside a stream. */
+  /** Outputs to send again, outside requests. */
   readonly unsentOutputs: ReadonlyMap<string, ToolOutput>
   readonly retry: { readonly isScheduled: boolean; readonly delayMs: number }
   /** Calls that the server offered to the page (`data-browser-call`). */
@@ -104,7 +104,7 @@ export type SyncEvent = { readonly chat: ChatView } &
     | { readonly type: 'output-given'; readonly output: ToolOutput }
     /** The chat shows a response that the next request sends. */
     | { readonly type: 'response-queued'; readonly id: string }
-    /** The server has a response that was sent beside a stream. */
+    /** The server has a response that was sent while a stream was open. */
     | { readonly type: 'decision-acknowledged'; readonly id: string; readonly approval: string }
     | { readonly type: 'output-acknowledged'; readonly id: string }
     | ({ readonly type: 'responses-refused' } & Refusal)
@@ -141,7 +141,7 @@ export type SyncEffect =
   /** Shows a response in the chat. The next request sends it. */
   | { readonly type: 'queue-decision'; readonly decision: Decision }
   | { readonly type: 'queue-output'; readonly output: ToolOutput }
-  /** Shows a decision in the chat, then sends it beside the open stream. */
+  /** Shows a decision in the chat, then sends it while the stream stays open. */
   | {
       readonly type: 'send-decision'
       readonly decision: Decision

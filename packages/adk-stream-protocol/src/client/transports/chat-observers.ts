@@ -26,7 +26,7 @@ export interface ChatObserver {
   /** The server rejected a request with these responses. */
   readonly onResponsesRefused: (ids: readonly string[], error: unknown) => void
   readonly onTurn: (turn: ServerTurn) => void
-  /** The user wrote something beside the chat's own messages, or said something. */
+  /** The user wrote something during a reply, or said something. */
   readonly onUserMessage: (message: Message, source: 'written' | 'spoken') => void
   /** Shows the stored messages. Resolves with their ids, or with undefined if they cannot be loaded. */
   readonly reload: () => Promise<readonly string[] | undefined>

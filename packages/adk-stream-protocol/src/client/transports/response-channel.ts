@@ -21,7 +21,7 @@ export type SentOutput = { readonly chatId: string; readonly toolCallId: string 
   | { readonly errorText: string }
 )
 
-/** The stream that a chat reads, on a transport that can send responses beside it. */
+/** The stream that a chat reads, on a transport that can send responses while it is open. */
 export interface OpenStream {
   /** Sends a decision. Resolves with the state of the approval. */
   decide(decision: SentDecision): Promise<string>
@@ -42,7 +42,7 @@ export interface ResponseChannel {
   readonly responses: ResponseStates
   /** Returns undefined if the chat reads no stream, or if the transport sends responses in requests only. */
   openStream(chatId: string): OpenStream | undefined
-  /** Sends the output of a browser tool beside a stream. Resolves when the server has it. */
+  /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
   toolOutput?(output: SentOutput): Promise<void>
   /** Returns a function that removes the observer. */
   observeChat(chatId: string, observer: ChatObserver): () => void
