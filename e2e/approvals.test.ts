@@ -58,7 +58,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const visit = { mode, locale: 'ja-JP' }
     const { page, card, books, id, idle, answers, results } = await ask(world, words, visit)
     const payment = card('花子')
-    expect(await payment.locator('.adk-deed').textContent()).toMatch(/花子 に .*50.* を送金/)
+    expect(await payment.locator('.adk-call-description').textContent()).toMatch(
+      /花子 に .*50.* を送金/,
+    )
     expect(await payment.locator('.adk-hint').textContent()).toContain('残高は 1000 USD')
     expect(await readArguments(payment)).toEqual([
       ['項目', '値'],

@@ -18,7 +18,7 @@ afterEach(() => void vi.useRealTimers())
 function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
   const decided: [approvalId: string, decision: Decision][] = []
   const page = (shown: AdkUIMessage, other = more) => (
-    <AdkProvider texts={other.texts ?? 'en'} describeCall={other.describeCall}>
+    <AdkProvider locale={other.locale ?? 'en'} describeCall={other.describeCall}>
       <MessageList
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}
@@ -48,7 +48,7 @@ const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
   `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
 describe('what is asked', () => {
-  test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
+  test('[RE13] a card shows the description, the arguments, the hint, how grave it is and how long there is', () => {
     show(answer(payment(), told()), {
       describeCall: (name, args) =>
         name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
@@ -134,7 +134,9 @@ describe('what is approved is what is seen', () => {
   test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
     show(answer(spoofed, told({ hint: 'To \u202Eecila.' })), { describeCall: pay })
     expect(card().getAttribute('aria-label')).toBe('process_payment: Send 12.345 to ⟨U+202E⟩ecila')
-    expect(card().querySelector('.adk-deed')?.textContent).toBe('Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().querySelector('.adk-call-description')?.textContent).toBe(
+      'Send 12.345 to ⟨U+202E⟩ecila',
+    )
     expect(card().querySelector('.adk-hint')?.textContent).toBe('To ⟨U+202E⟩ecila.')
     const rows = within(screen.getByRole('table')).getAllByRole('row')
     expect(rows.map(({ textContent }) => textContent)).toContain('recipient⟨U+202E⟩ecila')
@@ -248,7 +250,7 @@ describe('what became of it', () => {
     await user.click(button('Edit…'))
     await user.type(screen.getByLabelText('amount'), '0')
     const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
-    page.update(answer(payment(), told()), { refusals, texts: 'ja' })
+    page.update(answer(payment(), told()), { refusals, locale: 'ja' })
     expect(screen.getByRole('alert').textContent).toContain('他の人の承認')
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })

@@ -11,8 +11,8 @@ import {
   useInbox,
   type UseInboxOptions,
 } from '../../src/react/index.ts'
-import { en } from '../../src/react/texts/en.ts'
-import { ja } from '../../src/react/texts/ja.ts'
+import { en } from '../../src/react/labels/en.ts'
+import { ja } from '../../src/react/labels/ja.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
@@ -203,7 +203,7 @@ test('[RE11] an answer that was overtaken by a later one is not shown', async ()
   expect(screen.getByRole('table').textContent).toContain('2')
 })
 
-test('[RE21] while a decision travels it is the only one, and its form is away until the list says more', async () => {
+test('[RE21] while a decision isSending it is the only one, and its form is away until the list says more', async () => {
   const posted: boolean[] = []
   const answers: ReturnType<typeof defer<string | Error>>[] = []
   const lists = [defer<ReturnType<typeof pending>[]>()]
@@ -430,8 +430,8 @@ const words = [
 
 test.each(words)(
   '[RE190] more is listed by a button that says when it is busy (%s)',
-  async (_language, texts) => {
-    const { loadMore, loadingMore, withdraw } = texts.inbox
+  async (_language, labels) => {
+    const { loadMore, loadingMore, withdraw } = labels.inbox
     const all = Array.from({ length: 101 }, (_, index) => ({
       ...pending(`approval-${index}`, index),
       voted: true,
@@ -450,21 +450,21 @@ test.each(words)(
       },
     }
     const view = render(
-      <AdkProvider texts={texts}>
+      <AdkProvider labels={labels}>
         <InboxPage api={api} />
       </AdkProvider>,
     )
     const button = await screen.findByText(loadMore)
-    expect(screen.getByText(texts.inbox.label(100, true))).toBeDefined()
+    expect(screen.getByText(labels.inbox.label(100, true))).toBeDefined()
     expect(screen.getAllByText(withdraw)).toHaveLength(100)
     await user.click(button)
     expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
     // A second click while it is busy asks for nothing.
     await user.click(button)
     await act(async () => rest.resolve())
-    await screen.findByText(texts.inbox.label(101))
+    await screen.findByText(labels.inbox.label(101))
     expect(screen.queryByText(loadMore)).toBeNull()
-    expect(document.activeElement).toBe(screen.getByRole('region', { name: texts.inbox.title }))
+    expect(document.activeElement).toBe(screen.getByRole('region', { name: labels.inbox.title }))
     view.unmount()
   },
 )

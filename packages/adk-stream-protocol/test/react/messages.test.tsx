@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import {
   AdkProvider,
-  type AdkTexts,
+  type AdkLabels,
   ConnectionBadge,
   en,
   ja,
@@ -210,15 +210,15 @@ describe('words', () => {
   test('[RE16] a page in Japanese, and one in words of its own', () => {
     const message = answer(payment(), told())
     const view = render(
-      <AdkProvider texts="ja">
+      <AdkProvider locale="ja">
         <MessageList messages={[message]} />
       </AdkProvider>,
     )
     expect(screen.getByRole('button', { name: '承認' })).toBeDefined()
     expect(screen.getByRole('group').textContent).toContain('リスク高')
-    const own: AdkTexts = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
+    const own: AdkLabels = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
     view.rerender(
-      <AdkProvider texts={own}>
+      <AdkProvider labels={own}>
         <MessageList messages={[message]} />
       </AdkProvider>,
     )
@@ -280,18 +280,18 @@ describe('what is wrong', () => {
   })
 })
 
-/** The names of all texts, without what they say. */
-function shapeOf(texts: object): unknown {
+/** The names of all labels, without what they say. */
+function shapeOf(labels: object): unknown {
   return Object.fromEntries(
-    Object.entries(texts).map(([name, value]: [string, unknown]) => [
+    Object.entries(labels).map(([name, value]: [string, unknown]) => [
       name,
       typeof value === 'object' && value !== null ? shapeOf(value) : typeof value,
     ]),
   )
 }
 
-function sentencesOf(texts: object): string[] {
-  return Object.values(texts).flatMap((value: unknown) => {
+function sentencesOf(labels: object): string[] {
+  return Object.values(labels).flatMap((value: unknown) => {
     if (typeof value === 'object' && value !== null) return sentencesOf(value)
     return typeof value === 'string' ? [value] : []
   })

@@ -1,7 +1,7 @@
 import { enShell } from './shell/en-shell.ts'
-import type { Texts } from './texts.ts'
+import type { Labels } from './labels.ts'
 
-export const en: Texts = {
+export const en: Labels = {
   title: 'ADK Stream Protocol',
   tagline: 'What would you like to do?',
   intro: 'A Google ADK agent with tools for weather, payments, location and music.',
@@ -21,11 +21,11 @@ export const en: Texts = {
   suggestionsLabel: 'Suggestions',
   calls: {
     locale: 'en-US',
-    deeds: {
+    descriptions: {
       payment: (money, recipient) => `Send ${money} to ${recipient}`,
       location: 'Tell the assistant where you are',
     },
-    names: {
+    argumentNames: {
       amount: 'Amount',
       recipient: 'Recipient',
       currency: 'Currency',

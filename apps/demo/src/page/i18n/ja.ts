@@ -1,7 +1,7 @@
 import { jaShell } from './shell/ja-shell.ts'
-import type { Texts } from './texts.ts'
+import type { Labels } from './labels.ts'
 
-export const ja: Texts = {
+export const ja: Labels = {
   title: 'ADK Stream Protocol',
   tagline: '何をしましょうか?',
   intro: '天気、送金、現在地、音楽のツールを持つ Google ADK エージェントです。',
@@ -21,11 +21,11 @@ export const ja: Texts = {
   suggestionsLabel: '入力例',
   calls: {
     locale: 'ja-JP',
-    deeds: {
+    descriptions: {
       payment: (money, recipient) => `${recipient} に ${money} を送金します`,
       location: '現在地をアシスタントに伝えます',
     },
-    names: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
+    argumentNames: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
   },
   shell: jaShell,
   music: {

@@ -1,6 +1,6 @@
-import type { ShellTexts } from './shell-texts.ts'
+import type { ShellLabels } from './shell-labels.ts'
 
-export const enShell: ShellTexts = {
+export const enShell: ShellLabels = {
   close: 'Close',
   cancel: 'Cancel',
   chats: {

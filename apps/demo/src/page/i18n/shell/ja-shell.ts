@@ -1,6 +1,6 @@
-import type { ShellTexts } from './shell-texts.ts'
+import type { ShellLabels } from './shell-labels.ts'
 
-export const jaShell: ShellTexts = {
+export const jaShell: ShellLabels = {
   close: '閉じる',
   cancel: 'キャンセル',
   chats: {

@@ -1,14 +1,14 @@
-import type { AdkTexts } from './texts.ts'
+import type { AdkLabels } from './labels.ts'
 
-/** All words in English. */
-export const en: AdkTexts = {
+/** The labels in English. */
+export const en: AdkLabels = {
   locale: 'en',
   message: {
     conversation: 'Conversation',
     you: 'You',
     assistant: 'Assistant',
     thinking: 'Thinking…',
-    thoughts: 'Thoughts',
+    reasoning: 'Thoughts',
     sources: 'Sources',
     image: 'Image made by the assistant',
     file: 'File',
@@ -28,8 +28,8 @@ export const en: AdkTexts = {
     done: 'Done',
     failed: 'Failed',
     denied: 'Denied',
-    deed: (toolName) => `Run ${toolName}`,
-    names: {},
+    describe: (toolName) => `Run ${toolName}`,
+    argumentNames: {},
   },
   approval: {
     severity: { low: 'Low risk', medium: 'Medium risk', high: 'High risk' },
@@ -38,18 +38,18 @@ export const en: AdkTexts = {
     running: 'Approved. It is running…',
     denying: 'Denied. ChunkWriter the assistant…',
     sending: 'Sending your decision…',
-    unsent: 'Your decision is waiting for the connection. Nothing has run yet.',
+    waitingForConnection: 'Your decision is waiting for the connection. Nothing has run yet.',
     failed: 'Approved, but it failed.',
     lookAlike: (words) => `Contains letters that look like others: ${words}`,
     refused: 'Your decision was not accepted.',
-    over: 'By this clock, the time to decide is over.',
+    deadlinePassed: 'By this clock, the time to decide is over.',
     timeLeft: 'Time left to decide',
     secondsLeft: (seconds) =>
       seconds >= 60 ? 'One minute left to decide.' : `${seconds} seconds left to decide.`,
     approve: 'Approve',
     approveEdited: 'Approve with these changes',
     deny: 'Deny…',
-    denyNow: 'Deny',
+    confirmDeny: 'Deny',
     edit: 'Edit…',
     back: 'Back',
     reason: 'Reason (optional)',
@@ -57,8 +57,8 @@ export const en: AdkTexts = {
     badJson: 'This is not valid JSON.',
     argument: 'Argument',
     value: 'Value',
-    asked: 'Asked',
-    ran: 'Approved',
+    requestedValue: 'Asked',
+    approvedValue: 'Approved',
     votes: ({ given, voted }, needed) => {
       if (voted) return `You have approved: ${given} of ${needed}. It waits for another person.`
       return given === 0
@@ -66,14 +66,14 @@ export const en: AdkTexts = {
         : `${given} of ${needed} approvals are given.`
     },
     states: { denied: 'Denied', expired: 'Expired', cancelled: 'Cancelled', unknown: 'Unknown' },
-    endings: {
+    outcomes: {
       approved: 'Approved.',
       denied: 'Denied. It did not run.',
       expired: 'Expired: nobody decided in time. It did not run.',
       cancelled: 'Cancelled. It did not run.',
       unknown: 'Unknown: it may or may not have happened. Check before you repeat it.',
     },
-    because: (ending, reason) => `${ending} Reason: ${reason}`,
+    withReason: (outcome, reason) => `${outcome} Reason: ${reason}`,
     refusals: { unavailable: 'The server cannot be reached. Try again in a moment.' },
   },
   inbox: {
@@ -84,8 +84,8 @@ export const en: AdkTexts = {
     title: 'Waiting for a decision',
     empty: 'Nothing is waiting.',
     open: 'Open the chat',
-    deciding: 'Sending your decision…',
-    unread: 'The list could not be read. It may be out of date.',
+    sending: 'Sending your decision…',
+    loadFailed: 'The list could not be read. It may be out of date.',
     loadMore: 'Load more',
     loadingMore: 'Loading more…',
     withdraw: 'Withdraw vote',

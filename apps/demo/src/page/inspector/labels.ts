@@ -1,9 +1,9 @@
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import type { Station } from './approval-path.ts'
 import type { Span } from './trace.ts'
 
-/** What the inspector says. */
-export interface InspectorTexts {
+/** Labels of the inspector. */
+export interface InspectorLabels {
   readonly locale: string
   readonly title: string
   readonly timeline: string
@@ -57,11 +57,11 @@ export interface InspectorTexts {
   readonly endReplay: string
 }
 
-export function useInspectorTexts(): InspectorTexts {
-  return useTexts().calls.locale.startsWith('ja') ? ja : en
+export function useInspectorLabels(): InspectorLabels {
+  return useLabels().calls.locale.startsWith('ja') ? ja : en
 }
 
-const en: InspectorTexts = {
+const en: InspectorLabels = {
   locale: 'en',
   title: 'Inspector',
   timeline: 'Timeline',
@@ -135,7 +135,7 @@ const en: InspectorTexts = {
   endReplay: 'Back to the chat',
 }
 
-const ja: InspectorTexts = {
+const ja: InspectorLabels = {
   locale: 'ja',
   title: 'インスペクター',
   timeline: 'タイムライン',

@@ -1,14 +1,14 @@
-import type { AdkTexts } from './texts.ts'
+import type { AdkLabels } from './labels.ts'
 
-/** All words in Japanese. */
-export const ja: AdkTexts = {
+/** The labels in Japanese. */
+export const ja: AdkLabels = {
   locale: 'ja',
   message: {
     conversation: '会話',
     you: 'あなた',
     assistant: 'アシスタント',
     thinking: '考えています…',
-    thoughts: '思考の過程',
+    reasoning: '思考の過程',
     sources: '出典',
     image: 'アシスタントが作成した画像',
     file: 'ファイル',
@@ -29,8 +29,8 @@ export const ja: AdkTexts = {
     done: '完了',
     failed: '失敗',
     denied: '拒否',
-    deed: (toolName) => `${toolName} を実行します`,
-    names: {},
+    describe: (toolName) => `${toolName} を実行します`,
+    argumentNames: {},
   },
   approval: {
     severity: { low: 'リスク低', medium: 'リスク中', high: 'リスク高' },
@@ -39,17 +39,17 @@ export const ja: AdkTexts = {
     running: '承認しました。実行しています…',
     denying: '拒否しました。アシスタントに伝えています…',
     sending: '回答を送信しています…',
-    unsent: '回答は接続の回復を待っています。まだ実行されていません。',
+    waitingForConnection: '回答は接続の回復を待っています。まだ実行されていません。',
     failed: '承認しましたが、失敗しました。',
     lookAlike: (words) => `見分けにくい文字が含まれています：${words}`,
     refused: '回答は受け付けられませんでした。',
-    over: 'この端末の時計では、回答期限を過ぎています。',
+    deadlinePassed: 'この端末の時計では、回答期限を過ぎています。',
     timeLeft: '回答までの残り時間',
     secondsLeft: (seconds) => (seconds >= 60 ? '残り1分です。' : `残り${seconds}秒です。`),
     approve: '承認',
     approveEdited: '変更して承認',
     deny: '拒否…',
-    denyNow: '拒否する',
+    confirmDeny: '拒否する',
     edit: '編集…',
     back: '戻る',
     reason: '理由(任意)',
@@ -57,8 +57,8 @@ export const ja: AdkTexts = {
     badJson: 'JSON として正しくありません。',
     argument: '項目',
     value: '値',
-    asked: '依頼',
-    ran: '承認',
+    requestedValue: '依頼',
+    approvedValue: '承認',
     votes: ({ given, voted }, needed) => {
       if (voted)
         return `あなたを含め、${needed}人のうち${given}人が承認しました。ほかの人の承認を待っています。`
@@ -67,14 +67,14 @@ export const ja: AdkTexts = {
         : `${needed}人のうち${given}人が承認しました。`
     },
     states: { denied: '拒否', expired: '期限切れ', cancelled: '取り消し', unknown: '不明' },
-    endings: {
+    outcomes: {
       approved: '承認しました。',
       denied: '拒否しました。実行されていません。',
       expired: '期限切れ:時間内に回答がありませんでした。実行されていません。',
       cancelled: '取り消されました。実行されていません。',
       unknown: '不明:実行されたかどうか分かりません。繰り返す前に確認してください。',
     },
-    because: (ending, reason) => `${ending}理由:${reason}`,
+    withReason: (outcome, reason) => `${outcome}理由:${reason}`,
     refusals: {
       unavailable: 'サーバーに接続できません。少し待ってからもう一度お試しください。',
       'unknown-approval': 'この承認依頼は見つかりません。',
@@ -92,8 +92,8 @@ export const ja: AdkTexts = {
     title: '承認待ち',
     empty: '承認待ちはありません。',
     open: 'チャットを開く',
-    deciding: '回答を送信しています…',
-    unread: '一覧を更新できませんでした。最新ではない可能性があります。',
+    sending: '回答を送信しています…',
+    loadFailed: '一覧を更新できませんでした。最新ではない可能性があります。',
     loadMore: 'さらに表示',
     loadingMore: '読み込んでいます…',
     withdraw: '承認を取り消す',
