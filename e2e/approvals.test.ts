@@ -121,7 +121,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toMatchObject([{ success: true, amount: 40.5, recipient: 'Alicia' }])
     const table = [
-      ['Argument', 'Asked', 'Approved'],
+      ['Argument', 'Requested', 'Approved'],
       ['Amount', '50', '40.5'],
       ['Recipient', 'Alice', 'Alicia'],
       ['Currency', 'USD', 'USD'],
@@ -226,7 +226,7 @@ describe('live alone', () => {
     const refused = card('Cid')
     await refused.getByText('Your wallet holds only 100 USD').waitFor()
     await refused.getByRole('button', { name: 'Approve' }).click()
-    await refused.getByText('Approved, but it failed.').waitFor()
+    await refused.getByText('Approved, but the call failed.').waitFor()
     expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
     expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
     await idle()

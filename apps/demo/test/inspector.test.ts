@@ -72,7 +72,7 @@ describe('trace', () => {
     ])
     expect(trace.spans).toEqual([
       { kind: 'call', id: 'k', label: 'pay', from: 1010, to: 3100 },
-      { kind: 'wait', id: 'k', label: 'pay', from: 1012, to: 3000 },
+      { kind: 'approval', id: 'k', label: 'pay', from: 1012, to: 3000 },
     ])
   })
 

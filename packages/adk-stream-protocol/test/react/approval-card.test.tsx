@@ -73,8 +73,8 @@ describe('what is asked', () => {
       ),
     )
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
-    expect(announced()).toContain('Approved. It is running…')
-    expect(document.activeElement?.textContent).toBe('Approved. It is running…')
+    expect(announced()).toContain('Approved. Running…')
+    expect(document.activeElement?.textContent).toBe('Approved. Running…')
   })
 
   test('[RE13] denying takes a reason, and none is no reason', async () => {
@@ -140,7 +140,7 @@ describe('what is approved is what is seen', () => {
     expect(card().querySelector('.adk-hint')?.textContent).toBe('To ⟨U+202E⟩ecila.')
     const rows = within(screen.getByRole('table')).getAllByRole('row')
     expect(rows.map(({ textContent }) => textContent)).toContain('recipient⟨U+202E⟩ecila')
-    expect(rows.at(-1)?.textContent).toContain('Contains letters that look like others: pаypal')
+    expect(rows.at(-1)?.textContent).toContain('Contains look-alike letters: pаypal')
     expect(card().textContent).not.toContain('\u202E')
     expect(rows.at(-1)?.querySelector('bdi')).not.toBeNull()
   })
@@ -184,7 +184,7 @@ describe('what became of it', () => {
     { state: 'cancelled', says: 'Cancelled. It did not run. Reason: The chat was deleted.' },
     {
       state: 'unknown',
-      says: 'Unknown: it may or may not have happened. Check before you repeat it.',
+      says: 'Unknown: it may or may not have run. Check before you try again.',
     },
     { state: 'denied', says: 'Denied. It did not run. Reason: The chat was deleted.' },
   ] as const)('[RE13] $state is said so, and can no longer be decided', ({ state, says }) => {
@@ -208,7 +208,7 @@ describe('what became of it', () => {
     show(
       answer(payment({ state: 'output-available', output, approval }), told({ state: 'approved' })),
     )
-    expect(announced()).toEqual(['Approved, but it failed.'])
+    expect(announced()).toEqual(['Approved, but the call failed.'])
     expect(card().dataset['failed']).toBe('true')
     expect(card().querySelector('.adk-tool-state')?.textContent).toBe('Failed')
     expect(card().querySelector('.adk-failure')?.textContent).toBe(reason)
@@ -239,10 +239,10 @@ describe('what became of it', () => {
     expect(announced()).toEqual(['Sending your decision…'])
     page.update(message, { unconfirmed, isConnected: false })
     expect(announced()).toEqual([
-      'Your decision is waiting for the connection. Nothing has run yet.',
+      'Your decision will be sent when the connection is back. Nothing has run yet.',
     ])
     page.update(message, {})
-    expect(announced()).toEqual(['Approved. It is running…'])
+    expect(announced()).toEqual(['Approved. Running…'])
   })
 
   test('[RE6] a refusal is told at its card in the reader’s language, and what was typed is still there', async () => {
@@ -251,7 +251,7 @@ describe('what became of it', () => {
     await user.type(screen.getByLabelText('amount'), '0')
     const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
     page.update(answer(payment(), told()), { refusals, locale: 'ja' })
-    expect(screen.getByRole('alert').textContent).toContain('他の人の承認')
+    expect(screen.getByRole('alert').textContent).toContain('ほかの人の承認')
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })
 
@@ -259,7 +259,7 @@ describe('what became of it', () => {
     const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
     const approval = { id: 'approval-1', approved: false as const }
     const page = show(answer(payment({ state: 'approval-responded', approval }), told()))
-    expect(announced()).toEqual(['Denied. ChunkWriter the assistant…'])
+    expect(announced()).toEqual(['Denied. Informing the assistant…'])
     page.update(answer(payment({ state: 'approval-responded', approval }), told()), { refusals })
     expect(screen.getByRole('alert').textContent).toBe('Too late.')
     expect(announced()).toEqual(['Your decision was not accepted.'])
@@ -273,13 +273,13 @@ describe('what became of it', () => {
 
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
-    expect(card().textContent).toContain('2 people have to approve this.')
+    expect(card().textContent).toContain('Needs approval from 2 people.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
     page.update(answer(payment(), told({ approvers: 2 })), counted(false))
-    expect(card().textContent).toContain('1 of 2 approvals are given.')
+    expect(card().textContent).toContain('1 of 2 people have approved.')
     expect(button('Approve')).toBeDefined()
     page.update(answer(payment(), told({ approvers: 2 })), counted(true))
-    expect(card().textContent).toContain('You have approved: 1 of 2.')
+    expect(card().textContent).toContain('You approved this (1 of 2).')
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   })
 })
@@ -329,7 +329,7 @@ describe('keys', () => {
 describe('time', () => {
   test('[RE15] a clock that runs ahead takes no decision away', async () => {
     const { decided, update } = show(answer(payment(), told({ deadline: Date.now() - 600_000 })))
-    expect(announced()).toContain('By this clock, the time to decide is over.')
+    expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     await user.click(button('Approve'))
     expect(decided).toEqual([['approval-1', { approved: true }]])
     update(answer(payment(), told({ deadline: Date.now() + 60_000 })))
@@ -348,7 +348,7 @@ describe('time', () => {
     expect(announced()).toContain('10 seconds left to decide.')
     expect(button('Approve')).toBeDefined()
     act(() => void vi.advanceTimersByTime(10_000))
-    expect(announced()).toContain('By this clock, the time to decide is over.')
+    expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     expect(button('Approve')).toBeDefined()
   })
 })

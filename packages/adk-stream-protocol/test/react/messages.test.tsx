@@ -122,7 +122,7 @@ describe('the conversation', () => {
       'Assistant',
       'You',
     ])
-    expect(screen.getByText('Thoughts').closest('details')).toHaveProperty('open', false)
+    expect(screen.getByText('Reasoning').closest('details')).toHaveProperty('open', false)
     expect(log.textContent).toContain('print(6*7)')
     expect(log.textContent).toContain('42')
     expect(log.textContent).not.toContain('cook')
@@ -249,11 +249,11 @@ describe('what is wrong', () => {
 
   test.each([
     { kind: 'disconnected', title: 'The connection was lost', action: 'Reconnect' },
-    { kind: 'busy', title: 'An answer is still being written', action: 'Try again' },
+    { kind: 'busy', title: 'A reply is still in progress', action: 'Try again' },
     { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
-    { kind: 'signed-out', title: 'You are not signed in any more', action: 'Reload the page' },
+    { kind: 'signed-out', title: 'You are signed out', action: 'Reload the page' },
     { kind: 'blocked', title: 'The model declined to answer', action: undefined },
-    { kind: 'unfinished', title: 'The answer is not finished', action: undefined },
+    { kind: 'unfinished', title: 'The reply is unfinished', action: undefined },
   ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {
     const onRecover = vi.fn()
     const onReload = vi.fn()

@@ -19,7 +19,7 @@ describe.each(ways)('over %s', (way) => {
       const page = browser.show(how === 'with' ? { api: browser.api } : {})
       page.say(FAIL_AFTER)
       await page.click('Approve')
-      await screen.findByText('The answer is not finished')
+      await screen.findByText('The reply is unfinished')
       expect(page.chat.problem).toEqual({ kind: 'unfinished' })
       expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
       const asked = office.asked

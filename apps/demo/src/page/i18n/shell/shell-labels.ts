@@ -91,7 +91,7 @@ export interface ShellLabels {
   readonly voice: {
     readonly needsLive: string
     readonly microphone: string
-    /** Shown while there is no connection. Speech is sent when it is back. */
+    /** Shown while there is no connection. */
     readonly waiting: string
     readonly emulated: string
   }
