@@ -28,15 +28,15 @@ const WORDS = {
     record: 'Record',
     stopRecording: 'Stop recording',
     play: 'Play',
-    chats: 'Show the chats',
+    chats: 'Show chats',
   },
   'ja-JP': {
-    welcome: '何をしましょうか?',
+    welcome: '何をお手伝いしましょうか？',
     settings: '設定',
     deny: '拒否…',
     edit: '編集…',
-    record: '記録する',
-    stopRecording: '記録を止める',
+    record: '記録を開始',
+    stopRecording: '記録を停止',
     play: '再生',
     chats: 'チャット一覧を表示',
   },
@@ -136,7 +136,7 @@ test.each(['live'] as const)(
     await status.getByText('Waiting for your decision.').waitFor({ state: 'attached' })
     await page
       .getByRole('status')
-      .getByText(/1 is waiting/)
+      .getByText(/1 pending/)
       .waitFor({ state: 'attached' })
     await tool('Alice').getByRole('button', { name: 'Approve' }).click()
     await status.getByText('Approved.').waitFor()
@@ -204,7 +204,7 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   await page.getByRole('button', { name: 'Hold to talk' }).waitFor()
   await press('Alt+KeyL')
   await page.getByRole('tab', { name: 'Timeline' }).waitFor()
-  await reach('Hide the inspector')
+  await reach('Hide inspector')
   for (let steps = 0; steps < 5; steps += 1) await press('Tab')
   await press('Alt+KeyL')
   await page.getByRole('tab', { name: 'Timeline' }).waitFor({ state: 'detached' })

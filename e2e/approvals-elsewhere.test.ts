@@ -33,10 +33,10 @@ test('[DM19] the page asks for the code of the terminal', async () => {
   await using household = await openHousehold()
   const { url, approverUrl = '' } = household.demo
   const page = await household.visit({ url: `${url}/?as=approver` })
-  const dialog = page.getByRole('dialog', { name: 'Second person' })
+  const dialog = page.getByRole('dialog', { name: 'Second approver' })
   const enter = async (code: string) => {
     await dialog.getByLabel('Code from the terminal').fill(code)
-    await dialog.getByRole('button', { name: 'Be the second person' }).click()
+    await dialog.getByRole('button', { name: 'Become second approver' }).click()
   }
   await enter('wrong')
   await dialog.getByRole('alert').waitFor()
@@ -67,13 +67,13 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 
   test('[DM39] the inbox decides what waits in the open chat', async () => {
     const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
-    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
     const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
     await snap(page, `inbox-${mode}`)
     await item.getByRole('button', { name: 'Deny…' }).click()
     await item.getByLabel('Reason (optional)').fill('too much')
     await item.getByRole('button', { name: 'Deny', exact: true }).click()
-    await page.getByText('Nothing is waiting.').waitFor()
+    await page.getByText('No approvals are pending.').waitFor()
     await card('Alice').getByText('Denied. It did not run. Reason: too much').waitFor()
     await answers.locator('.markdown').last().waitFor()
     await idle()
@@ -87,10 +87,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const address = page.url()
     await page.getByRole('button', { name: 'New chat' }).click()
     await page.getByText('What would you like to do?').waitFor()
-    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
     const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
     await item.getByRole('button', { name: 'Approve' }).click()
-    await page.getByText('Nothing is waiting.').waitFor()
+    await page.getByText('No approvals are pending.').waitFor()
     await expect.poll(books.paid).toEqual(['Alice 50'])
 
     await page.goBack()
@@ -123,10 +123,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const { page, card, books, id } = await ask(world, 'Send $600 to Alice', { mode })
     const payment = card('Alice')
     await payment.getByText('High risk').waitFor()
-    await payment.getByText('2 people have to approve this').waitFor()
+    await payment.getByText('Needs approval from 2 people').waitFor()
     expect(await payment.getByRole('button', { name: 'Edit…' }).count()).toBe(0)
     await payment.getByRole('button', { name: 'Approve' }).click()
-    await payment.getByText('You have approved: 1 of 2').waitFor()
+    await payment.getByText('You approved this (1 of 2)').waitFor()
     expect(await books.paid()).toEqual([])
 
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' }
@@ -148,7 +148,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       const payment = card('Alice')
       const second = await household.visit({ mode, ...approverPage(household) })
       await decide(payment, 'approve')
-      await payment.getByText('You have approved: 1 of 2').waitFor()
+      await payment.getByText('You approved this (1 of 2)').waitFor()
       // The owner has said what they can: neither the card nor the server lets them be the second.
       expect(await payment.getByRole('button', { name: 'Approve' }).count()).toBe(0)
       const again = await page.request.post(`${household.demo.url}/approvals/${id}`, {
@@ -159,13 +159,13 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       expect(await books.paid()).toEqual([])
       await snap(page, `approval-first-person-${choice}-${mode}`)
 
-      await second.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+      await second.getByRole('button', { name: 'Approvals: 1 pending' }).click()
       const item = second.getByRole('listitem', { name: 'Send $600.00 to Alice' })
-      await item.getByText('1 of 2 approvals are given').waitFor()
+      await item.getByText('1 of 2 people have approved').waitFor()
       expect(await item.getByRole('link').count()).toBe(0)
       await snap(second, `approval-second-person-${choice}-${mode}`)
       await decide(item, choice)
-      await second.getByText('Nothing is waiting.').waitFor()
+      await second.getByText('No approvals are pending.').waitFor()
       await ending(payment, choice)
       expect(await books.paid()).toEqual(choice === 'approve' ? ['Alice 600'] : [])
       expect(await readBooks(household, second).paid()).toEqual([])
@@ -194,11 +194,11 @@ describe('sse alone', () => {
     expect(early.status()).toBe(403)
     // The owner takes the role, too: who has approved once is not another person.
     await decide(card('Alice'), 'approve')
-    await card('Alice').getByText('You have approved: 1 of 2').waitFor()
+    await card('Alice').getByText('You approved this (1 of 2)').waitFor()
     const own = await page.context().newPage()
     await own.goto(approverPage(household).url)
     await own.getByRole('button', { name: /^Approvals: / }).click()
-    await own.getByRole('heading', { name: 'Waiting for a decision' }).waitFor()
+    await own.getByRole('heading', { name: 'Pending approvals' }).waitFor()
     const again = await own.request.post(`${household.demo.url}/approvals/${asked}`, {
       data: { approved: true },
       headers: { origin: household.demo.url },
@@ -206,7 +206,7 @@ describe('sse alone', () => {
     expect(again.ok()).toBe(false)
     await snap(own, `approval-owner-as-second-${mode}`)
 
-    await second.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await second.getByRole('button', { name: 'Approvals: 1 pending' }).click()
     await decide(second.getByRole('listitem', { name: 'Send $600.00 to Alice' }), 'deny')
     await ending(card('Alice'), 'deny')
     expect(await books.paid()).toEqual([])
@@ -221,8 +221,8 @@ describe('live alone', () => {
     const { page, card } = await ask(world, 'Send $50 to Alice', { mode })
     const address = page.url()
     await page.getByRole('button', { name: 'New chat' }).click()
-    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
-    await page.getByRole('link', { name: 'Open the chat' }).click()
+    await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
+    await page.getByRole('link', { name: 'Open chat' }).click()
     await card('Alice').waitFor()
     expect(page.url()).toBe(address)
     await snap(page, `inbox-led-${mode}`)

@@ -106,7 +106,7 @@ describe('live alone', () => {
     await tabTo(page, 'Approve')
     await snap(page, `keyboard-inbox-${mode}`)
     await page.keyboard.press('Enter')
-    await page.getByText('Nothing is waiting.').waitFor()
+    await page.getByText('No approvals are pending.').waitFor()
     await page.keyboard.press('Escape')
     await expect.poll(books.paid).toEqual(['Alice 50'])
     await expect.poll(() => books.history(id)).toEqual(RAN)

@@ -58,7 +58,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const visit = { mode, locale: 'ja-JP' }
     const { page, card, books, id, idle, answers, results } = await ask(world, words, visit)
     const payment = card('花子')
-    expect(await payment.locator('.adk-deed').textContent()).toMatch(/花子 に .*50.* を送金/)
+    expect(await payment.locator('.adk-call-description').textContent()).toMatch(
+      /花子 に .*50.* を送金/,
+    )
     expect(await payment.locator('.adk-hint').textContent()).toContain('残高は 1000 USD')
     expect(await readArguments(payment)).toEqual([
       ['項目', '値'],
@@ -119,7 +121,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toMatchObject([{ success: true, amount: 40.5, recipient: 'Alicia' }])
     const table = [
-      ['Argument', 'Asked', 'Approved'],
+      ['Argument', 'Requested', 'Approved'],
       ['Amount', '50', '40.5'],
       ['Recipient', 'Alice', 'Alicia'],
       ['Currency', 'USD', 'USD'],
@@ -224,7 +226,7 @@ describe('live alone', () => {
     const refused = card('Cid')
     await refused.getByText('Your wallet holds only 100 USD').waitFor()
     await refused.getByRole('button', { name: 'Approve' }).click()
-    await refused.getByText('Approved, but it failed.').waitFor()
+    await refused.getByText('Approved, but the call failed.').waitFor()
     expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
     expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
     await idle()

@@ -123,7 +123,7 @@ describe('sse alone', () => {
     await answer().getByText('It is blue.').waitFor()
     const thoughts = answer().getByText('I look at the sky.')
     expect(await thoughts.isVisible()).toBe(false)
-    await answer().getByText('Thoughts').click()
+    await answer().getByText('Reasoning').click()
     await thoughts.waitFor()
     await snap(page, `thoughts-${mode}`)
   })
@@ -165,7 +165,7 @@ test('[DM16] two browsers are two persons', async () => {
   await log.getByText('This is between us.', { exact: true }).waitFor()
 
   const theirs = await world.visit({ url: mine.url() })
-  await theirs.getByText('This chat is not here').waitFor()
+  await theirs.getByText('Chat not found').waitFor()
   expect(await theirs.textContent('body')).not.toContain('between us')
 })
 

@@ -24,7 +24,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await idle()
     const newest = inspector.locator('.turns > li').first()
     await newest.getByText('Sent').waitFor()
-    for (const fact of ['first chunk', 'first word', 'whole']) {
+    for (const fact of ['first chunk', 'first word', 'total']) {
       await newest.locator('summary').getByText(fact).first().waitFor()
     }
     const types = await newest.locator('.entry code').allTextContents()
@@ -41,21 +41,21 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     const { page, inspector, open } = await inspect(mode)
     const { say, tool } = readPage(page)
     const stops = inspector.locator('.stop')
-    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+    await inspector.getByText('Idle. It is your turn.').waitFor()
     await say('Send $50 to Alice')
     const approve = tool('Alice').getByRole('button', { name: 'Approve' })
     await approve.waitFor()
-    await inspector.getByText(/^Waits for a decision on process_payment, .* left\.$/).waitFor()
+    await inspector.getByText(/^Waiting for a decision on process_payment, .* left\.$/).waitFor()
     await open('Approvals')
     await stops.getByText('decision').waitFor()
-    expect(await names(stops)).toEqual(['asked', 'decision', 'start', 'result'])
+    expect(await names(stops)).toEqual(['requested', 'decision', 'start', 'result'])
     await snap(page, `approval-asked-${mode}`)
     const [id = ''] = await readBooks(world, page).pending()
 
     await approve.click()
     await stops.getByText('done').waitFor()
-    expect(await names(stops)).toEqual(['asked', 'approved', 'started', 'done'])
-    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+    expect(await names(stops)).toEqual(['requested', 'approved', 'started', 'done'])
+    await inspector.getByText('Idle. It is your turn.').waitFor()
     await snap(page, `approval-done-${mode}`)
     const books = readBooks(world, page)
     expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
@@ -67,9 +67,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     const { say, answer } = readPage(page)
     await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
     await answer().getByText('Well…').waitFor()
-    await inspector.getByText('Waits for the model.').waitFor()
+    await inspector.getByText('Waiting for the model.').waitFor()
     world.emulator.release(`silent-${mode}`)
-    await inspector.getByText('Nothing waits. It is your turn.').waitFor()
+    await inspector.getByText('Idle. It is your turn.').waitFor()
     expect(world.told(`silent-${mode}`)).toBe(1)
   })
 
@@ -115,22 +115,22 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await inspector.getByText('This file is not a recording.').waitFor()
     await chooser.setInputFiles(fileOf(recording))
     const replay = page.getByRole('region', { name: 'Replay' })
-    await replay.getByText('The end').waitFor()
+    await replay.getByText('Finished').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
     await snap(page, `replay-${mode}`)
 
-    await replay.getByLabel('Pace').selectOption('at once')
-    await replay.getByText('The end').waitFor()
+    await replay.getByLabel('Speed').selectOption('instant')
+    await replay.getByText('Finished').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
 
-    await replay.getByLabel('Pace').selectOption('step by step')
+    await replay.getByLabel('Speed').selectOption('step by step')
     const next = replay.getByRole('button', { name: 'Next step' })
     await replay.getByText('Playing').waitFor()
     expect(await textOf(replay.getByRole('log'))).toBe('')
     // A step more than there are does nothing.
     const step = async (): Promise<number> => {
       await next.dispatchEvent('click')
-      return replay.getByText('The end').count()
+      return replay.getByText('Finished').count()
     }
     await expect.poll(step, { interval: 1 }).toBe(1)
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
@@ -158,7 +158,7 @@ test('[IN3] frames that are received are shown too, and can be filtered', async 
 
 async function inspect(mode: 'sse' | 'live') {
   const page = await world.visit({ mode, viewport: { width: 1440, height: 900 } })
-  await page.getByRole('button', { name: 'Show the inspector' }).click()
+  await page.getByRole('button', { name: 'Show inspector' }).click()
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
   await inspector.waitFor()
   const open = (name: string) => inspector.getByRole('tab', { name }).click()

@@ -53,7 +53,7 @@ describe('live alone', () => {
     const check = async (place: string) => {
       expect.soft(await findForeignWords(page, KNOWN), place).toEqual([])
     }
-    await page.getByText('何をしましょうか?').waitFor()
+    await page.getByText('何をお手伝いしましょうか？').waitFor()
     await check('welcome')
 
     await say('東京の天気は?')
@@ -76,7 +76,7 @@ describe('live alone', () => {
     await card.getByRole('button', { name: '編集…' }).click()
     await check('edit')
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: '承認待ち:1件' }).click()
+    await page.getByRole('button', { name: '承認待ち：1件' }).click()
     await page.getByRole('listitem').getByRole('button', { name: '承認' }).waitFor()
     await check('inbox')
     await snap(page, `ja-inbox-${mode}`)

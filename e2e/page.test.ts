@@ -119,7 +119,7 @@ test('[DM27] the page fits a phone', async () => {
         (column?.scrollWidth ?? 0) - (column?.clientWidth ?? 0),
       )
     })
-  await page.getByText('何をしましょうか?').waitFor()
+  await page.getByText('何をお手伝いしましょうか？').waitFor()
   expect(await overflow()).toBe(0)
   await snap(page, 'phone-welcome')
 
@@ -222,7 +222,7 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
 
 test('[DM31] speaks the language of the browser, or the one the reader chose', async () => {
   const page = await world.visit({ locale: 'ja-JP' })
-  await page.getByText('何をしましょうか?').waitFor()
+  await page.getByText('何をお手伝いしましょうか？').waitFor()
   expect(await page.getAttribute('html', 'lang')).toBe('ja')
   await page.getByRole('button', { name: '設定' }).click()
   await page.getByRole('radio', { name: 'English' }).click({ force: true })

@@ -14,9 +14,9 @@ test('[DM141] while it loads, the page asks for each list once', async () => {
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await page.reload()
-  await page.getByRole('button', { name: 'Approvals: 0 are waiting' }).waitFor()
+  await page.getByRole('button', { name: 'Approvals: 0 pending' }).waitFor()
   // The feed is open, and what is read when it opens has been answered.
-  await page.getByText('Your chats will be here.').waitFor()
+  await page.getByText('Your chats appear here.').waitFor()
   await expect
     .poll(() => asked.filter((path) => path.endsWith('/messages')).length)
     .toBeGreaterThan(0)

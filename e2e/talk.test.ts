@@ -119,7 +119,7 @@ test('[DM91] a microphone that is refused is explained, and the rest goes on', a
   const page = await visitToTalk(world, SILENCE, { person: 'refuses' })
   const { handsFree, until } = readTalk(page)
   await handsFree.click()
-  await until('The microphone is blocked. Allow it in the settings of the browser')
+  await until('The microphone is blocked. Allow it for this page in the browser settings')
   await snap(page, 'talk-refused-live')
   await readPage(page).say('[[say Written, then.]]')
   await readPage(page).answer().getByText('Written, then.').waitFor()

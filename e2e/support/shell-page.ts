@@ -11,7 +11,7 @@ export function readShell(page: Page) {
     titles: (): Promise<string[]> => links.locator('.chat-title').allTextContents(),
     options: (words: string): Locator =>
       page
-        .getByRole('button', { name: `Options of “` })
+        .getByRole('button', { name: `Options for “` })
         .and(page.getByRole('button', { name: words })),
     newChat: page.getByRole('button', { name: 'New chat' }),
     chooser: page.locator('input[type=file]'),
@@ -33,7 +33,7 @@ export function isFocused(element: Locator): Promise<boolean> {
 
 /** Chooses how to talk with the model, as a person does. */
 export async function chooseMode(page: Page, name: string): Promise<void> {
-  const modes = page.getByRole('radiogroup', { name: 'How to talk with the model' })
+  const modes = page.getByRole('radiogroup', { name: 'Connection mode' })
   await modes.getByRole('radio', { name }).click()
   // Until the chat is read for that mode, nothing in it can be used.
   await page.locator('.conversation:not([inert])').waitFor()

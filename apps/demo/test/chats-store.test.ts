@@ -8,7 +8,7 @@ test('[DM60] the newest chat stands first, and a new one appears before the serv
   const { store, titles } = open([chat('a', 1), chat('b', 2)])
   await store.refresh()
   expect(titles()).toEqual(['b', 'a'])
-  store.begin('c', '  Hello there\nand more')
+  store.addStarted('c', '  Hello there\nand more')
   expect(store.read().chats[0]).toMatchObject({ id: 'c', title: 'Hello there', running: true })
   await store.refresh()
   expect(titles()).toEqual(['Hello there', 'b', 'a'])
@@ -16,7 +16,7 @@ test('[DM60] the newest chat stands first, and a new one appears before the serv
 
 test('[DM60] what the server lists takes the place of what was shown before', async () => {
   const { store, server } = open([])
-  store.begin('c', 'Hello there')
+  store.addStarted('c', 'Hello there')
   server.chats = [{ ...chat('c', 5), title: 'Greeting' }]
   await store.refresh()
   expect(store.read().chats).toEqual(server.chats)

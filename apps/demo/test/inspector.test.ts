@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readPath } from '../src/page/inspector/approval-path.ts'
 import { formatBytes, formatMs } from '../src/page/inspector/format-ms.ts'
 import { beginTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
-import { whyWaiting } from '../src/page/inspector/why-waiting.ts'
+import { findBlocker } from '../src/page/inspector/find-blocker.ts'
 import { WireLog } from '../src/page/inspector/wire-log.ts'
 
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
@@ -72,7 +72,7 @@ describe('trace', () => {
     ])
     expect(trace.spans).toEqual([
       { kind: 'call', id: 'k', label: 'pay', from: 1010, to: 3100 },
-      { kind: 'wait', id: 'k', label: 'pay', from: 1012, to: 3000 },
+      { kind: 'approval', id: 'k', label: 'pay', from: 1012, to: 3000 },
     ])
   })
 
@@ -170,7 +170,7 @@ describe('why it waits', () => {
       { for: 'connection', retryAt: 7 },
     ],
   ])('[IN4] it waits for %s', (_name, situation, expected) => {
-    expect(whyWaiting(situation)).toEqual(expected)
+    expect(findBlocker(situation)).toEqual(expected)
   })
 })
 

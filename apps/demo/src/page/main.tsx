@@ -2,7 +2,7 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
 import { App } from './app.tsx'
-import { ConversationWords } from './conversation/conversation-words.tsx'
+import { ConversationSettings } from './conversation/conversation-settings.tsx'
 import { LanguageProvider } from './i18n/language.tsx'
 import { followTheme } from './settings/theme.ts'
 
@@ -13,9 +13,9 @@ if (root) {
   createRoot(root).render(
     <StrictMode>
       <LanguageProvider>
-        <ConversationWords>
+        <ConversationSettings>
           <App />
-        </ConversationWords>
+        </ConversationSettings>
       </LanguageProvider>
     </StrictMode>,
   )

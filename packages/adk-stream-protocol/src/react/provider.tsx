@@ -2,62 +2,61 @@ import type { ReactNode } from 'react'
 import { createContext, use, useMemo } from 'react'
 import type { UIMessage } from 'ai'
 
+import { en } from './labels/en.ts'
+import { ja } from './labels/ja.ts'
+import type { AdkLabels } from './labels/labels.ts'
 import type { Arguments, Call } from './reading/call.ts'
-import { en } from './texts/en.ts'
-import { ja } from './texts/ja.ts'
-import type { AdkTexts } from './texts/texts.ts'
 
-/** How an application shows what the components leave to it. Give functions that stay the same: all of what they show depends on them. */
+/** Custom renderers of an application. Pass stable functions: a new function renders every component that uses it again. */
 export interface AdkRenderers {
-  /** Shows text of the assistant, such as Markdown. Default: paragraphs of plain text. */
+  /** Renders text of the assistant, for example as Markdown. Default: a paragraph of plain text. */
   readonly renderText?: ((text: string, options: { streaming: boolean }) => ReactNode) | undefined
-  /** Says what a call does, in the reader's words. Nothing: the words of the components. */
+  /** Describes a call for your users. Return `undefined` for the default text. */
   readonly describeCall?: ((toolName: string, args: Arguments) => string | undefined) | undefined
-  /** Shows a call that needs nobody's decision. Nothing: the card of the components. */
+  /** Renders a call that needs no approval. Return `undefined` for the default card. */
   readonly renderCall?: ((toolName: string, call: Call) => ReactNode | undefined) | undefined
-  /** Shows a `data-*` part. Nothing: as the components do. */
+  /** Renders a `data-*` part. Return `undefined` for the default view. */
   readonly renderData?: ((part: UIMessage['parts'][number]) => ReactNode | undefined) | undefined
 }
 
-/** Words and renderers for all components below. */
+/** Language and renderers of all components inside the provider. */
 export interface AdkProviderProps extends AdkRenderers {
-  /** Default `en`. Words of one's own: `{ ...en, … }`. */
-  readonly texts?: 'en' | 'ja' | AdkTexts
+  /** The language of the built-in labels. Default `en`. */
+  readonly locale?: 'en' | 'ja' | undefined
+  /** Your own labels, which replace those of `locale`. To change a few, spread a built-in set: `{ ...en, … }`. */
+  readonly labels?: AdkLabels | undefined
   readonly children: ReactNode
 }
 
 interface AdkSettings extends AdkRenderers {
-  readonly texts: AdkTexts
+  readonly labels: AdkLabels
 }
 
-const Settings = createContext<AdkSettings>({ texts: en })
+const BUILT_IN = { en, ja }
+const Settings = createContext<AdkSettings>({ labels: en })
 
-/** Tells the components below it in which words to speak and what to leave to the application. */
+/** Sets the language and the renderers of the components inside it. Without a provider, components are in English. */
 export function AdkProvider(props: AdkProviderProps) {
-  const { children, texts = 'en', renderText, describeCall, renderCall, renderData } = props
+  const { children, locale = 'en', renderText, describeCall, renderCall, renderData } = props
+  const labels = props.labels ?? BUILT_IN[locale]
   const settings = useMemo(
-    () => ({ texts: chooseTexts(texts), renderText, describeCall, renderCall, renderData }),
-    [texts, renderText, describeCall, renderCall, renderData],
+    () => ({ labels, renderText, describeCall, renderCall, renderData }),
+    [labels, renderText, describeCall, renderCall, renderData],
   )
   return <Settings value={settings}>{children}</Settings>
 }
 
-/** The words that hold here, for components of your own. */
-export function useAdkTexts(): AdkTexts {
-  return use(Settings).texts
+/** Returns the labels of the nearest `AdkProvider`, for your own components. */
+export function useAdkLabels(): AdkLabels {
+  return use(Settings).labels
 }
 
 export function useRenderers(): AdkRenderers {
   return use(Settings)
 }
 
-/** What a call does, in the application's words or in ours. */
-export function useDeed(toolName: string, args: Arguments): string {
-  const { describeCall, texts } = use(Settings)
-  return describeCall?.(toolName, args) ?? texts.tool.deed(toolName)
-}
-
-function chooseTexts(texts: 'en' | 'ja' | AdkTexts): AdkTexts {
-  if (typeof texts === 'object') return texts
-  return texts === 'ja' ? ja : en
+/** Returns the application's description of a call, or the default one. */
+export function useCallDescription(toolName: string, args: Arguments): string {
+  const { describeCall, labels } = use(Settings)
+  return describeCall?.(toolName, args) ?? labels.tool.describe(toolName)
 }

@@ -18,7 +18,7 @@ afterEach(() => void vi.useRealTimers())
 function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
   const decided: [approvalId: string, decision: Decision][] = []
   const page = (shown: AdkUIMessage, other = more) => (
-    <AdkProvider texts={other.texts ?? 'en'} describeCall={other.describeCall}>
+    <AdkProvider locale={other.locale ?? 'en'} describeCall={other.describeCall}>
       <MessageList
         messages={[shown]}
         onDecide={(id, decision) => void decided.push([id, decision])}
@@ -48,7 +48,7 @@ const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
   `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
 describe('what is asked', () => {
-  test('[RE13] a card shows the deed, the arguments, the hint, how grave it is and how long there is', () => {
+  test('[RE13] a card shows the description, the arguments, the hint, how grave it is and how long there is', () => {
     show(answer(payment(), told()), {
       describeCall: (name, args) =>
         name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
@@ -73,8 +73,8 @@ describe('what is asked', () => {
       ),
     )
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
-    expect(announced()).toContain('Approved. It is running…')
-    expect(document.activeElement?.textContent).toBe('Approved. It is running…')
+    expect(announced()).toContain('Approved. Running…')
+    expect(document.activeElement?.textContent).toBe('Approved. Running…')
   })
 
   test('[RE13] denying takes a reason, and none is no reason', async () => {
@@ -134,11 +134,13 @@ describe('what is approved is what is seen', () => {
   test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
     show(answer(spoofed, told({ hint: 'To \u202Eecila.' })), { describeCall: pay })
     expect(card().getAttribute('aria-label')).toBe('process_payment: Send 12.345 to ⟨U+202E⟩ecila')
-    expect(card().querySelector('.adk-deed')?.textContent).toBe('Send 12.345 to ⟨U+202E⟩ecila')
+    expect(card().querySelector('.adk-call-description')?.textContent).toBe(
+      'Send 12.345 to ⟨U+202E⟩ecila',
+    )
     expect(card().querySelector('.adk-hint')?.textContent).toBe('To ⟨U+202E⟩ecila.')
     const rows = within(screen.getByRole('table')).getAllByRole('row')
     expect(rows.map(({ textContent }) => textContent)).toContain('recipient⟨U+202E⟩ecila')
-    expect(rows.at(-1)?.textContent).toContain('Contains letters that look like others: pаypal')
+    expect(rows.at(-1)?.textContent).toContain('Contains look-alike letters: pаypal')
     expect(card().textContent).not.toContain('\u202E')
     expect(rows.at(-1)?.querySelector('bdi')).not.toBeNull()
   })
@@ -182,7 +184,7 @@ describe('what became of it', () => {
     { state: 'cancelled', says: 'Cancelled. It did not run. Reason: The chat was deleted.' },
     {
       state: 'unknown',
-      says: 'Unknown: it may or may not have happened. Check before you repeat it.',
+      says: 'Unknown: it may or may not have run. Check before you try again.',
     },
     { state: 'denied', says: 'Denied. It did not run. Reason: The chat was deleted.' },
   ] as const)('[RE13] $state is said so, and can no longer be decided', ({ state, says }) => {
@@ -206,7 +208,7 @@ describe('what became of it', () => {
     show(
       answer(payment({ state: 'output-available', output, approval }), told({ state: 'approved' })),
     )
-    expect(announced()).toEqual(['Approved, but it failed.'])
+    expect(announced()).toEqual(['Approved, but the call failed.'])
     expect(card().dataset['failed']).toBe('true')
     expect(card().querySelector('.adk-tool-state')?.textContent).toBe('Failed')
     expect(card().querySelector('.adk-failure')?.textContent).toBe(reason)
@@ -237,10 +239,10 @@ describe('what became of it', () => {
     expect(announced()).toEqual(['Sending your decision…'])
     page.update(message, { unconfirmed, isConnected: false })
     expect(announced()).toEqual([
-      'Your decision is waiting for the connection. Nothing has run yet.',
+      'Your decision will be sent when the connection is back. Nothing has run yet.',
     ])
     page.update(message, {})
-    expect(announced()).toEqual(['Approved. It is running…'])
+    expect(announced()).toEqual(['Approved. Running…'])
   })
 
   test('[RE6] a refusal is told at its card in the reader’s language, and what was typed is still there', async () => {
@@ -248,8 +250,8 @@ describe('what became of it', () => {
     await user.click(button('Edit…'))
     await user.type(screen.getByLabelText('amount'), '0')
     const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
-    page.update(answer(payment(), told()), { refusals, texts: 'ja' })
-    expect(screen.getByRole('alert').textContent).toContain('他の人の承認')
+    page.update(answer(payment(), told()), { refusals, locale: 'ja' })
+    expect(screen.getByRole('alert').textContent).toContain('ほかの人の承認')
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })
 
@@ -257,7 +259,7 @@ describe('what became of it', () => {
     const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
     const approval = { id: 'approval-1', approved: false as const }
     const page = show(answer(payment({ state: 'approval-responded', approval }), told()))
-    expect(announced()).toEqual(['Denied. ChunkWriter the assistant…'])
+    expect(announced()).toEqual(['Denied. Informing the assistant…'])
     page.update(answer(payment({ state: 'approval-responded', approval }), told()), { refusals })
     expect(screen.getByRole('alert').textContent).toBe('Too late.')
     expect(announced()).toEqual(['Your decision was not accepted.'])
@@ -271,13 +273,13 @@ describe('what became of it', () => {
 
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
     const page = show(answer(payment(), told({ approvers: 2 })))
-    expect(card().textContent).toContain('2 people have to approve this.')
+    expect(card().textContent).toContain('Needs approval from 2 people.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
     page.update(answer(payment(), told({ approvers: 2 })), counted(false))
-    expect(card().textContent).toContain('1 of 2 approvals are given.')
+    expect(card().textContent).toContain('1 of 2 people have approved.')
     expect(button('Approve')).toBeDefined()
     page.update(answer(payment(), told({ approvers: 2 })), counted(true))
-    expect(card().textContent).toContain('You have approved: 1 of 2.')
+    expect(card().textContent).toContain('You approved this (1 of 2).')
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   })
 })
@@ -327,7 +329,7 @@ describe('keys', () => {
 describe('time', () => {
   test('[RE15] a clock that runs ahead takes no decision away', async () => {
     const { decided, update } = show(answer(payment(), told({ deadline: Date.now() - 600_000 })))
-    expect(announced()).toContain('By this clock, the time to decide is over.')
+    expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     await user.click(button('Approve'))
     expect(decided).toEqual([['approval-1', { approved: true }]])
     update(answer(payment(), told({ deadline: Date.now() + 60_000 })))
@@ -346,7 +348,7 @@ describe('time', () => {
     expect(announced()).toContain('10 seconds left to decide.')
     expect(button('Approve')).toBeDefined()
     act(() => void vi.advanceTimersByTime(10_000))
-    expect(announced()).toContain('By this clock, the time to decide is over.')
+    expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     expect(button('Approve')).toBeDefined()
   })
 })

@@ -243,8 +243,8 @@ test('[RE162] over the socket, a decision without a connection waits for it and 
   browser.cut()
   await waitFor(() => expect(page.chat.connection.state).toBe('lost'))
   await page.click('Approve')
-  await page.until('Your decision is waiting for the connection. Nothing has run yet.')
-  expect(page.text).not.toContain('It is running')
+  await page.until('Your decision will be sent when the connection is back. Nothing has run yet.')
+  expect(page.text).not.toContain('Approved. Running')
   expect(office.wallet.payments).toEqual([])
   browser.isOffline = false
   await page.until('Paid.')

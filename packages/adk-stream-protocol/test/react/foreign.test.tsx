@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { LocalToolResults } from '../../src/react/hooks/local-tool-results.ts'
+import { LocalToolResults } from '../../src/react/hooks/use-local-browser-tools.ts'
 import { NativeServer } from './support/native-server.ts'
 import { TestBrowser } from './support/chat-page.tsx'
 import { answer, payment } from './support/messages.ts'
@@ -110,7 +110,7 @@ describe('what a page takes to run', () => {
     },
   ])('[RE9] $name: $takes', ({ tool, call, takes }) => {
     const answers = new LocalToolResults()
-    answers.use({ process_payment: tool })
+    answers.setTools({ process_payment: tool })
     expect(answers.takeCalls(answer(call))).toHaveLength(takes)
     expect(answers.takeCalls(answer(call))).toEqual([])
   })

@@ -11,8 +11,8 @@ import {
   useInbox,
   type UseInboxOptions,
 } from '../../src/react/index.ts'
-import { en } from '../../src/react/texts/en.ts'
-import { ja } from '../../src/react/texts/ja.ts'
+import { en } from '../../src/react/labels/en.ts'
+import { ja } from '../../src/react/labels/ja.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
@@ -77,14 +77,14 @@ test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there
   await using browser = new TestBrowser(office, 'live')
   const page = browser.show({ api: browser.api })
   const view = render(<InboxPage api={browser.api} attached={page.chat.attached} />)
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   page.say(PAY)
   const item = await screen.findByRole('listitem', { name: 'Run process_payment' })
   expect(item.querySelector('a')?.getAttribute('href')).toBe('/?chat=chat-1')
   const approve = item.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
   if (approve) await user.click(approve)
   await page.until('Paid.')
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   expect(office.wallet.payments).toHaveLength(1)
   view.unmount()
 })
@@ -93,13 +93,13 @@ test('[RE11] what is asked and decided elsewhere shows by the feed, without look
   await using office = await Office.open()
   await using browser = new TestBrowser(office, 'sse')
   const view = render(<InboxPage api={browser.api} pollMs={1_000_000} />)
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await screen.findByRole('listitem', { name: 'Run process_payment' })
   await page.click('Approve')
   await page.until('Paid.')
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   expect(office.wallet.payments).toHaveLength(1)
   view.unmount()
 })
@@ -121,7 +121,7 @@ test('[RE11] a page that nobody sees holds no feed', async () => {
     seen.mockReturnValue(state)
     act(() => void document.dispatchEvent(new window.Event('visibilitychange')))
   }
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   expect(open.size).toBe(1)
   turn('hidden')
   expect(open.size).toBe(0)
@@ -149,7 +149,7 @@ test('[RE200] events that come together are answered by one look', async () => {
     },
   }
   const view = render(<InboxPage api={api} />)
-  await screen.findByText('Nothing is waiting.')
+  await screen.findByText('No approvals are pending.')
   const before = looks
   isAsked = true
   for (const state of ['requested', 'approved', 'started', 'succeeded'])
@@ -203,7 +203,7 @@ test('[RE11] an answer that was overtaken by a later one is not shown', async ()
   expect(screen.getByRole('table').textContent).toContain('2')
 })
 
-test('[RE21] while a decision travels it is the only one, and its form is away until the list says more', async () => {
+test('[RE21] while a decision isSending it is the only one, and its form is away until the list says more', async () => {
   const posted: boolean[] = []
   const answers: ReturnType<typeof defer<string | Error>>[] = []
   const lists = [defer<ReturnType<typeof pending>[]>()]
@@ -268,7 +268,7 @@ test('[RE11] it is looked up again at intervals while the page is seen; a list t
     await vi.advanceTimersByTimeAsync(0)
   })
   expect(looks).toBe(before + 3)
-  expect(screen.getByText('The list could not be read. It may be out of date.')).toBeDefined()
+  expect(screen.getByText('The list could not be refreshed. It may be out of date.')).toBeDefined()
   expect(screen.getAllByRole('listitem')).toHaveLength(1)
   seen.mockRestore()
 })
@@ -281,16 +281,16 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   await using manager = new TestBrowser(office, 'live', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
-  await page.until('2 people have to approve this.')
+  await page.until('Needs approval from 2 people.')
   await page.click('Approve')
-  await page.until('You have approved: 1 of 2. It waits for another person.')
+  await page.until('You approved this (1 of 2). Waiting for another person.')
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   await waitFor(async () => expect(await manager.api.listApprovals()).toHaveLength(1))
-  expect(page.text).not.toContain('It is running')
+  expect(page.text).not.toContain('Approved. Running')
   expect(office.wallet.payments).toEqual([])
   const view = render(<InboxPage api={manager.api} />)
   const item = await screen.findByRole('listitem')
-  expect(item.textContent).toContain('1 of 2 approvals are given.')
+  expect(item.textContent).toContain('1 of 2 people have approved.')
   expect(item.querySelector('a')).toBeNull()
   const approve = item.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
   if (approve) await user.click(approve)
@@ -308,14 +308,14 @@ test('[RE22] who has voted is what the server says: another person’s vote take
   await using manager = new TestBrowser(office, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
-  await page.until('2 people have to approve this.')
+  await page.until('Needs approval from 2 people.')
   await page.untilReady()
   const [approval] = await manager.api.listApprovals()
   expect(approval).toMatchObject({ voted: false, approvals: { given: 0 } })
   await manager.api.decide(approval?.id ?? '', { approved: true })
-  await page.until('1 of 2 approvals are given.')
+  await page.until('1 of 2 people have approved.')
   const view = render(<InboxPage api={manager.api} />)
-  const waiting = await screen.findByText('You have approved: 1 of 2. It waits for another person.')
+  const waiting = await screen.findByText('You approved this (1 of 2). Waiting for another person.')
   const item = waiting.closest('li')
   expect(item?.querySelector('.adk-approval-form')).toHaveProperty('hidden', true)
   view.unmount()
@@ -332,11 +332,11 @@ test('[RE22] one’s own vote is known after the page was loaded again', async (
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.click('Approve')
-  await page.until('You have approved: 1 of 2.')
+  await page.until('You approved this (1 of 2).')
   page.leave()
   const { messages } = await browser.api.loadChat('chat-1')
   const after = browser.show({ api: browser.api, messages })
-  await after.until('You have approved: 1 of 2.')
+  await after.until('You approved this (1 of 2).')
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
 })
 
@@ -379,14 +379,14 @@ test('[RE140] a vote is taken back from the inbox, and the card of the chat coun
   await using manager = new TestBrowser(office, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
-  await page.until('2 people have to approve this.')
+  await page.until('Needs approval from 2 people.')
   await page.untilReady()
   let inbox: Inbox | undefined
   const view = render(<InboxPage api={manager.api} onShown={(now) => (inbox = now)} />)
   await waitFor(() => expect(inbox?.approvals).toHaveLength(1))
   const id = inbox?.approvals[0]?.id ?? ''
   await act(async () => inbox?.decide(id, { approved: true }))
-  await page.until('1 of 2 approvals are given.')
+  await page.until('1 of 2 people have approved.')
   await act(async () => inbox?.withdraw(id))
   expect(inbox?.approvals).toMatchObject([{ voted: false, approvals: { given: 0 } }])
   await waitFor(() => expect(page.text).not.toContain('1 of 2'))
@@ -404,7 +404,7 @@ test('[RE190] a person withdraws their vote by a button, and can decide again', 
   await using manager = new TestBrowser(office, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
-  await page.until('2 people have to approve this.')
+  await page.until('Needs approval from 2 people.')
   await page.untilReady()
   const view = render(<InboxPage api={manager.api} />)
   const item = await screen.findByRole('listitem')
@@ -430,8 +430,8 @@ const words = [
 
 test.each(words)(
   '[RE190] more is listed by a button that says when it is busy (%s)',
-  async (_language, texts) => {
-    const { loadMore, loadingMore, withdraw } = texts.inbox
+  async (_language, labels) => {
+    const { loadMore, loadingMore, withdraw } = labels.inbox
     const all = Array.from({ length: 101 }, (_, index) => ({
       ...pending(`approval-${index}`, index),
       voted: true,
@@ -450,21 +450,21 @@ test.each(words)(
       },
     }
     const view = render(
-      <AdkProvider texts={texts}>
+      <AdkProvider labels={labels}>
         <InboxPage api={api} />
       </AdkProvider>,
     )
     const button = await screen.findByText(loadMore)
-    expect(screen.getByText(texts.inbox.label(100, true))).toBeDefined()
+    expect(screen.getByText(labels.inbox.label(100, true))).toBeDefined()
     expect(screen.getAllByText(withdraw)).toHaveLength(100)
     await user.click(button)
     expect(screen.getByText(loadingMore).getAttribute('aria-disabled')).toBe('true')
     // A second click while it is busy asks for nothing.
     await user.click(button)
     await act(async () => rest.resolve())
-    await screen.findByText(texts.inbox.label(101))
+    await screen.findByText(labels.inbox.label(101))
     expect(screen.queryByText(loadMore)).toBeNull()
-    expect(document.activeElement).toBe(screen.getByRole('region', { name: texts.inbox.title }))
+    expect(document.activeElement).toBe(screen.getByRole('region', { name: labels.inbox.title }))
     view.unmount()
   },
 )
@@ -473,7 +473,9 @@ test('[RE15] in the inbox too, a clock that runs ahead takes no decision away', 
   const late = { ...pending('a', 1), deadline: Date.now() - 600_000 }
   const onDecide = vi.fn()
   render(<ApprovalInbox approvals={[late]} onDecide={onDecide} />)
-  expect(screen.getByText('By this clock, the time to decide is over.')).toBeDefined()
+  expect(
+    screen.getByText('According to the clock of this device, the deadline has passed.'),
+  ).toBeDefined()
   await user.click(screen.getByRole('button', { name: 'Approve' }))
   expect(onDecide).toHaveBeenCalledExactlyOnceWith('a', { approved: true })
 })

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import {
   AdkProvider,
-  type AdkTexts,
+  type AdkLabels,
   ConnectionBadge,
   en,
   ja,
@@ -122,7 +122,7 @@ describe('the conversation', () => {
       'Assistant',
       'You',
     ])
-    expect(screen.getByText('Thoughts').closest('details')).toHaveProperty('open', false)
+    expect(screen.getByText('Reasoning').closest('details')).toHaveProperty('open', false)
     expect(log.textContent).toContain('print(6*7)')
     expect(log.textContent).toContain('42')
     expect(log.textContent).not.toContain('cook')
@@ -210,15 +210,15 @@ describe('words', () => {
   test('[RE16] a page in Japanese, and one in words of its own', () => {
     const message = answer(payment(), told())
     const view = render(
-      <AdkProvider texts="ja">
+      <AdkProvider locale="ja">
         <MessageList messages={[message]} />
       </AdkProvider>,
     )
     expect(screen.getByRole('button', { name: '承認' })).toBeDefined()
     expect(screen.getByRole('group').textContent).toContain('リスク高')
-    const own: AdkTexts = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
+    const own: AdkLabels = { ...en, approval: { ...en.approval, approve: 'Go ahead' } }
     view.rerender(
-      <AdkProvider texts={own}>
+      <AdkProvider labels={own}>
         <MessageList messages={[message]} />
       </AdkProvider>,
     )
@@ -249,11 +249,11 @@ describe('what is wrong', () => {
 
   test.each([
     { kind: 'disconnected', title: 'The connection was lost', action: 'Reconnect' },
-    { kind: 'busy', title: 'An answer is still being written', action: 'Try again' },
+    { kind: 'busy', title: 'A reply is still in progress', action: 'Try again' },
     { kind: 'unavailable', title: 'Something went wrong', action: 'Try again' },
-    { kind: 'signed-out', title: 'You are not signed in any more', action: 'Reload the page' },
+    { kind: 'signed-out', title: 'You are signed out', action: 'Reload the page' },
     { kind: 'blocked', title: 'The model declined to answer', action: undefined },
-    { kind: 'unfinished', title: 'The answer is not finished', action: undefined },
+    { kind: 'unfinished', title: 'The reply is unfinished', action: undefined },
   ] as const)('[RE10] $kind says what to do', async ({ kind, title, action }) => {
     const onRecover = vi.fn()
     const onReload = vi.fn()
@@ -280,18 +280,18 @@ describe('what is wrong', () => {
   })
 })
 
-/** The names of all texts, without what they say. */
-function shapeOf(texts: object): unknown {
+/** The names of all labels, without what they say. */
+function shapeOf(labels: object): unknown {
   return Object.fromEntries(
-    Object.entries(texts).map(([name, value]: [string, unknown]) => [
+    Object.entries(labels).map(([name, value]: [string, unknown]) => [
       name,
       typeof value === 'object' && value !== null ? shapeOf(value) : typeof value,
     ]),
   )
 }
 
-function sentencesOf(texts: object): string[] {
-  return Object.values(texts).flatMap((value: unknown) => {
+function sentencesOf(labels: object): string[] {
+  return Object.values(labels).flatMap((value: unknown) => {
     if (typeof value === 'object' && value !== null) return sentencesOf(value)
     return typeof value === 'string' ? [value] : []
   })

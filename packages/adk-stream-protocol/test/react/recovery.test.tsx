@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
-import { planRecovery, planRecoveryAlone } from '../../src/react/reading/recovery.ts'
+import { planRecovery, planLocalRecovery } from '../../src/react/reading/recovery.ts'
 import { Office } from '../approvals/support/office.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
@@ -19,7 +19,7 @@ describe.each(ways)('over %s', (way) => {
       const page = browser.show(how === 'with' ? { api: browser.api } : {})
       page.say(FAIL_AFTER)
       await page.click('Approve')
-      await screen.findByText('The answer is not finished')
+      await screen.findByText('The reply is unfinished')
       expect(page.chat.problem).toEqual({ kind: 'unfinished' })
       expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
       const asked = office.asked
@@ -74,7 +74,7 @@ test.each([
   const messages = [ASKED, failed]
   expect(planRecovery(messages, { messages, running: false }).step).toBe(step)
   // What the server did since is not known without asking it.
-  expect(planRecoveryAlone(messages, { isDisconnected: false })).toBe('keep')
-  expect(planRecoveryAlone(messages, { isDisconnected: true })).toBe('resume')
-  expect(planRecoveryAlone([ASKED], { isDisconnected: false })).toBe('regenerate')
+  expect(planLocalRecovery(messages, { isDisconnected: false })).toBe('keep')
+  expect(planLocalRecovery(messages, { isDisconnected: true })).toBe('resume')
+  expect(planLocalRecovery([ASKED], { isDisconnected: false })).toBe('regenerate')
 })

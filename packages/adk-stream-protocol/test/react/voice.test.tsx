@@ -71,7 +71,7 @@ describe('talking', () => {
     const voice = new TestVoice()
     render(<VoiceButton voice={voice} />)
     fireEvent.pointerDown(hold(), { button: 0 })
-    expect(status()).toBe('Allow the microphone in the browser…')
+    expect(status()).toBe('Allow microphone access in the browser…')
     await act(async () => voice.allow())
     expect(hold().getAttribute('aria-pressed')).toBe('true')
     fireEvent.pointerUp(hold())
@@ -126,7 +126,7 @@ describe('talking', () => {
   test.each([
     { problem: { code: 'permission-denied' }, says: 'The microphone is blocked.' },
     { problem: { code: 'insecure-page' }, says: 'https' },
-    { problem: { code: 'lost', what: 'microphone' }, says: 'The microphone is gone.' },
+    { problem: { code: 'lost', what: 'microphone' }, says: 'The microphone was disconnected.' },
     { problem: { code: 'lost', what: 'connection' }, says: 'The connection was lost.' },
   ] as const)('[RE18] $problem.code is explained', ({ problem, says }) => {
     const voice = new TestVoice()

@@ -1,8 +1,8 @@
 import type { ChatSummary } from 'adk-stream-protocol/protocol'
 import { useEffect, useRef, useState } from 'react'
 
-import { chatAddress } from '../shell/use-chat-location.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { chatUrl } from '../shell/use-chat-location.ts'
+import { useLabels } from '../i18n/language.tsx'
 import { ChatMenu } from './chat-menu.tsx'
 import { RenameForm } from './rename-form.tsx'
 
@@ -16,7 +16,7 @@ interface ChatItemProps {
 
 /** A chat in the list: its name, what goes on in it, and what can be done with it. */
 export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) {
-  const { untitled } = useTexts().shell.chats
+  const { untitled } = useLabels().shell.chats
   const [renaming, setRenaming] = useState(false)
   const linkRef = useRef<HTMLAnchorElement>(null)
   const returning = useRef(false)
@@ -43,7 +43,7 @@ export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItem
     <li className="chat-item">
       <a
         ref={linkRef}
-        href={chatAddress(chat.id)}
+        href={chatUrl(chat.id)}
         className="chat-link"
         title={title}
         aria-current={current ? 'page' : undefined}
@@ -63,7 +63,7 @@ export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItem
 }
 
 function ChatMarks({ chat: { running, pending } }: Pick<ChatItemProps, 'chat'>) {
-  const { chats } = useTexts().shell
+  const { chats } = useLabels().shell
   return (
     <>
       {pending > 0 && (

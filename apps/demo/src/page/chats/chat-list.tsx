@@ -3,7 +3,7 @@ import { PanelLeft, Search, SquarePen, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
 import icon from '../icon.svg'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { ChatItem } from './chat-item.tsx'
 import type { Chats, ChatsProblem, ChatsStore } from './chats-store.ts'
 import { DeleteDialog } from './delete-dialog.tsx'
@@ -27,9 +27,9 @@ const SEARCH_FROM = 6
 /** The chats of the reader, newest first. */
 export function ChatList(props: ChatListProps) {
   const { list, store, currentId, onOpen, onNewChat, onHide, onGone } = props
-  const texts = useTexts()
-  const { chats: words } = texts.shell
-  const [sought, setSought] = useState('')
+  const labels = useLabels()
+  const { chats: listLabels } = labels.shell
+  const [query, setQuery] = useState('')
   const [deleting, setDeleting] = useState<ChatSummary>()
   const remove = (id: string) => {
     void store.remove(id)
@@ -40,13 +40,13 @@ export function ChatList(props: ChatListProps) {
       <header className="panel-header">
         <p className="brand">
           <img src={icon} alt="" width="22" height="22" />
-          {texts.title}
+          {labels.title}
         </p>
         <button
           type="button"
           className="icon-button"
-          aria-label={words.hide}
-          title={words.hide}
+          aria-label={listLabels.hide}
+          title={listLabels.hide}
           onClick={onHide}
         >
           <PanelLeft aria-hidden="true" />
@@ -54,11 +54,11 @@ export function ChatList(props: ChatListProps) {
       </header>
       <button type="button" className="outlined new-chat" onClick={onNewChat}>
         <SquarePen aria-hidden="true" />
-        {texts.newChat}
+        {labels.newChat}
       </button>
-      {list.chats.length >= SEARCH_FROM && <ChatSearch value={sought} onChange={setSought} />}
+      {list.chats.length >= SEARCH_FROM && <ChatSearch value={query} onChange={setQuery} />}
       <div className="panel-body">
-        <Found list={list} sought={sought}>
+        <SearchResults list={list} query={query}>
           {(chat) => (
             <ChatItem
               key={chat.id}
@@ -69,7 +69,7 @@ export function ChatList(props: ChatListProps) {
               onDelete={() => setDeleting(chat)}
             />
           )}
-        </Found>
+        </SearchResults>
       </div>
       <DeleteDialog chat={deleting} onDelete={remove} onClose={() => setDeleting(undefined)} />
       {list.problem && <ListProblem problem={list.problem} onDismiss={store.dismiss} />}
@@ -84,7 +84,7 @@ interface ListProblemProps {
 
 /** What the server did not do. */
 function ListProblem({ problem, onDismiss }: ListProblemProps) {
-  const { chats, close } = useTexts().shell
+  const { chats, close } = useLabels().shell
   return (
     <div className="panel-problem" role="alert">
       <p>{chats.problems[problem]}</p>
@@ -101,7 +101,7 @@ interface ChatSearchProps {
 }
 
 function ChatSearch({ value, onChange }: ChatSearchProps) {
-  const { search } = useTexts().shell.chats
+  const { search } = useLabels().shell.chats
   return (
     <div className="chat-search">
       <Search aria-hidden="true" />
@@ -116,25 +116,25 @@ function ChatSearch({ value, onChange }: ChatSearchProps) {
   )
 }
 
-interface FoundProps {
+interface SearchResultsProps {
   readonly list: Chats
-  readonly sought: string
+  readonly query: string
   readonly children: (chat: ChatSummary) => ReactNode
 }
 
 /** The chats that have these words in their name, by day. */
-function Found({ list, sought, children }: FoundProps) {
-  const { chats: words } = useTexts().shell
+function SearchResults({ list, query, children }: SearchResultsProps) {
+  const { chats: listLabels } = useLabels().shell
   const id = useId()
   if (list.state === 'loading') return null
-  const found = findChats(list.chats, sought)
+  const found = findChats(list.chats, query)
   if (found.length === 0) {
-    return <p className="fine">{sought.trim() === '' ? words.none : words.noneFound}</p>
+    return <p className="fine">{query.trim() === '' ? listLabels.none : listLabels.noneFound}</p>
   }
   return groupByDay(found).map(({ day, chats }) => (
     <section key={day} aria-labelledby={`${id}-${day}`}>
       <h2 id={`${id}-${day}`} className="group-title">
-        {words[day]}
+        {listLabels[day]}
       </h2>
       <ul className="chats">{chats.map(children)}</ul>
     </section>

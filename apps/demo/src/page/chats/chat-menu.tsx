@@ -1,7 +1,7 @@
 import { Ellipsis, Pencil, Trash2 } from 'lucide-react'
 import { useId, useRef } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 interface ChatMenuProps {
   readonly title: string
@@ -11,7 +11,7 @@ interface ChatMenuProps {
 
 /** What can be done with a chat. */
 export function ChatMenu({ title, onRename, onDelete }: ChatMenuProps) {
-  const { chats } = useTexts().shell
+  const { chats } = useLabels().shell
   const id = useId()
   const buttonRef = useRef<HTMLButtonElement>(null)
   const menuRef = useRef<HTMLDivElement>(null)

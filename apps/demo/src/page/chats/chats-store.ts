@@ -1,34 +1,38 @@
 import type { AdkApi, ChatSummary } from 'adk-stream-protocol/client'
 
-/** What the list of chats needs of the server. */
+/** The part of the API that the list uses. */
 export type ChatsApi = Pick<AdkApi, 'listChats' | 'renameChat' | 'deleteChat'>
 
-/** The list as the reader sees it. */
+/** The list as the page shows it. */
 export interface Chats {
   readonly state: 'loading' | 'ready'
   readonly chats: readonly ChatSummary[]
-  /** What the server did not do; the list then shows again what it has. */
+  /** The request that failed. The list shows the server's state again. */
   readonly problem?: ChatsProblem
 }
 
 export type ChatsProblem = 'list' | 'rename' | 'delete'
 
-/** What the reader did that the server's list does not show yet. */
-interface Ahead {
-  readonly begun: Map<string, ChatSummary>
+/** Changes that the server's list does not contain yet. */
+interface OptimisticChanges {
+  readonly started: Map<string, ChatSummary>
   readonly renamed: Map<string, string>
   readonly deleted: Set<string>
 }
 
 /**
- * The chats of the reader. What they do is shown at once and told to the server; what the server refuses is taken back. A list that
- * was asked for before a change does not undo it: the change is laid over every list until the server has done it.
+ * The chats of the person, with optimistic changes: a change appears at once, and is reverted if the server rejects it. The store
+ * applies a change to every list that it receives until the server has confirmed it, so an older response does not undo it.
  */
 export class ChatsStore {
   readonly #api: ChatsApi
   readonly #now: () => number
   readonly #listeners = new Set<() => void>()
-  readonly #ahead: Ahead = { begun: new Map(), renamed: new Map(), deleted: new Set() }
+  readonly #changes: OptimisticChanges = {
+    started: new Map(),
+    renamed: new Map(),
+    deleted: new Set(),
+  }
   #listed: readonly ChatSummary[] = []
   #shown: Chats = { state: 'loading', chats: [] }
   #state: Chats['state'] = 'loading'
@@ -45,103 +49,107 @@ export class ChatsStore {
   }
   readonly read = (): Chats => this.#shown
 
-  /** Asks for the list; an answer that was overtaken by a later one is out of date. */
+  /** Loads the list. Ignores a response that arrives after a newer one. */
   readonly refresh = async (): Promise<void> => {
-    const turn = (this.#latest += 1)
+    const request = (this.#latest += 1)
     try {
       const listed = await this.#api.listChats()
-      if (turn !== this.#latest) return
+      if (request !== this.#latest) return
       this.#state = 'ready'
       this.#listed = listed
-      for (const { id } of listed) this.#ahead.begun.delete(id)
+      for (const { id } of listed) this.#changes.started.delete(id)
       this.#show(this.#shown.problem === 'list' ? undefined : this.#shown.problem)
     } catch {
-      // The list stays as it is while the server cannot be asked.
-      if (turn !== this.#latest) return
+      // The list does not change while the server is unreachable.
+      if (request !== this.#latest) return
       this.#state = 'ready'
       this.#show('list')
     }
   }
 
-  /** Shows a chat in which something was just said for the first time. */
-  begin(id: string, said: string): void {
+  /** Adds a chat when its first message is sent. */
+  addStarted(id: string, text: string): void {
     const now = this.#now()
     const known = this.#shown.chats.find((chat) => chat.id === id)
-    const title = known?.title ?? firstLine(said)
+    const title = known?.title ?? firstLine(text)
     const createdAt = known?.createdAt ?? now
     const pending = known?.pending ?? 0
-    this.#ahead.begun.set(id, { id, title, createdAt, updatedAt: now, running: true, pending })
+    this.#changes.started.set(id, { id, title, createdAt, updatedAt: now, running: true, pending })
     this.#show(this.#shown.problem)
   }
 
   rename(id: string, title: string): Promise<void> {
-    const { renamed } = this.#ahead
+    const { renamed } = this.#changes
     renamed.set(id, title)
-    return this.#tell('rename', {
-      act: () => this.#api.renameChat(id, title),
-      done: (chats) => chats.map((chat) => (chat.id === id ? { ...chat, title } : chat)),
-      // A later name is not given up for an earlier one.
-      settle: () => renamed.get(id) === title && renamed.delete(id),
+    return this.#commit('rename', {
+      send: () => this.#api.renameChat(id, title),
+      apply: (chats) => chats.map((chat) => (chat.id === id ? { ...chat, title } : chat)),
+      // Keeps a newer name.
+      clear: () => renamed.get(id) === title && renamed.delete(id),
     })
   }
 
   remove(id: string): Promise<void> {
-    const { deleted, begun } = this.#ahead
+    const { deleted, started } = this.#changes
     deleted.add(id)
-    return this.#tell('delete', {
-      act: () => this.#api.deleteChat(id),
-      done: (chats) => {
-        begun.delete(id)
+    return this.#commit('delete', {
+      send: () => this.#api.deleteChat(id),
+      apply: (chats) => {
+        started.delete(id)
         return chats.filter((chat) => chat.id !== id)
       },
-      settle: () => deleted.delete(id),
+      clear: () => deleted.delete(id),
     })
   }
 
   readonly dismiss = (): void => this.#show(undefined)
 
-  async #tell(what: ChatsProblem, { act, done, settle }: Deed): Promise<void> {
+  async #commit(kind: ChatsProblem, { send, apply, clear }: Change): Promise<void> {
     this.#show(undefined)
     try {
-      await act()
-      this.#listed = done(this.#listed)
-      settle()
+      await send()
+      this.#listed = apply(this.#listed)
+      clear()
     } catch {
-      settle()
-      this.#show(what)
+      clear()
+      this.#show(kind)
       return
     }
-    // What was asked for before the change is overtaken by this.
+    // Invalidates requests that were sent before the change.
     await this.refresh()
   }
 
   #show(problem: ChatsProblem | undefined): void {
-    const chats = layOver(this.#listed, this.#ahead)
+    const chats = applyChanges(this.#listed, this.#changes)
     this.#shown = { state: this.#state, chats, ...(problem && { problem }) }
     for (const listener of this.#listeners) listener()
   }
 }
 
-interface Deed {
-  readonly act: () => Promise<void>
-  /** The list as it is once the server has done it. */
-  readonly done: (chats: readonly ChatSummary[]) => readonly ChatSummary[]
-  readonly settle: () => void
+interface Change {
+  readonly send: () => Promise<void>
+  /** Applies the change to the server's list after the server has confirmed it. */
+  readonly apply: (chats: readonly ChatSummary[]) => readonly ChatSummary[]
+  /** Removes the change from the optimistic ones. */
+  readonly clear: () => void
 }
 
-function layOver(listed: readonly ChatSummary[], ahead: Ahead): ChatSummary[] {
-  const others = listed.filter(({ id }) => !ahead.begun.has(id))
-  return [...ahead.begun.values(), ...others]
-    .filter(({ id }) => !ahead.deleted.has(id))
-    .map((chat) => ({ ...chat, title: ahead.renamed.get(chat.id) ?? chat.title }))
+function applyChanges(
+  listed: readonly ChatSummary[],
+  { started, renamed, deleted }: OptimisticChanges,
+): ChatSummary[] {
+  const others = listed.filter(({ id }) => !started.has(id))
+  return [...started.values(), ...others]
+    .filter(({ id }) => !deleted.has(id))
+    .map((chat) => ({ ...chat, title: renamed.get(chat.id) ?? chat.title }))
     .toSorted((one, other) => other.updatedAt - one.updatedAt)
 }
 
-const LONGEST_TITLE = 60
+const MAX_TITLE_LENGTH = 60
 
-/** What the server will call the chat, until it says so itself. */
-function firstLine(said: string): string {
-  return Array.from(said.trim().split('\n')[0] ?? '')
-    .slice(0, LONGEST_TITLE)
+/** Returns the title that the server will give the chat. */
+function firstLine(text: string): string {
+  return Array.from(text.trim().split('\n')[0] ?? '')
+    .slice(0, MAX_TITLE_LENGTH)
     .join('')
 }

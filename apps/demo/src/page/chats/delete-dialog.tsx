@@ -1,5 +1,5 @@
 import type { ChatSummary } from 'adk-stream-protocol/protocol'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { Modal } from '../shell/modal.tsx'
 
 interface DeleteDialogProps {
@@ -10,7 +10,7 @@ interface DeleteDialogProps {
 
 /** Asks once more: what is deleted is gone on the server too. */
 export function DeleteDialog({ chat, onDelete, onClose }: DeleteDialogProps) {
-  const { shell } = useTexts()
+  const { shell } = useLabels()
   const { chats } = shell
   return (
     <Modal open={chat !== undefined} label={chats.deleteTitle} className="dialog" onClose={onClose}>

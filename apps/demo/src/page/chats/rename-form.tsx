@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef } from 'react'
 
 import { isComposing } from '../composer/is-composing.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 interface RenameFormProps {
   readonly title: string
@@ -14,7 +14,7 @@ const LONGEST = 200
 
 /** Gives a chat another name, in its place: Enter or leaving the field takes it, Escape does not. */
 export function RenameForm({ title, onRename, onClose }: RenameFormProps) {
-  const { newName } = useTexts().shell.chats
+  const { newName } = useLabels().shell.chats
   const inputRef = useRef<HTMLInputElement>(null)
   useEffect(() => inputRef.current?.select(), [])
   // A field that goes away while it has the focus is left, too.

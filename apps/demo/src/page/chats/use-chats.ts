@@ -3,10 +3,10 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { api } from '../wire/wire.ts'
 import { ChatsStore } from './chats-store.ts'
 
-/** For how long changes are collected before the list is read again, in ms. */
+/** How long changes are collected before the list is loaded again, in ms. */
 const MERGE_MS = 50
 
-/** The chats of the reader; read when the feed of the page opens, so that no change is missed, and when it tells of one. */
+/** Returns the chats of the person. Loads them when the feed opens, so that no change is missed, and when it reports a change. */
 export function useChats() {
   const [store] = useState(() => new ChatsStore(api))
   const list = useSyncExternalStore(store.subscribe, store.read)
@@ -14,24 +14,24 @@ export function useChats() {
   return { store, list }
 }
 
-/** Reads the list anew when the feed tells of a change. Give back ends it. */
+/** Loads the list again when the feed reports a change. Returns a function that stops it. */
 function follow(store: ChatsStore): () => void {
-  let isRead = false
-  let soon: ReturnType<typeof setTimeout> | undefined
+  let isLoaded = false
+  let pendingRefresh: ReturnType<typeof setTimeout> | undefined
   const refresh = (): void => {
-    soon = undefined
+    pendingRefresh = undefined
     void store.refresh()
   }
   const unwatch = api.watch(({ type }) => {
-    // A chat whose approval changed is told of as a chat, too.
+    // If an approval changes, the feed also reports its chat.
     if (type === 'approval') return
-    // Without a feed the list is read once, and again when there is one.
-    if (type === 'lost' && isRead) return
-    soon ??= setTimeout(refresh, isRead ? MERGE_MS : 0)
-    isRead = true
+    // Without a feed, the list is loaded once, and again when the feed opens.
+    if (type === 'lost' && isLoaded) return
+    pendingRefresh ??= setTimeout(refresh, isLoaded ? MERGE_MS : 0)
+    isLoaded = true
   })
   return () => {
     unwatch()
-    clearTimeout(soon)
+    clearTimeout(pendingRefresh)
   }
 }

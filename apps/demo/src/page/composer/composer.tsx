@@ -10,7 +10,7 @@ import {
 } from 'react'
 
 import { picturesIn } from '../attachments/pictures-in.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { DropZone } from './drop-zone.tsx'
 import { isComposing } from './is-composing.ts'
 import { PictureButton } from './picture-button.tsx'
@@ -38,7 +38,7 @@ interface ComposerProps {
 
 /** Where one writes: a text that grows, pictures beside it, one button to send and to stop. */
 export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerProps) {
-  const texts = useTexts()
+  const labels = useLabels()
   const { text, setText, pictures, isEmpty, take } = useDraft()
   const inputRef = useRef<HTMLTextAreaElement>(null)
   const chooserRef = useRef<HTMLInputElement>(null)
@@ -76,9 +76,9 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
           id={INPUT_ID}
           rows={1}
           value={text}
-          aria-label={texts.message}
+          aria-label={labels.message}
           aria-describedby={hintId}
-          placeholder={texts.placeholder}
+          placeholder={labels.placeholder}
           enterKeyHint="send"
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => sendOnEnter(event, submit)}
@@ -87,7 +87,7 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
         <div className="composer-tools">
           <PictureButton chooserRef={chooserRef} onChoose={pictures.add} onDone={focus} />
           <p id={hintId} className="hint">
-            {texts.hint}
+            {labels.hint}
           </p>
           {voice}
           <SendButton busy={busy} disabled={isEmpty} onSend={submit} onStop={onStop} />

@@ -1,11 +1,11 @@
 import { ImagePlus } from 'lucide-react'
 import { useEffect, useEffectEvent, useState } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 /** Takes files that are dropped anywhere on the page, and shows that it would while they are held above it. */
 export function DropZone({ onDrop }: { readonly onDrop: (files: File[]) => void }) {
-  const { composer } = useTexts().shell
+  const { composer } = useLabels().shell
   const [held, setHeld] = useState(false)
   const take = useEffectEvent(onDrop)
   useEffect(() => {

@@ -2,7 +2,7 @@ import { ImagePlus } from 'lucide-react'
 import type { RefObject } from 'react'
 
 import { PICTURE_TYPES } from '../attachments/check-picture.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 interface PictureButtonProps {
   readonly chooserRef: RefObject<HTMLInputElement | null>
@@ -12,7 +12,7 @@ interface PictureButtonProps {
 
 /** Chooses pictures with the system's dialog. */
 export function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonProps) {
-  const { attach } = useTexts().shell.composer
+  const { attach } = useLabels().shell.composer
   return (
     <>
       <button

@@ -2,8 +2,8 @@ import { X } from 'lucide-react'
 
 import type { PictureProblem } from '../attachments/check-picture.ts'
 import type { Picture } from '../attachments/use-pictures.ts'
-import { useTexts } from '../i18n/language.tsx'
-import type { Texts } from '../i18n/texts.ts'
+import { useLabels } from '../i18n/language.tsx'
+import type { Labels } from '../i18n/labels.ts'
 
 interface PreviewsProps {
   readonly pictures: readonly Picture[]
@@ -12,7 +12,7 @@ interface PreviewsProps {
 
 /** The pictures that will go with the message. */
 export function Previews({ pictures, onRemove }: PreviewsProps) {
-  const { composer } = useTexts().shell
+  const { composer } = useLabels().shell
   if (pictures.length === 0) return null
   return (
     <ul className="previews" aria-label={composer.pictures}>
@@ -36,18 +36,18 @@ export function Previews({ pictures, onRemove }: PreviewsProps) {
 
 /** Why pictures were not taken. */
 export function PictureProblems({ problems }: { readonly problems: readonly PictureProblem[] }) {
-  const texts = useTexts()
+  const labels = useLabels()
   if (problems.length === 0) return null
   return (
     <div className="composer-problems" role="alert">
-      {[...new Set(problems.map((problem) => describe(problem, texts)))].map((sentence) => (
+      {[...new Set(problems.map((problem) => describe(problem, labels)))].map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
     </div>
   )
 }
 
-function describe(problem: PictureProblem, { shell }: Texts): string {
+function describe(problem: PictureProblem, { shell }: Labels): string {
   const { problems } = shell.composer
   switch (problem.kind) {
     case 'type':

@@ -1,6 +1,6 @@
 import { ArrowUp, Square } from 'lucide-react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 interface SendButtonProps {
   readonly busy: boolean
@@ -12,14 +12,14 @@ interface SendButtonProps {
 
 /** One button in both roles: the focus stays on it when an answer begins or ends. */
 export function SendButton({ busy, disabled, onSend, onStop }: SendButtonProps) {
-  const texts = useTexts()
+  const labels = useLabels()
   return (
     <button
       // Never a submit button: one that becomes a submit button while its click is handled makes the browser submit the form, so that
       // Stop would send the draft.
       type="button"
       className="send"
-      aria-label={busy ? texts.stop : texts.send}
+      aria-label={busy ? labels.stop : labels.send}
       disabled={!busy && disabled}
       onClick={busy ? onStop : onSend}
     >

@@ -5,7 +5,7 @@ import { memo, useCallback, useMemo, useRef } from 'react'
 
 import { Composer, type ComposerHandle } from '../composer/composer.tsx'
 import type { Draft } from '../composer/use-draft.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { EditContext, renderActions } from '../message-actions/message-actions.tsx'
 import type { Mode } from '../settings/mode.ts'
 import { VoiceSlot } from '../voice/voice-slot.tsx'
@@ -19,14 +19,14 @@ export interface ConversationProps {
   readonly mode: Mode
   readonly saved: LoadedChat
   /** There is something in it. A function that stays the same. */
-  readonly onBegun: () => void
+  readonly onStarted: () => void
   /** Something was written in it. A function that stays the same. */
-  readonly onSaid: (text: string) => void
+  readonly onSent: (text: string) => void
 }
 
 /** What is said and done in a chat, and where one says more. */
 export function Conversation(props: ConversationProps) {
-  const { id, mode, onSaid } = props
+  const { id, mode, onSent } = props
   const chat = useConversation(props)
   const { messages, status, busy, problem, send } = chat
   const isEmpty = messages.length === 0 && !busy
@@ -38,11 +38,11 @@ export function Conversation(props: ConversationProps) {
   const say = useCallback(
     (draft: Draft) => {
       send(draft)
-      onSaid(draft.text)
+      onSent(draft.text)
       goToEnd()
       composerRef.current?.focus()
     },
-    [send, onSaid, goToEnd],
+    [send, onSent, goToEnd],
   )
   const write = useCallback((text: string) => composerRef.current?.write(text), [])
   const edit = useRefusedEdit(chat, chat.edit, write)
@@ -92,9 +92,9 @@ export function Conversation(props: ConversationProps) {
 const QuietComposer = memo(Composer)
 
 function LatestButton({ onClick }: { readonly onClick: () => void }) {
-  const texts = useTexts()
+  const labels = useLabels()
   return (
-    <button type="button" className="latest" aria-label={texts.latest} onClick={onClick}>
+    <button type="button" className="latest" aria-label={labels.latest} onClick={onClick}>
       <ArrowDown aria-hidden="true" />
     </button>
   )

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 
-import type { Texts } from '../i18n/texts.ts'
+import type { CallLabels } from '../i18n/labels.ts'
 
-/** What a call of this demo's tools will do, in the reader's words; nothing for other calls. */
-export function describeCall(toolName: string, input: unknown, texts: Texts): string | undefined {
-  const { deeds, locale } = texts.calls
-  if (toolName === 'get_location') return deeds.location
+/** Describes a call of the demo's tools. Returns undefined for other tools. */
+export function describeCall(
+  toolName: string,
+  input: unknown,
+  { descriptions, locale }: CallLabels,
+): string | undefined {
+  if (toolName === 'get_location') return descriptions.location
   const payment = Payment.safeParse(input)
   if (toolName !== 'process_payment' || !payment.success) return undefined
   const { amount, currency, recipient } = payment.data
-  return deeds.payment(formatMoney(amount, currency, locale), recipient)
+  return descriptions.payment(formatMoney(amount, currency, locale), recipient)
 }
 
 const Payment = z.object({
@@ -23,11 +26,11 @@ function formatMoney(amount: number, currency: string, locale: string): string {
     return new Intl.NumberFormat(locale, {
       style: 'currency',
       currency,
-      // What is approved is shown to the last digit.
+      // A person who approves an amount must see every digit.
       maximumFractionDigits: 20,
     }).format(amount)
   } catch {
-    // The model may invent a currency; the reader then sees its own word for it.
+    // The model may invent a currency code.
     return `${amount} ${currency}`
   }
 }

@@ -29,7 +29,7 @@ export function readDirectChat(): DirectChat {
   return { id: data.id, messages: data.messages as unknown as AdkUIMessage[] }
 }
 
-export function keepDirectChat(chat: DirectChat): void {
+export function storeDirectChat(chat: DirectChat): void {
   try {
     sessionStorage.setItem(STORED, JSON.stringify(chat))
   } catch {
@@ -37,6 +37,6 @@ export function keepDirectChat(chat: DirectChat): void {
   }
 }
 
-export function forgetDirectChat(): void {
+export function deleteDirectChat(): void {
   sessionStorage.removeItem(STORED)
 }

@@ -1,4 +1,4 @@
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { useMode } from '../settings/mode.ts'
 import type { ChatLocation } from '../shell/use-chat-location.ts'
 import { Conversation, type ConversationProps } from './conversation.tsx'
@@ -14,23 +14,23 @@ interface OpenChatProps extends Omit<ConversationProps, 'id' | 'mode' | 'saved'>
 
 /** A chat from the moment it is opened: first read, then shown. */
 export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps) {
-  const texts = useTexts()
+  const labels = useLabels()
   const [mode] = useMode()
   const loading = useSavedChat(location, mode)
   switch (loading.state) {
     case 'loading':
       return (
         <main className="pause" aria-busy="true">
-          <p role="status">{texts.loading}</p>
+          <p role="status">{labels.loading}</p>
         </main>
       )
     case 'missing':
       return (
         <main className="pause">
           <Notice
-            title={texts.missingTitle}
-            text={texts.missingText}
-            action={texts.newChat}
+            title={labels.missingTitle}
+            text={labels.missingText}
+            action={labels.newChat}
             onAction={onNewChat}
           />
         </main>
@@ -39,9 +39,9 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
       return (
         <main className="pause">
           <Notice
-            title={texts.unreadableTitle}
-            text={texts.unreadableText}
-            action={texts.reload}
+            title={labels.unreadableTitle}
+            text={labels.unreadableText}
+            action={labels.reload}
             onAction={() => window.location.reload()}
           />
         </main>

@@ -3,18 +3,18 @@ import type { UIMessage } from 'ai'
 import { useCallback, useEffect } from 'react'
 
 import type { Draft } from '../composer/use-draft.ts'
-import { keepsChats } from '../settings/mode.ts'
+import { storesChats } from '../settings/mode.ts'
 import { BROWSER_TOOLS } from '../tools/browser-tools.ts'
 import { shownChat } from '../wire/shown-chat.ts'
 import { api, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
-import { keepDirectChat } from './direct-chat.ts'
+import { storeDirectChat } from './direct-chat.ts'
 
-type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onBegun'>
+type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onStarted'>
 
 /** The chat over the transport of its mode, and what the reader can do in it. All functions stay the same while it does. */
-export function useConversation({ id, mode, saved, onBegun }: Asked) {
-  const isKept = keepsChats(mode)
+export function useConversation({ id, mode, saved, onStarted }: Asked) {
+  const isKept = storesChats(mode)
   const chat = useAdkChat({
     id,
     transport: transports[mode],
@@ -25,13 +25,13 @@ export function useConversation({ id, mode, saved, onBegun }: Asked) {
   })
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
-  const isBegun = messages.length > 0
+  const isStarted = messages.length > 0
   useEffect(() => {
-    if (isBegun) onBegun()
-  }, [isBegun, onBegun])
+    if (isStarted) onStarted()
+  }, [isStarted, onStarted])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
   useEffect(() => {
-    if (!isKept && !busy && messages.length > 0) keepDirectChat({ id, messages })
+    if (!isKept && !busy && messages.length > 0) storeDirectChat({ id, messages })
   }, [id, isKept, busy, messages])
   const again = useCallback(() => void regenerate(), [regenerate])
   // An answer to what was spoken is written without the chat's asking: the status does not tell.

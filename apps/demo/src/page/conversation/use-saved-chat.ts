@@ -1,7 +1,7 @@
 import type { LoadedChat } from 'adk-stream-protocol/client'
 import { useEffect, useState } from 'react'
 
-import { keepsChats, type Mode } from '../settings/mode.ts'
+import { storesChats, type Mode } from '../settings/mode.ts'
 import type { ChatLocation } from '../shell/use-chat-location.ts'
 import { api } from '../wire/wire.ts'
 import { readDirectChat } from './direct-chat.ts'
@@ -56,6 +56,6 @@ async function readChat(id: string, { mode, wasNew }: Asked): Promise<Loading> {
 }
 
 function begin(isNew: boolean, mode: Mode): Loading {
-  if (!keepsChats(mode)) return { state: 'ready', chat: { ...EMPTY, ...readDirectChat() }, mode }
+  if (!storesChats(mode)) return { state: 'ready', chat: { ...EMPTY, ...readDirectChat() }, mode }
   return isNew ? { state: 'ready', chat: EMPTY, mode } : { state: 'loading' }
 }

@@ -1,8 +1,8 @@
 import { ImagePlus } from 'lucide-react'
 
 import { useDemo } from '../demo/use-demo.ts'
-import { useTexts } from '../i18n/language.tsx'
-import type { Suggestion } from '../i18n/shell/shell-texts.ts'
+import { useLabels } from '../i18n/language.tsx'
+import type { Suggestion } from '../i18n/shell/shell-labels.ts'
 import { useMode } from '../settings/mode.ts'
 
 interface WelcomeProps {
@@ -13,21 +13,21 @@ interface WelcomeProps {
 
 /** An empty chat: what this is, and what one can try. */
 export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
-  const texts = useTexts()
-  const { mode: modes, suggestions, model } = texts.shell
+  const labels = useLabels()
+  const { mode: modes, suggestions, model } = labels.shell
   const [mode] = useMode()
   const demo = useDemo()
   const choose = ({ text, needsPicture }: Suggestion) =>
     needsPicture ? onAskAboutPicture(text) : onChoose(text)
   return (
     <section className="welcome">
-      <h2>{texts.tagline}</h2>
-      <p>{texts.intro}</p>
+      <h2>{labels.tagline}</h2>
+      <p>{labels.intro}</p>
       <p className="fine">
         <strong>{modes.names[mode]}</strong> {modes.explanations[mode]}
       </p>
       {demo?.emulated && <p className="fine">{model.emulated}</p>}
-      <div className="suggestions" role="group" aria-label={texts.suggestionsLabel}>
+      <div className="suggestions" role="group" aria-label={labels.suggestionsLabel}>
         {suggestions.map((group) => (
           <section key={group.title} className="suggestion-group">
             <h3>{group.title}</h3>

@@ -1,31 +1,31 @@
 import { enShell } from './shell/en-shell.ts'
-import type { Texts } from './texts.ts'
+import type { Labels } from './labels.ts'
 
-export const en: Texts = {
+export const en: Labels = {
   title: 'ADK Stream Protocol',
   tagline: 'What would you like to do?',
   intro: 'A Google ADK agent with tools for weather, payments, location and music.',
   newChat: 'New chat',
   message: 'Message',
   placeholder: 'Ask something…',
-  hint: 'Enter sends, Shift+Enter makes a new line',
+  hint: 'Enter to send, Shift+Enter for a new line',
   send: 'Send',
   stop: 'Stop',
   reload: 'Reload the page',
   latest: 'Go to the latest message',
   loading: 'Loading the chat…',
   unreadableTitle: 'The chat could not be loaded',
-  unreadableText: 'Check the network and try again.',
-  missingTitle: 'This chat is not here',
+  unreadableText: 'Check your network and try again.',
+  missingTitle: 'Chat not found',
   missingText: 'It was deleted, or it belongs to another browser.',
   suggestionsLabel: 'Suggestions',
   calls: {
     locale: 'en-US',
-    deeds: {
+    descriptions: {
       payment: (money, recipient) => `Send ${money} to ${recipient}`,
-      location: 'Tell the assistant where you are',
+      location: 'Share your location with the assistant',
     },
-    names: {
+    argumentNames: {
       amount: 'Amount',
       recipient: 'Recipient',
       currency: 'Currency',

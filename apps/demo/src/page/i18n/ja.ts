@@ -1,10 +1,10 @@
 import { jaShell } from './shell/ja-shell.ts'
-import type { Texts } from './texts.ts'
+import type { Labels } from './labels.ts'
 
-export const ja: Texts = {
+export const ja: Labels = {
   title: 'ADK Stream Protocol',
-  tagline: '何をしましょうか?',
-  intro: '天気、送金、現在地、音楽のツールを持つ Google ADK エージェントです。',
+  tagline: '何をお手伝いしましょうか？',
+  intro: '天気、送金、現在地、音楽のツールを使える Google ADK エージェントです。',
   newChat: '新しいチャット',
   message: 'メッセージ',
   placeholder: 'メッセージを入力…',
@@ -12,24 +12,24 @@ export const ja: Texts = {
   send: '送信',
   stop: '停止',
   reload: 'ページを再読み込み',
-  latest: '最新のメッセージへ',
+  latest: '最新のメッセージへ移動',
   loading: 'チャットを読み込んでいます…',
   unreadableTitle: 'チャットを読み込めませんでした',
   unreadableText: 'ネットワークを確認して、もう一度お試しください。',
   missingTitle: 'このチャットは見つかりません',
-  missingText: '削除されたか、別のブラウザのチャットです。',
+  missingText: '削除されたか、別のブラウザで作成されたチャットです。',
   suggestionsLabel: '入力例',
   calls: {
     locale: 'ja-JP',
-    deeds: {
+    descriptions: {
       payment: (money, recipient) => `${recipient} に ${money} を送金します`,
-      location: '現在地をアシスタントに伝えます',
+      location: '現在地をアシスタントと共有します',
     },
-    names: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
+    argumentNames: { amount: '金額', recipient: '送金先', currency: '通貨', description: '説明' },
   },
   shell: jaShell,
   music: {
     track: (track) => `トラック${track}`,
-    mute: (track) => `トラック${track}を消音`,
+    mute: (track) => `トラック${track}をミュート`,
   },
 }

@@ -2,24 +2,24 @@ import { createContext, type ReactNode, use, useLayoutEffect, useState } from 'r
 
 import { en } from './en.ts'
 import { ja } from './ja.ts'
-import type { Language, Texts } from './texts.ts'
+import type { Language, Labels } from './labels.ts'
 
 interface LanguageChoice {
   readonly language: Language
-  readonly texts: Texts
+  readonly labels: Labels
   readonly choose: (language: Language) => void
 }
 
-const STORED = 'language'
+const STORAGE_KEY = 'language'
 const LanguageContext = createContext<LanguageChoice>({
   language: 'en',
-  texts: en,
+  labels: en,
   choose: () => undefined,
 })
 
-/** The texts in the language the reader chose; the browser's language until they choose. */
-export function useTexts(): Texts {
-  return use(LanguageContext).texts
+/** Returns the labels in the chosen language. Default: the browser's language. */
+export function useLabels(): Labels {
+  return use(LanguageContext).labels
 }
 
 export function useLanguage(): Pick<LanguageChoice, 'language' | 'choose'> {
@@ -28,19 +28,19 @@ export function useLanguage(): Pick<LanguageChoice, 'language' | 'choose'> {
 
 export function LanguageProvider({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferredLanguage)
-  // Before anything is asked of the server, which reads it there.
+  // A layout effect: requests read the language from the document.
   useLayoutEffect(() => {
     document.documentElement.lang = language
   }, [language])
   const choose = (chosen: Language) => {
-    localStorage.setItem(STORED, chosen)
+    localStorage.setItem(STORAGE_KEY, chosen)
     setLanguage(chosen)
   }
-  const texts = language === 'ja' ? ja : en
-  return <LanguageContext value={{ language, texts, choose }}>{children}</LanguageContext>
+  const labels = language === 'ja' ? ja : en
+  return <LanguageContext value={{ language, labels, choose }}>{children}</LanguageContext>
 }
 
 function preferredLanguage(): Language {
-  const chosen = localStorage.getItem(STORED) ?? navigator.language
+  const chosen = localStorage.getItem(STORAGE_KEY) ?? navigator.language
   return chosen.startsWith('ja') ? 'ja' : 'en'
 }

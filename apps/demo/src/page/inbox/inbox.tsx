@@ -1,11 +1,11 @@
 import type { Inbox as InboxState } from 'adk-stream-protocol/react'
-import { ApprovalInbox, useAdkTexts } from 'adk-stream-protocol/react'
+import { ApprovalInbox, useAdkLabels } from 'adk-stream-protocol/react'
 import { Inbox as InboxIcon } from 'lucide-react'
 import { useCallback } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
-import { useTexts } from '../i18n/language.tsx'
-import { chatAddress } from '../shell/use-chat-location.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { chatUrl } from '../shell/use-chat-location.ts'
 
 interface InboxProps {
   readonly inbox: InboxState
@@ -20,10 +20,10 @@ export function toggleInbox(): void {
 
 /** What waits for a decision in all chats, behind a button that says how much it is. */
 export function Inbox({ inbox, onOpenChat }: InboxProps) {
-  const { inbox: words } = useAdkTexts()
+  const { inbox: labels } = useAdkLabels()
   const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
   const { hasMore, loadMore, loadingMore } = inbox
-  const label = words.label(approvals.length, hasMore)
+  const label = labels.label(approvals.length, hasMore)
   const renderChatLink = useCallback(
     (chatId: string) => <ChatLink chatId={chatId} onOpenChat={onOpenChat} />,
     [onOpenChat],
@@ -34,7 +34,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
         type="button"
         className="icon-button"
         aria-label={label}
-        title={words.title}
+        title={labels.title}
         popoverTarget={POPOVER_ID}
       >
         <InboxIcon aria-hidden="true" />
@@ -50,7 +50,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
         {approvals.length > 0 && label}
       </span>
       <div id={POPOVER_ID} className="popover inbox" popover="auto">
-        <h2>{words.title}</h2>
+        <h2>{labels.title}</h2>
         <ApprovalInbox
           approvals={approvals}
           onDecide={decide}
@@ -71,7 +71,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
 
 /** How to be the second person, where somebody tries this alone. */
 function SecondPerson() {
-  const { approver } = useTexts().shell
+  const { approver } = useLabels().shell
   const demo = useDemo()
   if (!demo?.approver.address || demo.approver.is) return null
   return (
@@ -86,10 +86,10 @@ interface ChatLinkProps extends Pick<InboxProps, 'onOpenChat'> {
 }
 
 function ChatLink({ chatId, onOpenChat }: ChatLinkProps) {
-  const { inbox } = useAdkTexts()
+  const { inbox } = useAdkLabels()
   return (
     <a
-      href={chatAddress(chatId)}
+      href={chatUrl(chatId)}
       onClick={(event) => {
         // In another tab or window, as the reader wishes.
         if (event.metaKey || event.ctrlKey || event.shiftKey) return

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import { countVotes, readPath, type Stop } from './approval-path.ts'
 import { formatMs } from './format-ms.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 
 interface ApprovalsProps {
   readonly api: AdkApi
@@ -20,8 +20,8 @@ export interface SeenApproval {
 
 /** The life of every approval in the conversation, from the server's own record. */
 export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
-  const texts = useInspectorTexts()
-  if (approvals.length === 0) return <p className="inspector-empty">{texts.noApprovals}</p>
+  const labels = useInspectorLabels()
+  if (approvals.length === 0) return <p className="inspector-empty">{labels.noApprovals}</p>
   return (
     <ul className="lives">
       {approvals.map(({ id, state }) => (
@@ -40,7 +40,7 @@ interface Life {
 
 /** Made anew whenever the approval has moved on. */
 function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: string }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [life, setLife] = useState<Life | 'failed'>()
   useEffect(() => {
     let isLeft = false
@@ -52,8 +52,8 @@ function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: strin
       isLeft = true
     }
   }, [api, id])
-  if (!life) return <p role="status">{texts.reading}</p>
-  if (life === 'failed') return <p className="turn-error">{texts.unreadable}</p>
+  if (!life) return <p role="status">{labels.reading}</p>
+  if (life === 'failed') return <p className="turn-error">{labels.unreadable}</p>
   const { approval, history } = life
   const { given, needed } = approval.approvals
   return (
@@ -66,10 +66,10 @@ function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: strin
           <StopView key={stop.station} stop={stop} />
         ))}
       </ol>
-      {needed > 1 && <p>{texts.votes(given, needed)}</p>}
-      {countVotes(history) > 0 && given < needed && <p>{texts.secondPerson}</p>}
+      {needed > 1 && <p>{labels.votes(given, needed)}</p>}
+      {countVotes(history) > 0 && given < needed && <p>{labels.secondPerson}</p>}
       <details>
-        <summary>{texts.record}</summary>
+        <summary>{labels.record}</summary>
         <ScrolledText>{history.map((line) => JSON.stringify(line)).join('\n')}</ScrolledText>
       </details>
     </article>
@@ -77,7 +77,7 @@ function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: strin
 }
 
 function StopView({ stop }: { readonly stop: Stop }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const { station, type, at, tookMs } = stop
   const Icon = type === undefined ? CircleDashed : (ICONS[type] ?? Check)
   return (
@@ -85,11 +85,11 @@ function StopView({ stop }: { readonly stop: Stop }) {
       {tookMs !== undefined && <span className="stop-took">{formatMs(tookMs)}</span>}
       <Icon aria-hidden="true" size={18} />
       <span className="stop-name">
-        {type === undefined ? texts.ahead[station] : (texts.stops[type] ?? type)}
+        {type === undefined ? labels.ahead[station] : (labels.stops[type] ?? type)}
       </span>
       {at !== undefined && (
         <time dateTime={new Date(at).toISOString()}>
-          {new Date(at).toLocaleTimeString(texts.locale)}
+          {new Date(at).toLocaleTimeString(labels.locale)}
         </time>
       )}
     </li>

@@ -4,10 +4,10 @@ import { useSyncExternalStore } from 'react'
 import { ApprovalPictures, type SeenApproval } from './approval-picture.tsx'
 import { RecordingPanel } from './recording-panel.tsx'
 import { Tabs } from './tabs.tsx'
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 import { Timeline } from './timeline.tsx'
 import { WaitingNote } from './waiting-note.tsx'
-import { whyWaiting } from './why-waiting.ts'
+import { findBlocker } from './find-blocker.ts'
 import { WireList } from './wire-list.tsx'
 import type { WireLog } from './wire-log.ts'
 
@@ -24,28 +24,28 @@ export interface InspectorProps {
 /** Shows what goes on behind the conversation, and why it waits. */
 export function Inspector(props: InspectorProps) {
   const { log, recorder, api, messages, onReplay } = props
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const { turns, lines, sound } = useSyncExternalStore(log.subscribe, log.view)
   return (
     <div className="inspector">
-      <WaitingNote waiting={whyWaiting(props)} />
+      <WaitingNote waiting={findBlocker(props)} />
       <Tabs
-        label={texts.title}
+        label={labels.title}
         tabs={[
-          { name: 'timeline', label: texts.timeline, content: <Timeline turns={turns} /> },
+          { name: 'timeline', label: labels.timeline, content: <Timeline turns={turns} /> },
           {
             name: 'approvals',
-            label: texts.approvals,
+            label: labels.approvals,
             content: <ApprovalPictures api={api} approvals={findApprovals(messages)} />,
           },
           {
             name: 'wire',
-            label: texts.wire,
+            label: labels.wire,
             content: <WireList lines={lines} sound={sound} />,
           },
           {
             name: 'recording',
-            label: texts.recording,
+            label: labels.recording,
             content: <RecordingPanel recorder={recorder} onReplay={onReplay} />,
           },
         ]}

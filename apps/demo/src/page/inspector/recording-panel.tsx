@@ -3,7 +3,7 @@ import { Circle, Download, FolderOpen, Play, Square } from 'lucide-react'
 import { type ChangeEvent, useId, useState } from 'react'
 
 import { formatBytes } from './format-ms.ts'
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 
 interface RecordingPanelProps {
   readonly recorder: Recorder
@@ -12,7 +12,7 @@ interface RecordingPanelProps {
 
 /** Records the conversation, saves it, and plays it or another one. */
 export function RecordingPanel({ recorder, onReplay }: RecordingPanelProps) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [isRecording, setRecording] = useState(recorder.isRecording)
   const [recording, setRecorded] = useState(() => recorder.toJsonl())
   const toggle = () => {
@@ -23,27 +23,27 @@ export function RecordingPanel({ recorder, onReplay }: RecordingPanelProps) {
   }
   return (
     <div className="recording">
-      <p>{texts.recordingIntro}</p>
+      <p>{labels.recordingIntro}</p>
       <button type="button" aria-pressed={isRecording} onClick={toggle}>
         {isRecording ? (
           <Square size={16} aria-hidden="true" />
         ) : (
           <Circle size={16} aria-hidden="true" />
         )}
-        {isRecording ? texts.stopRecording : texts.startRecording}
+        {isRecording ? labels.stopRecording : labels.startRecording}
       </button>
       <p role="status">
-        {isRecording ? texts.recordingNow : recording && texts.recorded(sizeOf(recording))}
+        {isRecording ? labels.recordingNow : recording && labels.recorded(sizeOf(recording))}
       </p>
       {!isRecording && recording !== '' && (
         <div className="recording-actions">
           <button type="button" onClick={() => save(recording)}>
             <Download size={16} aria-hidden="true" />
-            {texts.download}
+            {labels.download}
           </button>
           <button type="button" onClick={() => onReplay(recording)}>
             <Play size={16} aria-hidden="true" />
-            {texts.play}
+            {labels.play}
           </button>
         </div>
       )}
@@ -53,7 +53,7 @@ export function RecordingPanel({ recorder, onReplay }: RecordingPanelProps) {
 }
 
 function OpenFile({ onReplay }: Pick<RecordingPanelProps, 'onReplay'>) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [isBroken, setBroken] = useState(false)
   const id = useId()
   const open = async ({ target }: ChangeEvent<HTMLInputElement>) => {
@@ -74,7 +74,7 @@ function OpenFile({ onReplay }: Pick<RecordingPanelProps, 'onReplay'>) {
     <>
       <label className="file-button" htmlFor={id}>
         <FolderOpen size={16} aria-hidden="true" />
-        {texts.openFile}
+        {labels.openFile}
       </label>
       <input
         id={id}
@@ -83,7 +83,7 @@ function OpenFile({ onReplay }: Pick<RecordingPanelProps, 'onReplay'>) {
         className="visually-hidden"
         onChange={(event) => void open(event)}
       />
-      {isBroken && <p role="alert">{texts.brokenFile}</p>}
+      {isBroken && <p role="alert">{labels.brokenFile}</p>}
     </>
   )
 }

@@ -2,7 +2,7 @@ import type { AdkUIMessage, Pace } from 'adk-stream-protocol/client'
 import { StepForward, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 import { useReplay } from './use-replay.ts'
 
 interface ReplayViewProps {
@@ -16,14 +16,14 @@ const PACES: readonly Pace[] = ['real-time', 'fast', 'step']
 
 /** A recorded conversation, played through the components that showed it. */
 export function ReplayView({ recording, renderMessages, onClose }: ReplayViewProps) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [pace, setPace] = useState<Pace>('real-time')
   const paceId = useId()
   return (
-    <section className="replay" aria-label={texts.replay}>
+    <section className="replay" aria-label={labels.replay}>
       <header className="replay-bar">
-        <strong>{texts.replay}</strong>
-        <label htmlFor={paceId}>{texts.pace}</label>
+        <strong>{labels.replay}</strong>
+        <label htmlFor={paceId}>{labels.pace}</label>
         <select
           id={paceId}
           value={pace}
@@ -31,13 +31,13 @@ export function ReplayView({ recording, renderMessages, onClose }: ReplayViewPro
         >
           {PACES.map((each) => (
             <option key={each} value={each}>
-              {texts.paces[each]}
+              {labels.paces[each]}
             </option>
           ))}
         </select>
         <button type="button" onClick={onClose}>
           <X size={16} aria-hidden="true" />
-          {texts.endReplay}
+          {labels.endReplay}
         </button>
       </header>
       <Playing key={pace} recording={recording} pace={pace} renderMessages={renderMessages} />
@@ -50,16 +50,16 @@ interface PlayingProps extends Omit<ReplayViewProps, 'onClose'> {
 }
 
 function Playing({ recording, pace, renderMessages }: PlayingProps) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const { messages, isOver, step } = useReplay(recording, pace)
   return (
     <>
       <p className="replay-state">
-        <span role="status">{isOver ? texts.over : texts.playing}</span>
+        <span role="status">{isOver ? labels.over : labels.playing}</span>
         {pace === 'step' && (
           <button type="button" onClick={step} disabled={isOver}>
             <StepForward size={16} aria-hidden="true" />
-            {texts.step}
+            {labels.step}
           </button>
         )}
       </p>

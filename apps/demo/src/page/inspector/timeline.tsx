@@ -3,12 +3,12 @@ import { memo } from 'react'
 import { formatMs } from './format-ms.ts'
 import type { Entry, Span, TurnTrace } from './trace.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 
 /** The answers of the conversation, newest first: what each was made of, and when that came. */
 export function Timeline({ turns }: { readonly turns: readonly TurnTrace[] }) {
-  const texts = useInspectorTexts()
-  if (turns.length === 0) return <p className="inspector-empty">{texts.nothingYet}</p>
+  const labels = useInspectorLabels()
+  if (turns.length === 0) return <p className="inspector-empty">{labels.nothingYet}</p>
   return (
     <ol className="turns" reversed>
       {turns.toReversed().map((turn, index) => (
@@ -34,18 +34,18 @@ export function Timeline({ turns }: { readonly turns: readonly TurnTrace[] }) {
 }
 
 function TurnHead({ turn }: { readonly turn: TurnTrace }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const { trigger, startedAt, firstAt, firstWordAt, endedAt, chunks, error } = turn
   const facts: [string, number | undefined][] = [
-    [texts.firstChunk, firstAt],
-    [texts.firstWord, firstWordAt],
-    [texts.whole, endedAt],
+    [labels.firstChunk, firstAt],
+    [labels.firstWord, firstWordAt],
+    [labels.whole, endedAt],
   ]
   return (
     <summary>
-      <span className="turn-trigger">{texts.triggers[trigger] ?? trigger}</span>
+      <span className="turn-trigger">{labels.triggers[trigger] ?? trigger}</span>
       <time dateTime={new Date(startedAt).toISOString()}>
-        {new Date(startedAt).toLocaleTimeString(texts.locale)}
+        {new Date(startedAt).toLocaleTimeString(labels.locale)}
       </time>
       <span className="turn-facts">
         {facts.map(
@@ -56,8 +56,8 @@ function TurnHead({ turn }: { readonly turn: TurnTrace }) {
               </span>
             ),
         )}
-        <span>{texts.chunks(chunks)}</span>
-        {endedAt === undefined && <span className="turn-open">{texts.open}</span>}
+        <span>{labels.chunks(chunks)}</span>
+        {endedAt === undefined && <span className="turn-open">{labels.open}</span>}
         {error !== undefined && <span className="turn-error">{error}</span>}
       </span>
     </summary>
@@ -66,17 +66,17 @@ function TurnHead({ turn }: { readonly turn: TurnTrace }) {
 
 /** What took time, drawn to scale. It repeats what the list below says, so it is a picture with one sentence. */
 function Lanes({ turn }: { readonly turn: TurnTrace }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const { spans, startedAt } = turn
   const last = turn.entries.at(-1)
   const end = Math.max(turn.endedAt ?? last?.lastAt ?? startedAt, startedAt + 1)
   const percent = (at: number): string => `${((at - startedAt) / (end - startedAt)) * 100}%`
   if (spans.length === 0) return null
   return (
-    <figure className="lanes" role="img" aria-label={describe(spans, texts.spans)}>
+    <figure className="lanes" role="img" aria-label={describe(spans, labels.spans)}>
       {spans.map((span) => (
         <div className="lane" key={`${span.kind}-${span.id}`}>
-          <span className="lane-label">{span.label || texts.spans[span.kind]}</span>
+          <span className="lane-label">{span.label || labels.spans[span.kind]}</span>
           <span className="lane-track">
             <span
               className="lane-bar"

@@ -29,7 +29,7 @@ export interface Entry {
 
 /** Something that takes time within an answer. */
 export interface Span {
-  readonly kind: 'thoughts' | 'words' | 'call' | 'wait'
+  readonly kind: 'reasoning' | 'text' | 'call' | 'approval'
   readonly id: string
   readonly label: string
   readonly from: number
@@ -101,8 +101,8 @@ function addSpans(trace: TurnTrace, chunk: Chunk, at: number): void {
 }
 
 function beginsSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | 'to'> | undefined {
-  if (chunk.type === 'text-start') return { kind: 'words', id: chunk.id, label: '' }
-  if (chunk.type === 'reasoning-start') return { kind: 'thoughts', id: chunk.id, label: '' }
+  if (chunk.type === 'text-start') return { kind: 'text', id: chunk.id, label: '' }
+  if (chunk.type === 'reasoning-start') return { kind: 'reasoning', id: chunk.id, label: '' }
   const calls = spans.filter(({ kind }) => kind === 'call')
   if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
     const { toolCallId, toolName } = chunk
@@ -113,21 +113,21 @@ function beginsSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | '
   if (chunk.type !== 'tool-approval-request') return undefined
   const { toolCallId } = chunk
   const label = calls.find(({ id }) => id === toolCallId)?.label ?? ''
-  return { kind: 'wait', id: toolCallId, label }
+  return { kind: 'approval', id: toolCallId, label }
 }
 
 function endsSpans(chunk: Chunk): readonly (readonly [Span['kind'], string])[] {
-  if (chunk.type === 'text-end') return [['words', chunk.id]]
-  if (chunk.type === 'reasoning-end') return [['thoughts', chunk.id]]
+  if (chunk.type === 'text-end') return [['text', chunk.id]]
+  if (chunk.type === 'reasoning-end') return [['reasoning', chunk.id]]
   if (chunk.type === 'data-approval')
-    return chunk.data.state === 'requested' ? [] : [['wait', chunk.data.toolCallId]]
+    return chunk.data.state === 'requested' ? [] : [['approval', chunk.data.toolCallId]]
   const isResult =
     chunk.type === 'tool-output-available' ||
     chunk.type === 'tool-output-error' ||
     chunk.type === 'tool-output-denied'
   return isResult
     ? [
-        ['wait', chunk.toolCallId],
+        ['approval', chunk.toolCallId],
         ['call', chunk.toolCallId],
       ]
     : []

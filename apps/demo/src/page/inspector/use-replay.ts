@@ -19,8 +19,8 @@ export function useReplay(recording: string, pace: Pace): Replay {
   const playing = useRef<Playback>(undefined)
   useEffect(() => {
     let isLeft = false
-    const stage = createStage((shown) => !isLeft && setMessages(shown))
-    const playback = playRecording(stage, recording, { pace })
+    const target = createTarget((shown) => !isLeft && setMessages(shown))
+    const playback = playRecording(target, recording, { pace })
     playing.current = playback
     const watchEnd = async (): Promise<void> => {
       await playback.done
@@ -36,7 +36,7 @@ export function useReplay(recording: string, pace: Pace): Replay {
 }
 
 /** A place for messages that tells when they change. */
-function createStage(onChange: (messages: readonly AdkUIMessage[]) => void) {
+function createTarget(onChange: (messages: readonly AdkUIMessage[]) => void) {
   let current: AdkUIMessage[] = []
   return {
     get messages() {

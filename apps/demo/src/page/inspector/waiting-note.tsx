@@ -1,22 +1,26 @@
 import { useEffect, useState } from 'react'
 
 import { formatMs } from './format-ms.ts'
-import { type InspectorTexts, useInspectorTexts } from './texts.ts'
-import type { Waiting } from './why-waiting.ts'
+import { type InspectorLabels, useInspectorLabels } from './labels.ts'
+import type { Waiting } from './find-blocker.ts'
 
 /** Says in a sentence what the conversation waits for. */
 export function WaitingNote({ waiting }: { readonly waiting: Waiting | undefined }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const now = useNow(waiting !== undefined && dueAt(waiting) !== undefined)
   return (
     <p className="waiting-note" data-for={waiting?.for ?? 'you'}>
       <span className="waiting-dot" aria-hidden="true" />
-      {describe(waiting, now, texts)}
+      {describe(waiting, now, labels)}
     </p>
   )
 }
 
-function describe(waiting: Waiting | undefined, now: number, { waitsFor }: InspectorTexts): string {
+function describe(
+  waiting: Waiting | undefined,
+  now: number,
+  { waitsFor }: InspectorLabels,
+): string {
   if (!waiting) return waitsFor.you
   const due = dueAt(waiting)
   // Whole seconds: it ticks once a second.

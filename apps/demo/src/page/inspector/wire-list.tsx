@@ -3,7 +3,7 @@ import { memo, useState } from 'react'
 
 import { formatBytes } from './format-ms.ts'
 import { ScrolledText } from './scrolled-text.tsx'
-import { useInspectorTexts } from './texts.ts'
+import { useInspectorLabels } from './labels.ts'
 import type { SoundCount, WireLine } from './wire-log.ts'
 
 interface WireListProps {
@@ -16,21 +16,21 @@ const SHOWN = 200
 
 /** What went over the wire, newest first. */
 export function WireList({ lines, sound }: WireListProps) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [filter, setFilter] = useState('')
   const found = lines.filter(({ type }) => type.includes(filter.trim()))
   return (
     <>
       <div className="wire-head">
         <label>
-          {texts.filter}
+          {labels.filter}
           <input type="search" value={filter} onChange={({ target }) => setFilter(target.value)} />
         </label>
         {sound.in + sound.out > 0 && (
-          <span>{texts.sound(formatBytes(sound.out), formatBytes(sound.in))}</span>
+          <span>{labels.sound(formatBytes(sound.out), formatBytes(sound.in))}</span>
         )}
       </div>
-      {found.length === 0 && <p className="inspector-empty">{texts.nothingYet}</p>}
+      {found.length === 0 && <p className="inspector-empty">{labels.nothingYet}</p>}
       <ol className="wire" reversed>
         {found
           .slice(-SHOWN)
@@ -44,7 +44,7 @@ export function WireList({ lines, sound }: WireListProps) {
 }
 
 const WireLineView = memo(function WireLineView({ line }: { readonly line: WireLine }) {
-  const texts = useInspectorTexts()
+  const labels = useInspectorLabels()
   const [isOpen, setOpen] = useState(false)
   const { direction, type, at, content } = line
   const Arrow = direction === 'in' ? ArrowDown : ArrowUp
@@ -52,10 +52,10 @@ const WireLineView = memo(function WireLineView({ line }: { readonly line: WireL
     <li className="wire-line" data-direction={direction}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
-          <Arrow size={14} aria-label={direction === 'in' ? texts.received : texts.sent} />
+          <Arrow size={14} aria-label={direction === 'in' ? labels.received : labels.sent} />
           <code>{type}</code>
           <time dateTime={new Date(at).toISOString()}>
-            {new Date(at).toLocaleTimeString(texts.locale)}
+            {new Date(at).toLocaleTimeString(labels.locale)}
           </time>
         </summary>
         {isOpen && (

@@ -1,13 +1,13 @@
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 const SHOWN_MS = 2000
 
 /** Copies a text, and says that it did. */
 export function CopyButton({ text }: { readonly text: string }) {
-  const { actions } = useTexts().shell
+  const { actions } = useLabels().shell
   const [result, setResult] = useState<'copied' | 'failed'>()
   useEffect(() => {
     if (!result) return

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 
 import { isComposing } from '../composer/is-composing.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 interface MessageEditorProps {
   readonly text: string
@@ -12,7 +12,7 @@ interface MessageEditorProps {
 
 /** Changes what was said, in its place, and sends it again. */
 export function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
-  const { actions } = useTexts().shell
+  const { actions } = useLabels().shell
   const [draft, setDraft] = useState(text)
   const hintId = useId()
   const inputRef = useRef<HTMLTextAreaElement>(null)

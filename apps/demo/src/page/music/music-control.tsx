@@ -1,12 +1,12 @@
 import { Music, VolumeX } from 'lucide-react'
 import { useSyncExternalStore } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 
 /** What plays, and a way to silence it; nothing until something plays. */
 export function MusicControl() {
-  const texts = useTexts()
+  const labels = useLabels()
   const playing = useSyncExternalStore(music.subscribe, music.read)
   if (playing.state === 'silent') return null
   const { track, muted } = playing
@@ -15,8 +15,8 @@ export function MusicControl() {
       type="button"
       className="icon-button"
       aria-pressed={muted}
-      aria-label={texts.music.mute(track)}
-      title={texts.music.mute(track)}
+      aria-label={labels.music.mute(track)}
+      title={labels.music.mute(track)}
       onClick={() => music.setMuted(!muted)}
     >
       {muted ? <VolumeX aria-hidden="true" /> : <Music aria-hidden="true" />}

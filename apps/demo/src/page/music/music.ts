@@ -13,7 +13,7 @@ const FADE_SECONDS = 0.4
 /** The music of the page; one for the whole page, whichever chat is open. */
 class Music {
   #state: MusicState = { state: 'silent' }
-  #stage: Stage | undefined
+  #output: AudioOutput | undefined
   /** What is left of the volume while somebody speaks. */
   #duckedTo = 1
   #playing: { readonly source: AudioBufferSourceNode; readonly fader: GainNode } | undefined
@@ -29,25 +29,25 @@ class Music {
 
   /** Fades over to a track. */
   async play(track: Track): Promise<void> {
-    const stage = (this.#stage ??= openStage())
-    wake(stage.context)
-    const buffer = await this.#render(track, stage.context.sampleRate)
-    this.#fadeOver(stage, buffer)
+    const output = (this.#output ??= openOutput())
+    wake(output.context)
+    const buffer = await this.#render(track, output.context.sampleRate)
+    this.#fadeOver(output, buffer)
     const muted = this.#state.state === 'playing' && this.#state.muted
     this.#become({ state: 'playing', track, muted })
     this.#setVolume()
   }
 
   setMuted(muted: boolean): void {
-    if (this.#state.state === 'silent' || !this.#stage) return
-    if (!muted) wake(this.#stage.context)
+    if (this.#state.state === 'silent' || !this.#output) return
+    if (!muted) wake(this.#output.context)
     this.#become({ ...this.#state, muted })
     this.#setVolume()
   }
 
   /** Lets the music fade out. */
   stop(): void {
-    if (this.#stage) this.#fadeOut(this.#stage)
+    if (this.#output) this.#fadeOut(this.#output)
     this.#become({ state: 'silent' })
   }
 
@@ -62,14 +62,14 @@ class Music {
   }
 
   #setVolume(): void {
-    if (!this.#stage) return
-    const { context, master } = this.#stage
+    if (!this.#output) return
+    const { context, master } = this.#output
     const muted = this.#state.state === 'playing' && this.#state.muted
     const volume = volumeOf({ muted, duckedTo: this.#duckedTo })
     master.gain.setTargetAtTime(volume, context.currentTime, EASE_SECONDS)
   }
 
-  #fadeOut({ context }: Stage): void {
+  #fadeOut({ context }: AudioOutput): void {
     if (!this.#playing) return
     const { fader, source } = this.#playing
     fader.gain.setTargetAtTime(0, context.currentTime, FADE_SECONDS / 3)
@@ -77,9 +77,9 @@ class Music {
     this.#playing = undefined
   }
 
-  #fadeOver(stage: Stage, buffer: AudioBuffer): void {
-    const { context, master } = stage
-    this.#fadeOut(stage)
+  #fadeOver(output: AudioOutput, buffer: AudioBuffer): void {
+    const { context, master } = output
+    this.#fadeOut(output)
     const source = new AudioBufferSourceNode(context, { buffer, loop: true })
     const fader = new GainNode(context, { gain: 0 })
     fader.gain.setTargetAtTime(1, context.currentTime, FADE_SECONDS / 3)
@@ -104,12 +104,12 @@ class Music {
 
 export const music = new Music()
 
-interface Stage {
+interface AudioOutput {
   readonly context: AudioContext
   readonly master: GainNode
 }
 
-function openStage(): Stage {
+function openOutput(): AudioOutput {
   const context = new AudioContext()
   const master = new GainNode(context, { gain: volumeOf({ muted: false, duckedTo: 1 }) })
   master.connect(context.destination)

@@ -11,6 +11,6 @@ export function useMode() {
 }
 
 /** Whether the server keeps the chats of this mode; those of the agent are the same in both of its modes. */
-export function keepsChats(chosen: Mode): boolean {
+export function storesChats(chosen: Mode): boolean {
   return chosen !== 'direct'
 }

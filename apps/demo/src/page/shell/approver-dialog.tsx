@@ -1,12 +1,12 @@
 import { useState } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { Modal } from './modal.tsx'
 
 /** Asks for the code of the terminal, at the address at which a browser becomes the second person. */
 export function ApproverDialog() {
-  const { approver, cancel } = useTexts().shell
+  const { approver, cancel } = useLabels().shell
   const demo = useDemo()
   const [query] = useState(() => new URLSearchParams(window.location.search))
   const [isClosed, setClosed] = useState(false)

@@ -2,8 +2,8 @@ import { useConnection } from 'adk-stream-protocol/react'
 import { X } from 'lucide-react'
 import { lazy, Suspense, useSyncExternalStore } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
-import { keepsChats, useMode } from '../settings/mode.ts'
+import { useLabels } from '../i18n/language.tsx'
+import { storesChats, useMode } from '../settings/mode.ts'
 import { shownChat } from '../wire/shown-chat.ts'
 import { api, log, recorder, transports } from '../wire/wire.ts'
 
@@ -21,7 +21,7 @@ const Inspector = lazy(async () => {
 
 /** Looks behind the conversation. */
 export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProps) {
-  const { inspector } = useTexts().shell
+  const { inspector } = useLabels().shell
   return (
     <>
       <header className="panel-header">
@@ -47,7 +47,7 @@ export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProp
 }
 
 function Facts({ chatId }: { readonly chatId: string }) {
-  const { inspector, mode: modes } = useTexts().shell
+  const { inspector, mode: modes } = useLabels().shell
   const [mode] = useMode()
   return (
     <>
@@ -63,7 +63,7 @@ function Facts({ chatId }: { readonly chatId: string }) {
           <span className="fine">{modes.explanations[mode]}</span>
         </dd>
       </dl>
-      {keepsChats(mode) && (
+      {storesChats(mode) && (
         <a
           href={`/chats/${encodeURIComponent(chatId)}/messages`}
           target="_blank"

@@ -1,11 +1,11 @@
 import { WifiOff } from 'lucide-react'
 import { useSyncExternalStore } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 /** Says that the browser has no network; nothing while it has. */
 export function OfflineMark() {
-  const { offline } = useTexts().shell
+  const { offline } = useLabels().shell
   const online = useSyncExternalStore(subscribe, () => navigator.onLine)
   return (
     <p className="offline" role="status">

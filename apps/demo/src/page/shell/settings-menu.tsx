@@ -2,7 +2,7 @@ import { Keyboard, Settings2 } from 'lucide-react'
 import { type ReactNode, useSyncExternalStore } from 'react'
 
 import { useDemo } from '../demo/use-demo.ts'
-import { useLanguage, useTexts } from '../i18n/language.tsx'
+import { useLanguage, useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 import { THEMES, useTheme } from '../settings/theme.ts'
 import { Segmented } from './segmented.tsx'
@@ -11,7 +11,7 @@ const POPOVER_ID = 'settings'
 
 /** Language, theme and music, behind a button. */
 export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: () => void }) {
-  const { settings } = useTexts().shell
+  const { settings } = useLabels().shell
   return (
     <>
       <button
@@ -51,7 +51,7 @@ export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: ()
 }
 
 function LanguageChoice() {
-  const { settings } = useTexts().shell
+  const { settings } = useLabels().shell
   const { language, choose } = useLanguage()
   return (
     <Setting name={settings.language}>
@@ -69,7 +69,7 @@ function LanguageChoice() {
 }
 
 function ThemeChoice() {
-  const { settings } = useTexts().shell
+  const { settings } = useLabels().shell
   const [theme, choose] = useTheme()
   const options = THEMES.map((value) => ({ value, name: settings.themes[value] }))
   return (
@@ -80,8 +80,8 @@ function ThemeChoice() {
 }
 
 function MusicChoice() {
-  const texts = useTexts()
-  const { settings } = texts.shell
+  const labels = useLabels()
+  const { settings } = labels.shell
   const playing = useSyncExternalStore(music.subscribe, music.read)
   return (
     <Setting name={settings.music}>
@@ -89,8 +89,8 @@ function MusicChoice() {
         label={settings.music}
         options={[
           { value: 'off', name: settings.musicOff },
-          { value: '1', name: texts.music.track(1) },
-          { value: '2', name: texts.music.track(2) },
+          { value: '1', name: labels.music.track(1) },
+          { value: '2', name: labels.music.track(2) },
         ]}
         value={playing.state === 'silent' ? 'off' : `${playing.track}`}
         onChoose={chooseMusic}
@@ -101,7 +101,7 @@ function MusicChoice() {
 
 /** Who answers, and whom this browser is; honest about what is not the real thing. */
 function ModelFacts() {
-  const { model, voice, approver } = useTexts().shell
+  const { model, voice, approver } = useLabels().shell
   const demo = useDemo()
   if (!demo) return null
   const { address, is } = demo.approver

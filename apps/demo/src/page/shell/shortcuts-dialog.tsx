@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { Modal } from './modal.tsx'
 import { describeShortcut, SHORTCUT_NAMES } from './shortcuts.ts'
 
@@ -17,7 +17,7 @@ const OTHERS = [
 
 /** All keys that do something. */
 export function ShortcutsDialog({ open, onClose }: ShortcutsDialogProps) {
-  const { shortcuts, close } = useTexts().shell
+  const { shortcuts, close } = useLabels().shell
   const rows = [...SHORTCUT_NAMES.map((name) => [name, describeShortcut(name)] as const), ...OTHERS]
   return (
     <Modal open={open} label={shortcuts.title} className="dialog shortcuts" onClose={onClose}>

@@ -1,7 +1,7 @@
 import { PanelLeft, PanelRight, SquarePen } from 'lucide-react'
 import type { ReactNode } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { ModeSwitch } from './mode-switch.tsx'
 import type { PanelState } from './use-panel.ts'
 
@@ -19,10 +19,10 @@ export interface TopBarProps {
 /** Above the conversation: what it is, how it runs, and the ways to everything else. */
 export function TopBar(props: TopBarProps) {
   const { title, sidebar, inspector, onNewChat, connection, children } = props
-  const texts = useTexts()
-  const { chats, inspector: words } = texts.shell
+  const labels = useLabels()
+  const { chats, inspector: inspectorLabels } = labels.shell
   const showsSidebar = sidebar.docked && sidebar.open
-  const inspectorLabel = inspector.open ? words.hide : words.show
+  const inspectorLabel = inspector.open ? inspectorLabels.hide : inspectorLabels.show
   return (
     <header className="top-bar">
       <div className="top-bar-start">
@@ -40,8 +40,8 @@ export function TopBar(props: TopBarProps) {
             <button
               type="button"
               className="icon-button"
-              aria-label={texts.newChat}
-              title={texts.newChat}
+              aria-label={labels.newChat}
+              title={labels.newChat}
               onClick={onNewChat}
             >
               <SquarePen aria-hidden="true" />

@@ -22,11 +22,11 @@ export function useChatLocation() {
   }, [])
   const startNew = useCallback(() => go('/'), [go])
   /** Also of a chat that is open, once something was said in it. */
-  const open = useCallback((id: string) => go(chatAddress(id)), [go])
+  const open = useCallback((id: string) => go(chatUrl(id)), [go])
   return { location, startNew, open }
 }
 
-export function chatAddress(id: string): string {
+export function chatUrl(id: string): string {
   return `/?chat=${encodeURIComponent(id)}`
 }
 

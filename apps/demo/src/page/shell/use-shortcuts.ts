@@ -3,12 +3,12 @@ import { useEffect, useEffectEvent } from 'react'
 import { matchShortcut, type ShortcutName } from './shortcuts.ts'
 
 /** Does what shortcuts are for, wherever the focus is; but not behind an open dialog. */
-export function useShortcuts(deeds: Readonly<Record<ShortcutName, () => void>>): void {
+export function useShortcuts(descriptions: Readonly<Record<ShortcutName, () => void>>): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     const name = matchShortcut(event, isWriting(event.target))
     if (!name || document.querySelector('dialog:modal')) return
     event.preventDefault()
-    deeds[name]()
+    descriptions[name]()
   })
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => press(event)

@@ -5,11 +5,11 @@ import {
 } from 'adk-stream-protocol/voice'
 import { useEffect, useState } from 'react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 
 /** Which microphone is heard; nothing where there is but one. The browser names them once one is allowed. */
 export function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
-  const { voice: texts } = useTexts().shell
+  const { voice: labels } = useLabels().shell
   const [choices, setChoices] = useState<readonly Choice[]>([])
   useEffect(() => {
     let isLeft = false
@@ -30,12 +30,12 @@ export function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
   return (
     <select
       className="microphone"
-      aria-label={texts.microphone}
+      aria-label={labels.microphone}
       onChange={({ target }) => void voice.setDevice(target.value)}
     >
       {choices.map(({ deviceId, label }, index) => (
         <option key={deviceId} value={deviceId}>
-          {label || `${texts.microphone} ${index + 1}`}
+          {label || `${labels.microphone} ${index + 1}`}
         </option>
       ))}
     </select>

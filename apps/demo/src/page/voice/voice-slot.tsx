@@ -1,8 +1,8 @@
 import { Mic } from 'lucide-react'
 
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { type Mode, useMode } from '../settings/mode.ts'
-import { TalkBar } from './talk-bar.tsx'
+import { VoiceBar } from './voice-bar.tsx'
 
 interface VoiceSlotProps {
   readonly mode: Mode
@@ -11,10 +11,10 @@ interface VoiceSlotProps {
 
 /** Where one speaks, in the mode that can be spoken with; in the others, the way to it. */
 export function VoiceSlot({ mode, chatId }: VoiceSlotProps) {
-  const { voice } = useTexts().shell
+  const { voice } = useLabels().shell
   const [, choose] = useMode()
   // Another chat is another talk.
-  if (mode === 'live') return <TalkBar key={chatId} chatId={chatId} />
+  if (mode === 'live') return <VoiceBar key={chatId} chatId={chatId} />
   return (
     <button
       type="button"

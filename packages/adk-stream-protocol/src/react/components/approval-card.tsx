@@ -1,46 +1,47 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 
-import { useAdkTexts, useDeed } from '../provider.tsx'
+import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
-import { argumentsOf, type Call, nameCall, readFailure } from '../reading/call.ts'
-import type { ToldError } from '../reading/problem.ts'
+import { getArguments, type Call, getToolName, readFailure } from '../reading/call.ts'
+import type { ServerError } from '../reading/problem.ts'
 import { ApprovalDecision } from './approval-decision.tsx'
-import { type Delivery, describeStatus, nameState } from './approval-words.ts'
+import { type Delivery, describeApprovalStatus, describeApprovalState } from './call-labels.ts'
 import { ArgumentsTable } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './literal-text.tsx'
-import { SeverityMark } from './severity-mark.tsx'
+import { SeverityMark } from './approval-notes.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
-/** A call that waits for a decision, or how it ended. */
+/** Props of `ApprovalCard`. */
 export interface ApprovalCardProps {
   readonly call: Call
   readonly approval: Approval
+  /** Called with the person's decision. */
   readonly onDecide: (decision: Decision) => void
-  /** Why the last decision was not accepted. */
-  readonly refusal?: ToldError | undefined
-  /** How far it has come, where several people must approve. */
+  /** Why the server refused the last decision. */
+  readonly refusal?: ServerError | undefined
+  /** How many people have approved, if the approval needs several. */
   readonly votes?: Votes | undefined
-  /** Whether the server has the reader's decision. Default `confirmed`. */
+  /** How far the person's decision has come. Default `confirmed`. */
   readonly delivery?: Delivery | undefined
 }
 
-/** A call that a person decides: what it would do, the decision, and what came of it. */
+/** Shows a call that needs approval: what it does, the form to decide it, and its outcome. */
 export function ApprovalCard(props: ApprovalCardProps) {
   const { call, approval, onDecide, refusal, votes, delivery = 'confirmed' } = props
-  const texts = useAdkTexts()
-  const [over, setOver] = useState(false)
+  const labels = useAdkLabels()
+  const [isOverdue, setOverdue] = useState(false)
   const cardRef = useApprovalKeys<HTMLDivElement>()
   const pending = isPending(call, approval)
-  const voted = votes?.voted === true
-  const statusRef = useFocusAfter(pending && !voted)
-  const args = argumentsOf(call)
-  const name = nameCall(call)
-  const deed = useDeed(name, approval.editedArgs ?? args)
-  const words = { texts, over, refused: refusal !== undefined, voted, delivery }
+  const hasVoted = votes?.voted === true
+  const statusRef = useFocusStatus(pending && !hasVoted)
+  const args = getArguments(call)
+  const name = getToolName(call)
+  const description = useCallDescription(name, approval.editedArgs ?? args)
+  const status = { labels, isOverdue, isRefused: refusal !== undefined, hasVoted, delivery }
   return (
     <div
       ref={cardRef}
@@ -50,13 +51,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
       data-ending={approval.state}
       data-approval={approval.approvalId}
       data-failed={readFailure(call) !== undefined}
-      aria-label={`${name}: ${toLiteral(deed)}`}
-      // Not a stop of its own, but a place where a page can put the focus.
+      aria-label={`${name}: ${toLiteral(description)}`}
+      // Focusable by script, and not by the Tab key.
       tabIndex={-1}
     >
-      <CardHeader call={call} approval={approval} onOver={setOver} />
-      <p className="adk-deed">
-        <LiteralText text={deed} />
+      <CardHeader call={call} approval={approval} onOverdue={setOverdue} />
+      <p className="adk-call-description">
+        <LiteralText text={description} />
       </p>
       {pending && approval.hint && (
         <p className="adk-hint">
@@ -68,14 +69,14 @@ export function ApprovalCard(props: ApprovalCardProps) {
         {...{ approval, args, votes, refusal, onDecide }}
         state={pending ? 'open' : 'closed'}
       />
-      {/* To those who see, the buttons say that it waits. They stay when the time is over: a clock may be wrong, and the server refuses. */}
+      {/* While the buttons are visible, only screen readers need the status. The buttons stay after the deadline: the local clock may be wrong, and the server refuses late decisions. */}
       <p
-        className={pending && !over ? 'adk-hidden' : 'adk-status'}
+        className={pending && !isOverdue ? 'adk-hidden' : 'adk-status'}
         role="status"
         tabIndex={-1}
         ref={statusRef}
       >
-        {toLiteral(describeStatus(call, approval, words))}
+        {toLiteral(describeApprovalStatus(call, approval, status))}
       </p>
       {!pending && <Outcome call={call} approval={approval} />}
     </div>
@@ -96,8 +97,8 @@ function Outcome({ call, approval }: Pick<ApprovalCardProps, 'call' | 'approval'
   )
 }
 
-/** The buttons go away, with the focus if they have it: who used them goes on where it is said what follows. */
-function useFocusAfter(canChoose: boolean) {
+/** Moves the focus to the status when the buttons disappear while one of them has the focus. */
+function useFocusStatus(canChoose: boolean) {
   const statusRef = useRef<HTMLParagraphElement>(null)
   useLayoutEffect(() => {
     const status = statusRef.current
@@ -109,12 +110,12 @@ function useFocusAfter(canChoose: boolean) {
 interface CardHeaderProps {
   readonly call: Call
   readonly approval: Approval
-  readonly onOver: (over: boolean) => void
+  readonly onOverdue: (isOverdue: boolean) => void
 }
 
-function CardHeader({ call, approval, onOver }: CardHeaderProps) {
-  const texts = useAdkTexts()
-  const { title = nameCall(call), severity, deadline } = approval
+function CardHeader({ call, approval, onOverdue }: CardHeaderProps) {
+  const labels = useAdkLabels()
+  const { title = getToolName(call), severity, deadline } = approval
   const pending = isPending(call, approval)
   return (
     <header className="adk-tool-header">
@@ -122,9 +123,9 @@ function CardHeader({ call, approval, onOver }: CardHeaderProps) {
       <span className="adk-title">{title}</span>
       {pending && <SeverityMark severity={severity} />}
       {pending && deadline !== undefined ? (
-        <Countdown deadline={deadline} onOver={onOver} />
+        <Countdown deadline={deadline} onOverdue={onOverdue} />
       ) : (
-        <span className="adk-tool-state">{nameState(call, approval, texts)}</span>
+        <span className="adk-tool-state">{describeApprovalState(call, approval, labels)}</span>
       )}
     </header>
   )

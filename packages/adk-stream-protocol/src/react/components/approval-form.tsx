@@ -1,11 +1,11 @@
-import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState } from 'react'
 
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
 import { ArgumentsForm } from './arguments-form.tsx'
 import { ArgumentsTable } from './arguments-table.tsx'
-import { DenyForm } from './deny-form.tsx'
+import { FormActions } from './form-actions.tsx'
 
 interface ApprovalFormProps {
   readonly args: Arguments
@@ -16,22 +16,22 @@ interface ApprovalFormProps {
 
 type Mode = 'choosing' | 'denying' | 'editing'
 
-/** The ways to decide: approve, deny with a reason, approve something else. */
+/** Approves, denies with a reason, or approves edited arguments. */
 export function ApprovalForm({ args, editable, hidden, onDecide }: ApprovalFormProps) {
   const [mode, setMode] = useState<Mode>('choosing')
-  const { denyRef, editRef } = useReturningFocus(mode)
-  const leave = (): void => setMode('choosing')
+  const { denyRef, editRef } = useReturnFocus(mode)
+  const close = (): void => setMode('choosing')
   const onKeyDown = (event: KeyboardEvent): void => {
-    // An input method closes its own window by this key.
+    // Escape also closes the candidate window of an input method.
     if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
     event.stopPropagation()
-    leave()
+    close()
   }
   const approve = (edited?: Arguments): void =>
     onDecide({ approved: true, ...(edited && { args: edited }) })
   const deny = (reason: string | undefined): void =>
     onDecide({ approved: false, ...(reason !== undefined && { reason }) })
-  const shared = { onKeyDown, onLeave: leave }
+  const shared = { onKeyDown, onClose: close }
   if (mode === 'editing')
     return <ArgumentsForm {...shared} args={args} hidden={hidden} onSubmit={approve} />
   return (
@@ -61,14 +61,14 @@ interface ChoicesProps {
 }
 
 function Choices({ denyRef, editRef, onApprove, onDeny, onEdit }: ChoicesProps) {
-  const { approval } = useAdkTexts()
+  const { approval } = useAdkLabels()
   return (
     <div className="adk-actions">
       <button
         type="button"
         className="adk-button adk-primary"
         aria-keyshortcuts="a"
-        // What a second click adds to a first one must not be another decision.
+        // The second click of a double click must not decide the next approval.
         onClick={({ detail }) => detail <= 1 && onApprove()}
       >
         {approval.approve}
@@ -97,8 +97,8 @@ function Choices({ denyRef, editRef, onApprove, onDeny, onEdit }: ChoicesProps) 
   )
 }
 
-/** Gives the focus back to the button that was left, when the reader comes back from what it opened. */
-function useReturningFocus(mode: Mode) {
+/** Returns the focus to the button that opened a form when the form closes. */
+function useReturnFocus(mode: Mode) {
   const denyRef = useRef<HTMLButtonElement>(null)
   const editRef = useRef<HTMLButtonElement>(null)
   const before = useRef<Mode>(mode)
@@ -111,4 +111,40 @@ function useReturningFocus(mode: Mode) {
     before.current = mode
   }, [mode])
   return { denyRef, editRef }
+}
+
+interface DenyFormProps {
+  readonly onKeyDown: (event: KeyboardEvent) => void
+  readonly onClose: () => void
+  readonly onDeny: (reason: string | undefined) => void
+}
+
+/** Denies a call. The model receives the reason, if there is one. */
+function DenyForm({ onKeyDown, onClose, onDeny }: DenyFormProps) {
+  const { approval } = useAdkLabels()
+  const [reason, setReason] = useState('')
+  const inputRef = useRef<HTMLInputElement>(null)
+  const id = useId()
+  useEffect(() => inputRef.current?.focus(), [])
+  return (
+    <form
+      className="adk-deny"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onDeny(reason.trim() || undefined)
+      }}
+    >
+      <label htmlFor={id}>{approval.reason}</label>
+      <input
+        id={id}
+        ref={inputRef}
+        className="adk-field"
+        maxLength={2000}
+        value={reason}
+        onChange={(event) => setReason(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+      <FormActions label={approval.confirmDeny} danger onClose={onClose} />
+    </form>
+  )
 }

@@ -1,46 +1,45 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 
 import type { PendingApproval } from '../../protocol/server-views.ts'
-import { useAdkTexts, useDeed } from '../provider.tsx'
+import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
-import type { ToldError } from '../reading/problem.ts'
+import type { ServerError } from '../reading/problem.ts'
 import { ApprovalForm } from './approval-form.tsx'
 import { Countdown } from './countdown.tsx'
 import { LiteralText } from './literal-text.tsx'
-import { Refused } from './refused.tsx'
-import { SeverityMark } from './severity-mark.tsx'
+import { RefusalNote, SeverityMark } from './approval-notes.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
-/** What waits in all chats; that of `useInbox`. */
+/** Pending approvals and actions, as `useInbox` returns them. */
 export interface ApprovalInboxProps {
   readonly approvals: readonly PendingApproval[]
-  /** What goes wrong with it comes back as a refusal. */
+  /** Sends a decision. Report an error through `refusals`. */
   readonly onDecide: (approvalId: string, decision: Decision) => void | Promise<void>
-  /** Why decisions were not accepted, by approval. */
-  readonly refusals?: ReadonlyMap<string, ToldError> | undefined
-  /** Approvals whose decision is on its way: they cannot be decided meanwhile. */
+  /** Why the server refused decisions, by approval id. */
+  readonly refusals?: ReadonlyMap<string, ServerError> | undefined
+  /** The ids of approvals whose decision is being sent. Their forms are hidden. */
   readonly deciding?: ReadonlySet<string> | undefined
-  /** Why the list could not be read; it may be out of date. */
-  readonly problem?: ToldError | undefined
-  /** Withdraws the reader's vote. Without it, votes cannot be withdrawn here. */
+  /** Why the list could not be refreshed. */
+  readonly problem?: ServerError | undefined
+  /** Withdraws the person's vote. Without it, there is no button to withdraw a vote. */
   readonly onWithdraw?: ((approvalId: string) => void | Promise<void>) | undefined
-  /** Whether more is waiting than is listed. Default false. */
+  /** Whether more approvals are pending than `approvals` contains. Default false. */
   readonly hasMore?: boolean | undefined
-  /** Lists more. */
+  /** Loads the next page of approvals. */
   readonly onLoadMore?: (() => void) | undefined
-  /** Whether more is being loaded. Default false. */
+  /** Whether the next page is being loaded. Default false. */
   readonly loadingMore?: boolean | undefined
-  /** A link to the chat that the call was made in; only the owner of a chat is told which it is. */
+  /** Renders a link to the call's chat. The server sends `chatId` to the owner of the chat only. */
   readonly renderChatLink?: ((chatId: string) => ReactNode) | undefined
 }
 
-/** What waits for a decision in all chats. */
+/** Lists the pending approvals of all chats, each with a form to decide it. */
 export function ApprovalInbox(props: ApprovalInboxProps) {
   const { approvals, onDecide, onWithdraw, refusals, deciding, problem, renderChatLink } = props
-  const { inbox } = useAdkTexts()
+  const { inbox } = useAdkLabels()
   const listRef = useRef<HTMLElement>(null)
-  // The buttons go away with what was decided; the list stays.
+  // The buttons of a decided approval disappear. The list stays.
   const focusList = (): void => listRef.current?.focus()
   const decide = (approvalId: string, decision: Decision): void => {
     focusList()
@@ -55,7 +54,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
       <p className="adk-hidden" role="status">
         {inbox.label(approvals.length, props.hasMore)}
       </p>
-      {problem && <p className="adk-failure">{inbox.unread}</p>}
+      {problem && <p className="adk-failure">{inbox.loadFailed}</p>}
       {approvals.length === 0 && <p className="adk-inbox-empty">{inbox.empty}</p>}
       <ul>
         {approvals.map((approval) => (
@@ -63,7 +62,7 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
             key={approval.id}
             approval={approval}
             refusal={refusals?.get(approval.id)}
-            travels={deciding?.has(approval.id) === true}
+            isSending={deciding?.has(approval.id) === true}
             onDecide={(decision) => decide(approval.id, decision)}
             onWithdraw={onWithdraw && (() => withdraw(approval.id))}
             link={approval.chatId !== undefined && renderChatLink?.(approval.chatId)}
@@ -76,13 +75,13 @@ export function ApprovalInbox(props: ApprovalInboxProps) {
 }
 
 interface LoadMoreProps extends Pick<ApprovalInboxProps, 'hasMore' | 'onLoadMore' | 'loadingMore'> {
-  /** Called when all is listed, and the button goes away with the focus. */
+  /** Called when the button disappears while it has the focus. */
   readonly onGone: () => void
 }
 
-/** The button that lists more. It keeps the focus while more is loaded. */
+/** A button that loads the next page. It keeps the focus while loading. */
 function LoadMore({ hasMore = false, onLoadMore, loadingMore = false, onGone }: LoadMoreProps) {
-  const { inbox } = useAdkTexts()
+  const { inbox } = useAdkLabels()
   const isClicked = useRef(false)
   const isShown = onLoadMore !== undefined && (hasMore || loadingMore)
   useEffect(() => {
@@ -100,7 +99,7 @@ function LoadMore({ hasMore = false, onLoadMore, loadingMore = false, onGone }: 
     <button
       type="button"
       className="adk-button adk-outlined adk-inbox-more"
-      // Not `disabled`, which would take the focus away.
+      // `disabled` would remove the focus.
       aria-disabled={loadingMore}
       onClick={loadMore}
     >
@@ -111,31 +110,31 @@ function LoadMore({ hasMore = false, onLoadMore, loadingMore = false, onGone }: 
 
 interface InboxItemProps {
   readonly approval: PendingApproval
-  readonly refusal: ToldError | undefined
-  /** Whether its decision is on its way. */
-  readonly travels: boolean
+  readonly refusal: ServerError | undefined
+  /** Whether its decision is being sent. */
+  readonly isSending: boolean
   readonly onDecide: (decision: Decision) => void
   readonly onWithdraw: (() => void) | undefined
   readonly link: ReactNode
 }
 
 function InboxItem(props: InboxItemProps) {
-  const { approval, refusal, travels, onDecide, onWithdraw, link } = props
-  const texts = useAdkTexts()
-  const [over, setOver] = useState(false)
+  const { approval, refusal, isSending, onDecide, onWithdraw, link } = props
+  const labels = useAdkLabels()
+  const [isOverdue, setOverdue] = useState(false)
   const itemRef = useApprovalKeys<HTMLLIElement>()
   const { toolName, args, title, hint, severity, deadline, approvals, voted } = approval
   const votes = { given: approvals.given, voted }
-  const deed = useDeed(toolName, args)
+  const description = useCallDescription(toolName, args)
   return (
-    <li ref={itemRef} className="adk-inbox-item" aria-label={toLiteral(deed)}>
+    <li ref={itemRef} className="adk-inbox-item" aria-label={toLiteral(description)}>
       <div className="adk-tool-header">
         <span className="adk-title">{title ?? toolName}</span>
         <SeverityMark severity={severity} />
-        <Countdown deadline={deadline} onOver={setOver} />
+        <Countdown deadline={deadline} onOverdue={setOverdue} />
       </div>
-      <p className="adk-deed">
-        <LiteralText text={deed} />
+      <p className="adk-call-description">
+        <LiteralText text={description} />
       </p>
       {hint && (
         <p className="adk-hint">
@@ -143,27 +142,27 @@ function InboxItem(props: InboxItemProps) {
         </p>
       )}
       {approvals.needed > 1 && (
-        <p className="adk-votes">{texts.approval.votes(votes, approvals.needed)}</p>
+        <p className="adk-votes">{labels.approval.votes(votes, approvals.needed)}</p>
       )}
       <ApprovalForm
         args={args}
-        // Kept: what was typed is still there if it is refused.
-        hidden={travels || voted}
+        // Hidden, not removed: the form keeps its input in case the server refuses the decision.
+        hidden={isSending || voted}
         editable={approvals.needed === 1 && Object.keys(args).length > 0}
         onDecide={onDecide}
       />
-      {voted && !travels && onWithdraw && (
+      {voted && !isSending && onWithdraw && (
         <div className="adk-actions">
           <button type="button" className="adk-button adk-outlined" onClick={onWithdraw}>
-            {texts.inbox.withdraw}
+            {labels.inbox.withdraw}
           </button>
         </div>
       )}
       <p className="adk-status" role="status">
-        {travels && texts.inbox.deciding}
+        {isSending && labels.inbox.sending}
       </p>
-      {over && <p className="adk-status">{texts.approval.over}</p>}
-      <Refused refusal={refusal} />
+      {isOverdue && <p className="adk-status">{labels.approval.deadlinePassed}</p>}
+      <RefusalNote refusal={refusal} />
       {link}
     </li>
   )

@@ -1,23 +1,24 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 
-import { useAdkTexts } from '../provider.tsx'
-import { FormActions } from './form-actions.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, readFields, toFields } from '../reading/edit-arguments.ts'
-import { ArgumentField } from './argument-field.tsx'
+import { toLiteral } from '../reading/literal-text.ts'
+import { FormActions } from './form-actions.tsx'
+import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
 
 interface ArgumentsFormProps {
   readonly args: Arguments
   readonly hidden: boolean
   readonly onKeyDown: (event: KeyboardEvent) => void
-  readonly onLeave: () => void
+  readonly onClose: () => void
   readonly onSubmit: (args: Arguments) => void
 }
 
-/** The arguments, to be changed in place before they are approved. */
+/** Edits the arguments of a call and approves the edited call. */
 export function ArgumentsForm(props: ArgumentsFormProps) {
-  const { args, hidden, onKeyDown, onLeave, onSubmit } = props
-  const { approval } = useAdkTexts()
+  const { args, hidden, onKeyDown, onClose, onSubmit } = props
+  const { approval } = useAdkLabels()
   const [fields, setFields] = useState(() => toFields(args))
   const [invalid, setInvalid] = useState<string>()
   const formRef = useRef<HTMLFormElement>(null)
@@ -52,7 +53,73 @@ export function ArgumentsForm(props: ArgumentsFormProps) {
           />
         ))}
       </div>
-      <FormActions label={approval.approveEdited} onLeave={onLeave} />
+      <FormActions label={approval.approveEdited} onClose={onClose} />
     </form>
+  )
+}
+
+interface ArgumentFieldProps {
+  readonly field: Field
+  readonly invalid: boolean
+  readonly onChange: (field: Field) => void
+  readonly onKeyDown: (event: KeyboardEvent) => void
+}
+
+/** One argument with an input for the type of its value. */
+function ArgumentField({ field, invalid, onChange, onKeyDown }: ArgumentFieldProps) {
+  const { approval, tool } = useAdkLabels()
+  const id = useId()
+  const problemId = `${id}-problem`
+  const common = {
+    id,
+    onKeyDown,
+    'aria-invalid': invalid,
+    ...(invalid && { 'aria-describedby': problemId }),
+  }
+  return (
+    <>
+      <label htmlFor={id}>{tool.argumentNames[field.name] ?? field.name}</label>
+      <div className="adk-field-cell">
+        {field.kind === 'boolean' && (
+          <input
+            {...common}
+            type="checkbox"
+            checked={field.value}
+            onChange={(event) => onChange({ ...field, value: event.target.checked })}
+          />
+        )}
+        {field.kind === 'json' && (
+          <textarea
+            {...common}
+            className="adk-field"
+            value={field.value}
+            onChange={(event) => onChange({ ...field, value: event.target.value })}
+          />
+        )}
+        {(field.kind === 'text' || field.kind === 'number') && (
+          <input
+            {...common}
+            className="adk-field"
+            // `type="number"` hides invalid input from the page, and the mouse wheel changes it.
+            type="text"
+            inputMode={field.kind === 'number' ? 'decimal' : 'text'}
+            value={field.value}
+            onChange={(event) => onChange({ ...field, value: event.target.value })}
+          />
+        )}
+        {/* An input does not show hidden characters. The exact value follows below it. */}
+        {typeof field.value === 'string' && toLiteral(field.value) !== field.value && (
+          <p className="adk-look-alike">
+            <LiteralText text={field.value} />
+          </p>
+        )}
+        {typeof field.value === 'string' && <LookAlikeWarning text={field.value} />}
+        {invalid && (
+          <p id={problemId} className="adk-failure" role="alert">
+            {field.kind === 'json' ? approval.badJson : approval.badNumber}
+          </p>
+        )}
+      </div>
+    </>
   )
 }

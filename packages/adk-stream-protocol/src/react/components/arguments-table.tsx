@@ -1,34 +1,35 @@
 import type { Arguments } from '../reading/call.ts'
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
 
-/** What a call was made with, and what ran. */
+/** Props of `ArgumentsTable`. */
 export interface ArgumentsTableProps {
+  /** The arguments that the model requested. */
   readonly args: Arguments
-  /** What ran in place of them. */
+  /** The edited arguments that ran instead. */
   readonly edited?: Arguments | undefined
 }
 
-/** The arguments of a call, one per line; beside those that were changed, what they became. */
+/** Shows the arguments of a call, one per row. If they were edited, a second column shows what ran. */
 export function ArgumentsTable({ args, edited }: ArgumentsTableProps) {
-  const texts = useAdkTexts()
+  const labels = useAdkLabels()
   const names = [...new Set([...Object.keys(args), ...Object.keys(edited ?? {})])]
   const shown = names.filter((name) => show(args[name]) !== '' || show(edited?.[name]) !== '')
   if (shown.length === 0) return null
   return (
     <table className="adk-arguments">
-      <caption className="adk-hidden">{texts.tool.arguments}</caption>
+      <caption className="adk-hidden">{labels.tool.arguments}</caption>
       <thead className={edited ? undefined : 'adk-hidden'}>
         <tr>
-          <th scope="col">{texts.approval.argument}</th>
-          <th scope="col">{edited ? texts.approval.asked : texts.approval.value}</th>
-          {edited && <th scope="col">{texts.approval.ran}</th>}
+          <th scope="col">{labels.approval.argument}</th>
+          <th scope="col">{edited ? labels.approval.requestedValue : labels.approval.value}</th>
+          {edited && <th scope="col">{labels.approval.approvedValue}</th>}
         </tr>
       </thead>
       <tbody>
         {shown.map((name) => (
           <tr key={name} data-changed={edited && show(edited[name]) !== show(args[name])}>
-            <th scope="row">{texts.tool.names[name] ?? <LiteralText text={name} />}</th>
+            <th scope="row">{labels.tool.argumentNames[name] ?? <LiteralText text={name} />}</th>
             <Value value={args[name]} />
             {edited && <Value value={edited[name]} />}
           </tr>

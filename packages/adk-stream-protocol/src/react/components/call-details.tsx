@@ -1,10 +1,10 @@
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import type { Call } from '../reading/call.ts'
 import { LiteralText } from './literal-text.tsx'
 
-/** What went into a call and came out of it, folded away. */
+/** Shows the arguments and the result of a call in a collapsed section. */
 export function CallDetails({ call }: { readonly call: Call }) {
-  const { tool } = useAdkTexts()
+  const { tool } = useAdkLabels()
   return (
     <details className="adk-details">
       <summary>{tool.details}</summary>

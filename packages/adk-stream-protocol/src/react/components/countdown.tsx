@@ -1,29 +1,29 @@
 import { useEffect } from 'react'
 
 import { useCountdown } from '../hooks/use-countdown.ts'
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
 interface CountdownProps {
   /** In ms since 1970. */
   readonly deadline: number
-  /** Told when the time is over by this clock, and when there is time again. */
-  readonly onOver: (over: boolean) => void
+  /** Called when the deadline passes by the local clock, and when a later deadline replaces it. */
+  readonly onOverdue: (isOverdue: boolean) => void
 }
 
-/** The time that is left. It renders itself every second and nothing around it. */
-export function Countdown({ deadline, onOver }: CountdownProps) {
-  const { approval } = useAdkTexts()
+/** Shows the time left to decide. Only this component renders every second. */
+export function Countdown({ deadline, onOverdue }: CountdownProps) {
+  const { approval } = useAdkLabels()
   const seconds = useCountdown(deadline) ?? 0
-  const isOver = seconds === 0
+  const isOverdue = seconds === 0
   useEffect(() => {
-    onOver(isOver)
-    // When it changes; not whenever the parent makes another function.
+    onOverdue(isOverdue)
+    // Runs when `isOverdue` changes, not when the parent passes a new function.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [isOver])
-  const spoken = SPOKEN_AT.findLast((moment) => seconds <= moment)
+  }, [isOverdue])
+  const announced = ANNOUNCED_AT.findLast((moment) => seconds <= moment)
   return (
     <>
-      {/* A timer is not a live region by itself: who listens would hear nothing else. */}
+      {/* A timer is not a live region: a screen reader would announce every second. */}
       <span
         className="adk-countdown"
         role="timer"
@@ -33,13 +33,13 @@ export function Countdown({ deadline, onOver }: CountdownProps) {
         {format(seconds)}
       </span>
       <span className="adk-hidden" role="status">
-        {spoken !== undefined && !isOver && approval.secondsLeft(spoken)}
+        {announced !== undefined && !isOverdue && approval.secondsLeft(announced)}
       </span>
     </>
   )
 }
 
-const SPOKEN_AT = [60, 10]
+const ANNOUNCED_AT = [60, 10]
 
 function format(seconds: number): string {
   const hours = Math.floor(seconds / 3600)

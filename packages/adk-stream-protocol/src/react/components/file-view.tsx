@@ -1,16 +1,16 @@
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
-/** A file of a message. */
+/** Props of `FileView`. */
 export interface FileViewProps {
   readonly url: string
   readonly mediaType: string
   readonly filename?: string | undefined
 }
 
-/** An image as itself, any other file as a link to save it. */
+/** Shows an image, or a download link for any other file. Shows nothing for a URL that is not `data:`, `blob:` or `http(s):`. */
 export function FileView({ url, mediaType, filename }: FileViewProps) {
-  const { message } = useAdkTexts()
-  if (!isFileAddress(url)) return null
+  const { message } = useAdkLabels()
+  if (!isSafeFileUrl(url)) return null
   if (mediaType.startsWith('image/'))
     return <img className="adk-picture" src={url} alt={filename ?? message.image} />
   return (
@@ -20,7 +20,7 @@ export function FileView({ url, mediaType, filename }: FileViewProps) {
   )
 }
 
-/** The address may come from the model: one that runs must never get into the page. */
-function isFileAddress(url: string): boolean {
+/** The URL may come from the model. A `javascript:` URL must never reach the page. */
+function isSafeFileUrl(url: string): boolean {
   return /^(?:data:|blob:|https?:\/\/)/i.test(url)
 }

@@ -1,15 +1,15 @@
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
 interface FormActionsProps {
-  /** What sending the form does, in words. */
+  /** The label of the submit button. */
   readonly label: string
   readonly danger?: boolean
-  readonly onLeave: () => void
+  readonly onClose: () => void
 }
 
-/** The ways out of a form: sending it, and going back. */
-export function FormActions({ label, danger = false, onLeave }: FormActionsProps) {
-  const { back } = useAdkTexts().approval
+/** The submit button and the back button of a form. */
+export function FormActions({ label, danger = false, onClose }: FormActionsProps) {
+  const { back } = useAdkLabels().approval
   return (
     <div className="adk-actions">
       <button
@@ -18,7 +18,7 @@ export function FormActions({ label, danger = false, onLeave }: FormActionsProps
       >
         {label}
       </button>
-      <button type="button" className="adk-button adk-quiet" onClick={onLeave}>
+      <button type="button" className="adk-button adk-quiet" onClick={onClose}>
         {back}
       </button>
     </div>

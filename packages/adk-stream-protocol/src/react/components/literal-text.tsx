@@ -1,9 +1,9 @@
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import { findLookAlikes, readPieces } from '../reading/literal-text.ts'
 
 /**
- * Text that a person decides about, exactly as it is: its direction does not affect what is around it, and characters that are
- * invisible or change the order of others are shown by name.
+ * Shows text that a person decides about exactly as it is. Its direction does not affect the text around it. Characters that are
+ * invisible or reorder others appear as their code point.
  */
 export function LiteralText({ text }: { readonly text: string }) {
   return (
@@ -12,7 +12,7 @@ export function LiteralText({ text }: { readonly text: string }) {
         piece.kind === 'text' ? (
           piece.text
         ) : (
-          // The pieces of a text never change places.
+          // The pieces of a text keep their order.
           // oxlint-disable-next-line react/no-array-index-key
           <mark key={index} className="adk-hidden-character">
             {`⟨${piece.name}⟩`}
@@ -23,9 +23,9 @@ export function LiteralText({ text }: { readonly text: string }) {
   )
 }
 
-/** Warns of words in a value that look like others. */
+/** Warns of words with look-alike letters. */
 export function LookAlikeWarning({ text }: { readonly text: string }) {
-  const { approval } = useAdkTexts()
+  const { approval } = useAdkLabels()
   const words = findLookAlikes(text)
   if (words.length === 0) return null
   return <p className="adk-look-alike">{approval.lookAlike(words.join(', '))}</p>

@@ -1,7 +1,7 @@
 import type { UIMessage } from 'ai'
 import { memo, type ReactNode } from 'react'
 
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import { readApprovals } from '../reading/approval.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isCall } from '../reading/call.ts'
@@ -9,32 +9,33 @@ import { MessagePartView } from './message-part-view.tsx'
 import { Sources } from './sources.tsx'
 import { Usage } from './usage.tsx'
 
-/** A message, and what can be done with it. */
+/** Props of `MessageItem`. */
 export interface MessageItemProps {
   readonly message: UIMessage
+  /** Whether the message is still being streamed. */
   readonly streaming: boolean
-  /** Makes the answer again; only the last one can be. */
+  /** Regenerates the reply. Pass it for the last message only. */
   readonly onRegenerate?: (() => void) | undefined
-  /** What else can be done with the message. A function that stays the same. */
+  /** Renders more actions in the footer of the message. Pass a stable function. */
   readonly renderActions?: ((message: UIMessage) => ReactNode) | undefined
 }
 
-/** One message. `useChat` keeps the identity of a message that does not change, so that a chunk renders only its own. */
+/** Shows one message. A chunk renders only its own message, because `useChat` keeps the identity of unchanged messages. */
 export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
   const { message, streaming } = props
-  const texts = useAdkTexts()
+  const labels = useAdkLabels()
   const isUser = message.role === 'user'
   const approvals = readApprovals(message)
   return (
     <article className="adk-message" data-role={message.role} data-streaming={streaming}>
-      <h2 className="adk-hidden">{isUser ? texts.message.you : texts.message.assistant}</h2>
+      <h2 className="adk-hidden">{isUser ? labels.message.you : labels.message.assistant}</h2>
       {message.parts.map((part, index) => (
-        // Parts are only ever appended: their place is their identity.
+        // Parts are only appended, so the index identifies a part.
         <MessagePartView
           // oxlint-disable-next-line react/no-array-index-key
           key={index}
-          // A copy: the message that the AI SDK (6.0.320) begins an answer with is the one it goes on writing in, and what was
-          // shown of a part must not change with it.
+          // A copy, because the AI SDK (6.0.320) mutates the first message object of a reply, and `isSame` compares with the
+          // part that was rendered.
           part={{ ...part }}
           role={message.role}
           streaming={streaming}
@@ -48,7 +49,7 @@ export const MessageItem = memo(function MessageItem(props: MessageItemProps) {
 })
 
 function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProps) {
-  const texts = useAdkTexts()
+  const labels = useAdkLabels()
   const metadata = isRecord(message.metadata) ? message.metadata : {}
   const { usage, modelVersion, stopped } = metadata
   const actions = renderActions?.(message)
@@ -56,12 +57,12 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
   if (isEmpty) return null
   return (
     <footer className="adk-message-footer">
-      {stopped === true && <span>{texts.message.stopped}</span>}
+      {stopped === true && <span>{labels.message.stopped}</span>}
       {isUsage(usage) && <Usage usage={usage} />}
       {typeof modelVersion === 'string' && <span>{modelVersion}</span>}
       {onRegenerate && (
         <button type="button" className="adk-link" onClick={onRegenerate}>
-          {texts.message.retry}
+          {labels.message.retry}
         </button>
       )}
       {actions}

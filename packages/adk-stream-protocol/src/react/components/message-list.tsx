@@ -1,44 +1,46 @@
 import type { UIMessage } from 'ai'
 import { type ReactNode, useMemo } from 'react'
 
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import { isWaiting } from '../reading/call.ts'
-import { hasSpent } from '../reading/has-acted.ts'
+import { hasRunApprovedCall } from '../reading/has-run-call.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { type ApprovalDesk, ApprovalDeskContext } from './approval-desk.ts'
+import { type ApprovalContextValue, ApprovalContext } from './approval-context.ts'
 import { MessageItem } from './message-item.tsx'
 
-/** A conversation, and where its calls are decided; that of `useAdkChat`. */
-export interface MessageListProps extends Partial<ApprovalDesk> {
+/** Messages and approvals, as `useAdkChat` returns them. */
+export interface MessageListProps extends Partial<ApprovalContextValue> {
   readonly messages: readonly UIMessage[]
-  /** That of `useAdkChat` or `useChat`. Default `ready`. */
+  /** The `status` of `useAdkChat` or `useChat`. Default `ready`. */
   readonly status?: string
-  /** Makes the last answer again; not offered once a call that a person approved may have run in it. A function that stays the same. */
+  /** Regenerates the last reply. The button is not shown if an approved call may have run in that reply. Pass a stable function. */
   readonly onRegenerate?: (() => void) | undefined
+  /** Renders more actions in the footer of each message. Pass a stable function. */
   readonly renderActions?: ((message: UIMessage) => ReactNode) | undefined
 }
 
-const NOTHING: ReadonlyMap<string, never> = new Map<string, never>()
+const EMPTY: ReadonlyMap<string, never> = new Map<string, never>()
 const NO_IDS: ReadonlySet<string> = new Set<string>()
-const DECIDE_NOTHING = (): void => undefined
+const IGNORE = (): void => undefined
 
-/** The conversation. A chunk renders the message that it belongs to, and no other. */
+/** Shows a conversation. A chunk renders only its own message. */
 export function MessageList(props: MessageListProps) {
   const { messages, status = 'ready', onRegenerate, renderActions } = props
-  const { onDecide = DECIDE_NOTHING, refusals = NOTHING, votes = NOTHING } = props
-  const { hints = NOTHING, unconfirmed = NO_IDS, isConnected = true } = props
-  const { message: texts } = useAdkTexts()
-  const desk = useMemo(
+  const { onDecide = IGNORE, refusals = EMPTY, votes = EMPTY } = props
+  const { hints = EMPTY, unconfirmed = NO_IDS, isConnected = true } = props
+  const { message: labels } = useAdkLabels()
+  const context = useMemo(
     () => ({ onDecide, refusals, votes, hints, unconfirmed, isConnected }),
     [onDecide, refusals, votes, hints, unconfirmed, isConnected],
   )
   const busy = isBusy({ status })
   const last = messages.at(-1)
-  const isAnswered = last?.role === 'assistant' && hasContent(last)
-  const canRegenerate = isAnswered && status === 'ready' && !isWaiting(last) && !hasSpent(messages)
+  const hasReply = last?.role === 'assistant' && hasContent(last)
+  const canRegenerate =
+    hasReply && status === 'ready' && !isWaiting(last) && !hasRunApprovedCall(messages)
   return (
-    <div role="log" aria-label={texts.conversation} aria-busy={busy} className="adk-messages">
-      <ApprovalDeskContext value={desk}>
+    <div role="log" aria-label={labels.conversation} aria-busy={busy} className="adk-messages">
+      <ApprovalContext value={context}>
         {messages.filter(hasContent).map((message) => (
           <MessageItem
             key={message.id}
@@ -48,18 +50,18 @@ export function MessageList(props: MessageListProps) {
             renderActions={renderActions}
           />
         ))}
-      </ApprovalDeskContext>
-      {busy && !isAnswered && (
+      </ApprovalContext>
+      {busy && !hasReply && (
         <p className="adk-thinking">
           <span className="adk-pulse" aria-hidden="true" />
-          {texts.thinking}
+          {labels.thinking}
         </p>
       )}
     </div>
   )
 }
 
-/** Whether there is anything to see yet: an answer begins empty. */
+/** Returns whether there is anything to show. A new reply is empty. */
 function hasContent({ parts }: UIMessage): boolean {
   return parts.some(({ type }) => type !== 'step-start')
 }

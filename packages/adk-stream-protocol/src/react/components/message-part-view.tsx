@@ -3,28 +3,27 @@ import { memo } from 'react'
 
 import { useRenderers } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
-import { type Call, isCall, nameCall } from '../reading/call.ts'
+import { type Call, isCall, getToolName } from '../reading/call.ts'
 import { ApprovalCard } from './approval-card.tsx'
-import { useApprovalDesk } from './approval-desk.ts'
+import { useApprovalContext } from './approval-context.ts'
 import { FileView } from './file-view.tsx'
-import { Reasoning } from './reasoning.tsx'
-import { RunView } from './run-view.tsx'
-import { TextView } from './text-view.tsx'
+import { CodeExecutionView } from './code-execution-view.tsx'
+import { Reasoning, TextView } from './text-view.tsx'
 import { ToolCard } from './tool-card.tsx'
 
 type Part = UIMessage['parts'][number]
 
-/** A part of a message, with the approval of its call. */
+/** Props of `MessagePartView`. */
 export interface MessagePartViewProps {
   readonly part: Part
   readonly role: UIMessage['role']
-  /** Whether its message is being written. */
+  /** Whether the message is still being streamed. */
   readonly streaming: boolean
-  /** That of the call, where somebody decides it. */
+  /** The approval of the call, if the part is a call that needs one. */
   readonly approval?: Approval | undefined
 }
 
-/** Shows one part of a message; kinds it does not know are left out. */
+/** Shows one part of a message. Shows nothing for an unknown part type. */
 export const MessagePartView = memo(function MessagePartView(props: MessagePartViewProps) {
   const { part, role, streaming, approval } = props
   const { renderData } = useRenderers()
@@ -36,7 +35,7 @@ export const MessagePartView = memo(function MessagePartView(props: MessagePartV
     return <Reasoning text={part.text} streaming={streaming && part.state === 'streaming'} />
   if (part.type === 'file')
     return <FileView url={part.url} mediaType={part.mediaType} filename={part.filename} />
-  if (part.type.startsWith('data-')) return renderData?.(part) ?? <RunView part={part} />
+  if (part.type.startsWith('data-')) return renderData?.(part) ?? <CodeExecutionView part={part} />
   return null
 }, isSame)
 
@@ -47,8 +46,8 @@ interface CallViewProps {
 
 function CallView({ call, approval }: CallViewProps) {
   const { renderCall } = useRenderers()
-  const { onDecide, refusals, votes, hints, unconfirmed, isConnected } = useApprovalDesk()
-  if (!approval) return renderCall?.(nameCall(call), call) ?? <ToolCard call={call} />
+  const { onDecide, refusals, votes, hints, unconfirmed, isConnected } = useApprovalContext()
+  if (!approval) return renderCall?.(getToolName(call), call) ?? <ToolCard call={call} />
   const { approvalId } = approval
   const hint = hints.get(approvalId) ?? approval.hint
   const sending = isConnected ? 'sending' : 'waiting-for-connection'
@@ -64,7 +63,7 @@ function CallView({ call, approval }: CallViewProps) {
   )
 }
 
-/** The AI SDK copies every part of a message that grows: what is in them tells which one did. */
+/** Compares by content, because the AI SDK copies every part of a message when one part grows. */
 function isSame(before: MessagePartViewProps, after: MessagePartViewProps): boolean {
   return (
     before.role === after.role &&

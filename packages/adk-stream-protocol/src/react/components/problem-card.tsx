@@ -1,26 +1,27 @@
 import { useCountdown } from '../hooks/use-countdown.ts'
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import type { Problem } from '../reading/problem.ts'
-import type { ProblemTexts } from '../texts/texts.ts'
+import type { ProblemLabels } from '../labels/labels.ts'
 
-/** Why there is no answer, and the way on; that of `useAdkChat`. */
+/** Props of `ProblemCard`. */
 export interface ProblemCardProps {
+  /** The `problem` of `useAdkChat`. */
   readonly problem: Problem
-  /** Tries again, or reads on: whatever helps. */
+  /** Called to recover. Pass `recover` of `useAdkChat`. */
   readonly onRecover: () => void
-  /** For who is not signed in any more. Default: the page is loaded again. */
+  /** Called if the person is signed out. Default: reloads the page. */
   readonly onReload?: () => void
 }
 
-/** Says what is wrong and offers the one thing to do about it. */
+/** Shows why there is no reply, with a button for the action that helps. */
 export function ProblemCard({ problem, onRecover, onReload = reload }: ProblemCardProps) {
-  const texts = useAdkTexts()
+  const labels = useAdkLabels()
   const retryAt = problem.kind === 'rate-limited' ? problem.retryAt : undefined
   const seconds = useCountdown(retryAt)
-  const { title, text, action } = describe(problem, seconds, texts.problem)
+  const { title, text, action } = describe(problem, seconds, labels.problem)
   return (
     <div className="adk-problem" data-kind={problem.kind}>
-      {/* Read out once, and not every second while it counts down. */}
+      {/* Announced once. The countdown is outside the alert, because it changes every second. */}
       <div role="alert">
         <p className="adk-problem-title">{title}</p>
         {seconds === undefined && <p className="adk-problem-text">{text}</p>}
@@ -30,7 +31,7 @@ export function ProblemCard({ problem, onRecover, onReload = reload }: ProblemCa
         <button
           type="button"
           className="adk-button adk-outlined"
-          // It would be refused again.
+          // Until then, the server would reject the request again.
           disabled={(seconds ?? 0) > 0}
           onClick={problem.kind === 'signed-out' ? onReload : onRecover}
         >
@@ -47,27 +48,31 @@ interface Description {
   readonly action?: string
 }
 
-function describe(problem: Problem, seconds: number | undefined, texts: ProblemTexts): Description {
+function describe(
+  problem: Problem,
+  seconds: number | undefined,
+  labels: ProblemLabels,
+): Description {
   switch (problem.kind) {
     case 'rate-limited':
       return {
-        title: texts.rateLimited,
-        text: texts.rateLimitedText(seconds === 0 ? undefined : seconds),
-        action: texts.retry,
+        title: labels.rateLimited,
+        text: labels.rateLimitedText(seconds === 0 ? undefined : seconds),
+        action: labels.retry,
       }
     case 'disconnected':
-      return { ...texts.disconnected, action: texts.reconnect }
+      return { ...labels.disconnected, action: labels.reconnect }
     case 'busy':
-      return { ...texts.busy, action: texts.retry }
+      return { ...labels.busy, action: labels.retry }
     case 'blocked':
     case 'unfinished':
-      return texts[problem.kind]
+      return labels[problem.kind]
     case 'signed-out':
-      return { ...texts.signedOut, action: texts.reload }
+      return { ...labels.signedOut, action: labels.reload }
     case 'refused':
-      return { title: texts.refused, text: problem.message }
+      return { title: labels.refused, text: problem.message }
     case 'unavailable':
-      return { ...texts.unavailable, action: texts.retry }
+      return { ...labels.unavailable, action: labels.retry }
   }
 }
 

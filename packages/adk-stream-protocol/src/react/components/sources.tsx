@@ -1,11 +1,11 @@
 import type { SourceUrlUIPart, UIMessage } from 'ai'
 
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
-/** Where a grounded answer comes from. */
+/** Lists the web sources of a grounded reply. */
 export function Sources({ parts }: Pick<UIMessage, 'parts'>) {
-  const { message } = useAdkTexts()
-  const sources = parts.filter((part) => part.type === 'source-url').filter(isWebPage)
+  const { message } = useAdkLabels()
+  const sources = parts.filter((part) => part.type === 'source-url').filter(isWebUrl)
   if (sources.length === 0) return null
   return (
     <div className="adk-sources">
@@ -23,7 +23,7 @@ export function Sources({ parts }: Pick<UIMessage, 'parts'>) {
   )
 }
 
-/** The address comes from the model: a `javascript:` link must never get into the page. */
-function isWebPage({ url }: SourceUrlUIPart): boolean {
+/** The URL comes from the model. A `javascript:` link must never reach the page. */
+function isWebUrl({ url }: SourceUrlUIPart): boolean {
   return /^https?:\/\//i.test(url)
 }

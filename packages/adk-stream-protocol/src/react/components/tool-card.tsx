@@ -1,13 +1,13 @@
-import { useAdkTexts } from '../provider.tsx'
-import { type Call, nameCall, readFailure } from '../reading/call.ts'
+import { useAdkLabels } from '../provider.tsx'
+import { type Call, getToolName, readFailure } from '../reading/call.ts'
 import { CallDetails } from './call-details.tsx'
-import { describeState, summarise } from './call-words.ts'
+import { describeCallState, summarise } from './call-labels.ts'
 import { LiteralText } from './literal-text.tsx'
 
-/** One call of a tool: what it is, how far it got, and on demand what went in and came out. */
+/** Shows a tool call: its name and state, and on demand its arguments and result. */
 export function ToolCard({ call }: { readonly call: Call }) {
-  const texts = useAdkTexts()
-  const name = nameCall(call)
+  const labels = useAdkLabels()
+  const name = getToolName(call)
   const failure = readFailure(call)
   return (
     <div
@@ -23,7 +23,7 @@ export function ToolCard({ call }: { readonly call: Call }) {
         <span className="adk-tool-input">
           <LiteralText text={summarise(call.input)} />
         </span>
-        <span className="adk-tool-state">{describeState(call, texts)}</span>
+        <span className="adk-tool-state">{describeCallState(call, labels)}</span>
       </header>
       {failure?.reason && (
         <p className="adk-failure">

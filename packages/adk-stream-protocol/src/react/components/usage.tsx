@@ -1,13 +1,13 @@
 import type { Usage as UsageCount } from '../../protocol/message.ts'
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 
-/** What an answer cost in tokens. */
+/** Shows the token usage of a reply. */
 export function Usage({
   usage,
 }: {
   readonly usage: Pick<UsageCount, 'inputTokens' | 'outputTokens'>
 }) {
-  const { message, locale } = useAdkTexts()
+  const { message, locale } = useAdkLabels()
   const count = (tokens: number): string => tokens.toLocaleString(locale)
   return (
     <span className="adk-usage">

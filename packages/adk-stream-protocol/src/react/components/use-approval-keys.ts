@@ -1,8 +1,8 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
 /**
- * Keys of a card, while the focus is within it: `a` goes to the button that approves, `d` and `e` open their forms. None of them
- * decides: what moves money takes a second, deliberate key.
+ * Adds keyboard shortcuts to a card while the focus is inside it: `a` moves the focus to the approve button, `d` and `e` open the
+ * forms. No single key decides, because a call may move money.
  */
 export function useApprovalKeys<Card extends HTMLElement>(): RefObject<Card | null> {
   const cardRef = useRef<Card>(null)
@@ -18,17 +18,17 @@ export function useApprovalKeys<Card extends HTMLElement>(): RefObject<Card | nu
 
 function pressKey(card: HTMLElement, event: KeyboardEvent): void {
   const name = event.key.toLowerCase()
-  if (!/^[ade]$/.test(name) || isMeantOtherwise(event)) return
+  if (!/^[ade]$/.test(name) || isHandledElsewhere(event)) return
   const button = card.querySelector<HTMLButtonElement>(`[aria-keyshortcuts="${name}"]`)
   if (!button || button.closest('[hidden]')) return
   event.preventDefault()
-  // Keys of the page are not meant.
+  // The page may use the same key for a shortcut of its own.
   event.stopPropagation()
   if (name === 'a') button.focus()
   else button.click()
 }
 
-function isMeantOtherwise(event: KeyboardEvent): boolean {
+function isHandledElsewhere(event: KeyboardEvent): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return true
   return event.repeat || event.isComposing || isField(event.target)
 }

@@ -1,21 +1,29 @@
-import { useAdkTexts } from '../provider.tsx'
-import { useHoldToTalk } from '../hooks/use-hold-to-talk.ts'
-import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
-import type { VoiceTexts } from '../texts/texts.ts'
-import { LevelMeter, type LevelSource } from './level-meter.tsx'
+import { useEffect, useRef } from 'react'
 
-/** As far as the button shows it, the state of a `Voice`. */
+import { useAdkLabels } from '../provider.tsx'
+import { usePushToTalk } from '../hooks/use-push-to-talk.ts'
+import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
+import type { VoiceLabels } from '../labels/labels.ts'
+
+/** The part of a `Voice` state that the button shows. */
 export interface VoiceView {
-  readonly state: keyof VoiceTexts['states']
+  readonly state: keyof VoiceLabels['states']
   readonly mode: 'hands-free' | 'push-to-talk'
   readonly problem?: ProblemView
 }
 
 type ProblemView =
-  | { readonly code: Exclude<keyof VoiceTexts['problems'], `lost-${string}`> }
+  | { readonly code: Exclude<keyof VoiceLabels['problems'], `lost-${string}`> }
   | { readonly code: 'lost'; readonly what: 'microphone' | 'connection' }
 
-/** A `Voice`, or whatever does as it does. */
+interface LevelSource {
+  /** Subscribes to audio levels from 0 to 1. Returns a function that unsubscribes. */
+  onLevel(
+    listener: (level: { readonly input: number; readonly output: number }) => void,
+  ): () => void
+}
+
+/** The part of a `Voice` that the button uses. */
 export interface VoiceControls extends VoiceSource<VoiceView>, LevelSource {
   start(): Promise<void>
   stop(): void
@@ -24,17 +32,17 @@ export interface VoiceControls extends VoiceSource<VoiceView>, LevelSource {
   setMode(mode: 'hands-free' | 'push-to-talk'): void
 }
 
-/** Talks while it is held, by pointer or by key, or hands-free until it is ended; says what is wrong and what to do. */
+/** Buttons for push-to-talk (pointer, Space or Enter) and hands-free voice, with the state, the audio level and any problem. */
 export function VoiceButton({ voice }: { readonly voice: VoiceControls }) {
-  const { voice: texts } = useAdkTexts()
+  const { voice: labels } = useAdkLabels()
   const view = useVoice(voice)
-  const { held, handlers } = useHoldToTalk(voice)
+  const { held, handlers } = usePushToTalk(voice)
   const isOn = view.state !== 'off'
   const isHandsFree = isOn && view.mode === 'hands-free'
   const toggle = (): void => {
     if (isHandsFree) return voice.stop()
     voice.setMode('hands-free')
-    // What comes of it is told by the state.
+    // The state of the voice reports the result.
     void voice.start()
   }
   return (
@@ -46,7 +54,7 @@ export function VoiceButton({ voice }: { readonly voice: VoiceControls }) {
         disabled={isHandsFree}
         {...handlers}
       >
-        {texts.hold}
+        {labels.hold}
       </button>
       <button
         type="button"
@@ -54,23 +62,37 @@ export function VoiceButton({ voice }: { readonly voice: VoiceControls }) {
         aria-pressed={isHandsFree}
         onClick={toggle}
       >
-        {texts.handsFree}
+        {labels.handsFree}
       </button>
       {isOn && (
         <button type="button" className="adk-button adk-quiet" onClick={() => voice.stop()}>
-          {texts.end}
+          {labels.end}
         </button>
       )}
       {isOn && <LevelMeter source={voice} />}
       <span className={view.problem ? 'adk-failure' : 'adk-voice-state'} role="status">
-        {describe(view, texts)}
+        {describe(view, labels)}
       </span>
     </div>
   )
 }
 
-function describe({ state, problem }: VoiceView, texts: VoiceTexts): string {
-  if (!problem) return texts.states[state]
-  if (problem.code !== 'lost') return texts.problems[problem.code]
-  return texts.problems[problem.what === 'microphone' ? 'lost-microphone' : 'lost-connection']
+function describe({ state, problem }: VoiceView, labels: VoiceLabels): string {
+  if (!problem) return labels.states[state]
+  if (problem.code !== 'lost') return labels.problems[problem.code]
+  return labels.problems[problem.what === 'microphone' ? 'lost-microphone' : 'lost-connection']
+}
+
+/** Shows the audio level. Updates the element directly, 50 times a second, without a render. */
+function LevelMeter({ source }: { readonly source: LevelSource }) {
+  const { voice } = useAdkLabels()
+  const ref = useRef<HTMLMeterElement>(null)
+  useEffect(
+    () =>
+      source.onLevel(({ input, output }) => {
+        if (ref.current) ref.current.value = Math.max(input, output)
+      }),
+    [source],
+  )
+  return <meter className="adk-level" ref={ref} min={0} max={1} aria-label={voice.level} />
 }

@@ -4,16 +4,16 @@ import type { UITools } from 'ai'
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
 import { readProblem } from '../reading/problem.ts'
-import { planRecovery, planRecoveryAlone } from '../reading/recovery.ts'
+import { planRecovery, planLocalRecovery } from '../reading/recovery.ts'
 
-/** Goes on after a problem, by what the server has; without a way to ask it, by what is shown. What was done is never done again. */
+/** Recovers a chat from a problem: compares with the server's messages, or uses only those of the page without an `api`. Never repeats a call that ran. */
 export async function recoverChat<Tools extends UITools>(
   chat: Chat<AdkUIMessage<Tools>>,
   api: Pick<AdkApi, 'loadChat'> | undefined,
 ): Promise<void> {
-  if (!api) return recoverAlone(chat)
+  if (!api) return recoverLocally(chat)
   const { messages, running } = await api.loadChat(chat.id)
-  // The server's messages are those of this chat, with its tools.
+  // The server returns the messages of this chat, so they have its tools.
   const saved = { messages: messages as unknown as AdkUIMessage<Tools>[], running }
   const recovery = planRecovery(chat.messages, saved)
   switch (recovery.step) {
@@ -31,11 +31,13 @@ export async function recoverChat<Tools extends UITools>(
   }
 }
 
-async function recoverAlone<Tools extends UITools>(chat: Chat<AdkUIMessage<Tools>>): Promise<void> {
+async function recoverLocally<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+): Promise<void> {
   const { error, messages } = chat
   const isDisconnected =
     error !== undefined && readProblem(error, messages, 0).kind === 'disconnected'
-  switch (planRecoveryAlone(messages, { isDisconnected })) {
+  switch (planLocalRecovery(messages, { isDisconnected })) {
     case 'resume':
       return chat.resumeStream()
     case 'keep':

@@ -10,8 +10,7 @@ import type { ConnectionState } from '../../client/transports/connection-state.t
 import type { Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
-import { bindChat } from './bind-chat.ts'
-import { decideIn } from './decide-in.ts'
+import { sendDecision } from './send-decision.ts'
 import { recoverChat } from './recover-chat.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
 import {
@@ -21,99 +20,107 @@ import {
 } from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
 import { useLatest } from './use-latest.ts'
-import { type AnyChatTransport, useOpenedChat } from './use-opened-chat.ts'
-import { usePageTools } from './use-page-tools.ts'
-import { useSteadyApi } from './use-steady-api.ts'
-import { useUnderWay } from './use-under-way.ts'
+import { type AnyChatTransport, bindChat, useChatInstance } from './use-chat-instance.ts'
+import { useLocalBrowserTools } from './use-local-browser-tools.ts'
+import { useStableApi } from './use-stable-api.ts'
+import { usePendingIds } from './use-pending-ids.ts'
 import { useVotes } from './use-votes.ts'
 
-/** Which chat it is, and by which transport. */
+/** Options of `useAdkChat`. */
 export interface UseAdkChatOptions<Tools extends UITools = UITools> {
+  /** The id of the chat. Another id is another chat. */
   readonly id: string
-  /** `webSocketTransport`, `sseTransport`, or any other of the AI SDK. One that stays the same: another one is another chat. */
+  /** `webSocketTransport`, `sseTransport` or any other AI SDK transport. Pass a stable object: another transport is another chat. */
   readonly transport: AnyChatTransport<Tools>
-  /** What the chat begins with. Later ones are not looked at. */
+  /** The initial messages of the chat. Later values are ignored. */
   readonly messages?: AdkUIMessage<Tools>[] | undefined
-  /** For what happens in other tabs, for approvals of several people, and to recover. */
+  /** Needed to follow other tabs, for approvals by several people, and for a safe `recover`. */
   readonly api?: AdkApi | undefined
-  /** What the agent may ask of the page. */
+  /** The browser tools of this page, by name. */
   readonly tools?: BrowserToolsOf<Tools> | undefined
-  /** Whether an answer that is being written is read on, once the chat is there. Default false. */
+  /** Whether to resume a running reply when the chat is mounted. Default false. */
   readonly resume?: boolean
-  /** All that goes wrong, also what is not the chat's error. */
+  /** Called with every error, including those that are not the chat's `error`. */
   readonly onError?: (error: unknown) => void
-  /** The least time between two renderings of chunks, in ms. Default 33. */
+  /** The minimum time between two renders while chunks arrive, in ms. Default 33. */
   readonly throttleMs?: number
 }
 
-/** All of `useChat`, with answers that travel when they are given, and what went wrong. */
+/** The result of `useChat`, with approvals, the connection and problems. */
 export interface AdkChat<Tools extends UITools = UITools> extends UseChatHelpers<
   AdkUIMessage<Tools>
 > {
+  /** Approves a call, optionally with edited arguments. */
   readonly approve: (
     approvalId: string,
     options?: Pick<Decision, 'args' | 'payload' | 'reason'>,
   ) => Promise<void>
+  /** Denies a call. The model receives the reason. */
   readonly deny: (approvalId: string, reason?: string) => Promise<void>
-  /** Either of them; the form that components ask for. */
+  /** Approves or denies a call. Pass it to `MessageList`. If the server refuses the decision, `refusals` says why. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
+  /** Why the server refused decisions, by approval id. */
   readonly refusals: Refusals
-  /** How far approvals of several people have come; known where there is `api`. */
+  /** How many people have approved, by approval id. Needs `api`. */
   readonly votes: ReadonlyMap<string, Votes>
-  /** The hints of pending approvals as the policy gives them now, by approval; known where there is `api`. */
+  /** The policy's current hints of pending approvals, by approval id. Needs `api`. */
   readonly hints: ReadonlyMap<string, string>
-  /** Nothing with a foreign transport. */
+  /** The attached chat, for `useInbox` and `useBrowserTools`. Undefined with a plain AI SDK transport. */
   readonly attached: TypedAttachedChat<Tools> | undefined
+  /** The state of the connection, for `ConnectionBadge`. */
   readonly connection: ConnectionState
-  /** Whether what is sent can reach the server now. */
+  /** False while the connection is lost or closed. */
   readonly isConnected: boolean
-  /** The ids of decisions and outputs that the server has not confirmed. */
+  /** The ids of decisions and tool results that the server has not confirmed. */
   readonly unconfirmed: ReadonlySet<string>
-  /** Why there is no answer, while there is none. */
+  /** Why there is no reply, for `ProblemCard`. */
   readonly problem: Problem | undefined
-  /** Goes on after a problem: sends again, reads on, or has the answer made anew. */
+  /** Recovers from a problem: sends the message again, resumes the reply or regenerates it. Never repeats a call that ran. */
   readonly recover: () => Promise<void>
 }
 
-/** A chat that answers approvals and browser tools when they are given, over any transport; else as `useChat`. */
+/** `useChat` for an ADK agent: sends decisions and browser tool results at any time, and follows the chat in other tabs. Works with any transport. */
 export function useAdkChat<Tools extends UITools = UITools>(
   options: UseAdkChatOptions<Tools>,
 ): AdkChat<Tools> {
   const { id, transport, messages, tools, resume = false, throttleMs = 33 } = options
-  const api = useSteadyApi(options.api)
+  const api = useStableApi(options.api)
   const onError = useLatest(options.onError)
   const report = useCallback((error: unknown) => onError.current?.(error), [onError])
-  const opened = useOpenedChat({ id, transport, messages, onError: report })
-  const { chat, answers, channel } = opened
+  const instance = useChatInstance({ id, transport, messages, onError: report })
+  const { chat, results, channel } = instance
   const connection = useConnection(transport)
-  // Both names: ai 7 calls it `throttle`.
+  // AI SDK 7 calls the option `throttle`.
   const throttle = { throttle: throttleMs, experimental_throttle: throttleMs }
   const shown = useChat<AdkUIMessage<Tools>>({ chat, ...throttle })
   const { status, error } = shown
   const last = shown.messages.at(-1)
   const { votes, hints, onApproval } = useVotes(api, shown.messages)
-  const attaching = useAttachedChat(opened, { api, onApproval, onError })
-  const { attached, refusals, refuse, forgive } = attaching
-  useResumption(chat, resume)
+  const { attached, refusals, refuse, clearRefusal } = useAttachedChat(instance, {
+    api,
+    onApproval,
+    onError,
+  })
+  useResumeOnce(chat, resume)
   useBrowserTools(attached, tools)
-  usePageTools({ chat, answers, tools: tools as BrowserTools | undefined }, last)
+  useLocalBrowserTools({ chat, results, tools: tools as BrowserTools | undefined }, last)
 
-  const { begin, end } = useUnderWay()
+  const { add, remove } = usePendingIds()
   const decide = useCallback(
     async (approvalId: string, decision: Decision): Promise<void> => {
-      if (!begin(approvalId)) return
-      forgive(approvalId)
+      if (!add(approvalId)) return
+      clearRefusal(approvalId)
       try {
-        await decideIn({ chat, attached, api }, approvalId, decision)
+        await sendDecision({ chat, attached, api }, approvalId, decision)
       } catch (reason) {
         refuse([approvalId], reason)
       }
       onApproval()
-      end(approvalId)
+      remove(approvalId)
     },
-    [chat, attached, api, forgive, refuse, onApproval, begin, end],
+    [chat, attached, api, clearRefusal, refuse, onApproval, add, remove],
   )
-  // The time counts from when it failed. What it is read from does not change after that.
+  // `retryAt` counts from the moment of the error. The messages do not change after it.
   // oxlint-disable-next-line react-hooks/exhaustive-deps
   const problem = useMemo(() => error && readProblem(error, shown.messages, Date.now()), [error])
   const isRefusal = error !== undefined && [...refusals.values()].includes(error as never)
@@ -122,8 +129,8 @@ export function useAdkChat<Tools extends UITools = UITools>(
       ...bindChat(chat),
       recover: () => recoverChat(chat, api),
       decide,
-      approve: (approvalId: string, given: Pick<Decision, 'args' | 'payload' | 'reason'> = {}) =>
-        decide(approvalId, { approved: true, ...given }),
+      approve: (approvalId: string, response: Pick<Decision, 'args' | 'payload' | 'reason'> = {}) =>
+        decide(approvalId, { approved: true, ...response }),
       deny: (approvalId: string, reason?: string) =>
         decide(approvalId, { approved: false, ...(reason !== undefined && { reason }) }),
     }),
@@ -145,7 +152,7 @@ export function useAdkChat<Tools extends UITools = UITools>(
 
 const NO_IDS: ReadonlySet<string> = new Set()
 
-/** The answers of this page that the server has not confirmed; none where the transport cannot tell. */
+/** Returns the ids of responses that the server has not confirmed. Empty if the transport does not report them. */
 function useUnconfirmed(channel: ResponseChannel | undefined): ReadonlySet<string> {
   const subscribe = useCallback(
     (listener: () => void) => channel?.responses.subscribe(listener) ?? (() => undefined),
@@ -161,8 +168,8 @@ interface Resumable {
 
 const RESUMED = new WeakSet<object>()
 
-/** Once per chat, however often the effect runs: a second time would cut off the first. What fails is the chat's error. */
-function useResumption(chat: Resumable, resume: boolean): void {
+/** Resumes once per chat, however often the effect runs: a second request would abort the first. The chat reports a failure. */
+function useResumeOnce(chat: Resumable, resume: boolean): void {
   useEffect(() => {
     if (!resume || RESUMED.has(chat)) return
     RESUMED.add(chat)

@@ -4,52 +4,53 @@ import { type RefObject, useCallback, useLayoutEffect, useState } from 'react'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { attachChat } from '../../client/sync/attached-chat.ts'
 import type { AttachableChat } from '../../client/sync/attachable-chat.ts'
-import { type ToldError, toTold } from '../reading/problem.ts'
+import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { TypedAttachedChat } from './use-browser-tools.ts'
-import type { OpenedChat } from './use-opened-chat.ts'
-import type { ChatApi } from './use-steady-api.ts'
+import type { ChatInstance } from './use-chat-instance.ts'
+import type { ChatApi } from './use-stable-api.ts'
 
-/** Why decisions were refused, by approval. */
-export type Refusals = ReadonlyMap<string, ToldError>
+/** Why the server refused decisions, by approval id. */
+export type Refusals = ReadonlyMap<string, ServerError>
 
-interface Attaching {
-  /** One that stays the same. */
+interface AttachOptions {
+  /** A stable object. */
   readonly api: ChatApi | undefined
-  /** A function that stays the same. */
+  /** A stable function. */
   readonly onApproval: (approval: { approvalId: string }) => void
   readonly onError: RefObject<((error: unknown) => void) | undefined>
 }
 
-interface Refused {
+interface ChatRefusals {
   readonly chat: object
   readonly refusals: Refusals
 }
 
 const NONE: Refusals = new Map()
 
-/** Looks after a chat from before the first effect of the page until it is left, and keeps why decisions were refused. */
+/** Attaches a chat while it is rendered, and records why the server refused decisions. */
 export function useAttachedChat<Tools extends UITools>(
-  { chat, channel }: OpenedChat<Tools>,
-  { api, onApproval, onError }: Attaching,
+  { chat, channel }: ChatInstance<Tools>,
+  { api, onApproval, onError }: AttachOptions,
 ) {
   const [attached, setAttached] = useState<AttachedChat>()
-  const [refused, setRefused] = useState<Refused>({ chat, refusals: NONE })
+  const [refused, setRefused] = useState<ChatRefusals>({ chat, refusals: NONE })
   const refuse = useCallback(
     (ids: readonly string[], reason: unknown) => {
-      const told = toTold(reason)
-      const fresh = ids.map((id) => [id, told] as const)
+      const error = toServerError(reason)
+      const fresh = ids.map((id) => [id, error] as const)
       setRefused((known) => ({ chat, refusals: new Map([...ofChat(known, chat), ...fresh]) }))
     },
     [chat],
   )
-  const forgive = useCallback(
+  const clearRefusal = useCallback(
     (id: string) => {
-      const others = (known: Refused) => [...ofChat(known, chat)].filter(([each]) => each !== id)
+      const others = (known: ChatRefusals) =>
+        [...ofChat(known, chat)].filter(([each]) => each !== id)
       setRefused((known) => ({ chat, refusals: new Map(others(known)) }))
     },
     [chat],
   )
-  // Before any effect: what the page does in its own finds the chat attached.
+  // A layout effect: the chat is attached before the first effect of the page runs.
   useLayoutEffect(() => {
     if (!channel) return
     const next = attachChat(chat, channel, {
@@ -58,16 +59,16 @@ export function useAttachedChat<Tools extends UITools>(
       onError: (error) => onError.current?.(error),
       onRefused: refuse,
     })
-    // It is made here and not while rendering, because a rendering may be thrown away; so the page is told here.
+    // Attached in an effect, because React may discard a render. The state is set here for the same reason.
     // oxlint-disable-next-line react/set-state-in-effect
     setAttached(next)
     return () => next.detach()
   }, [chat, channel, api, onApproval, onError, refuse])
   const isOurs = attached?.chat === (chat as unknown as AttachableChat)
   const current: TypedAttachedChat<Tools> | undefined = isOurs ? attached : undefined
-  return { attached: current, refusals: ofChat(refused, chat), refuse, forgive }
+  return { attached: current, refusals: ofChat(refused, chat), refuse, clearRefusal }
 }
 
-function ofChat({ chat, refusals }: Refused, wanted: object): Refusals {
+function ofChat({ chat, refusals }: ChatRefusals, wanted: object): Refusals {
   return chat === wanted ? refusals : NONE
 }

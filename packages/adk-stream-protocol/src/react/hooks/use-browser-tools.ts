@@ -6,9 +6,9 @@ import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import { callTool, isGated, runBrowserTools } from '../../client/tools/browser-tools.ts'
 import { useLatest } from './use-latest.ts'
 
-/** A chat that is attached, with the types of the tools that its messages have. */
+/** An attached chat with the tool types of its messages. */
 export type TypedAttachedChat<Tools extends UITools> = AttachedChat & {
-  /** For the compiler alone: there is nothing in it. */
+  /** Carries the type. Never set. */
   readonly '~tools'?: Tools
 }
 
@@ -16,40 +16,40 @@ type ToolFunction<Tool extends UITools[string]> = (
   input: Tool['input'],
 ) => Tool['output'] | PromiseLike<Tool['output']>
 
-/** Functions for tools that run in the page, by name; what they get and give is what the messages say. */
+/** Functions of browser tools by name, with the input and output types of the messages. */
 export type BrowserToolsOf<Tools extends UITools> = {
   readonly [Name in keyof Tools]?:
     | ToolFunction<Tools[Name]>
     | { readonly run: ToolFunction<Tools[Name]>; readonly afterApproval: true }
 }
 
-/** Runs what the agent asks of the page, each call once and after its approval. The functions may be new ones at every rendering. */
+/** Runs the browser tool calls of a chat, each once and after its approval. `tools` may be a new object at every render. */
 export function useBrowserTools<Tools extends UITools = UITools>(
   attached: TypedAttachedChat<Tools> | undefined,
   tools: BrowserToolsOf<Tools> | undefined,
 ): void {
-  // The input of a tool is that of its own calls.
+  // Each tool receives the input of its own calls.
   const functions = tools as BrowserTools | undefined
   const latest = useLatest(functions)
-  const outline = JSON.stringify(outlineOf(functions))
+  const list = JSON.stringify(listTools(functions))
   useEffect(() => {
-    if (!attached || outline === '[]') return
-    return runBrowserTools(attached, bindTools(outline, latest))
-  }, [attached, outline, latest])
+    if (!attached || list === '[]') return
+    return runBrowserTools(attached, bindTools(list, latest))
+  }, [attached, list, latest])
 }
 
-type Outline = readonly (readonly [name: string, waits: boolean])[]
+type ToolList = readonly (readonly [name: string, isGated: boolean])[]
 
-function outlineOf(tools: BrowserTools = {}): Outline {
+function listTools(tools: BrowserTools = {}): ToolList {
   return Object.entries(tools).map(([name, tool]) => [name, isGated(tool)])
 }
 
-/** Functions that stay, and call those of the newest rendering. */
-function bindTools(outline: string, latest: RefObject<BrowserTools | undefined>): BrowserTools {
-  // It was made from an `Outline`.
-  const entries = (JSON.parse(outline) as Outline).map(([name, waits]) => {
+/** Returns stable functions that call those of the latest render. */
+function bindTools(list: string, latest: RefObject<BrowserTools | undefined>): BrowserTools {
+  // Serialised from a `ToolList` above.
+  const entries = (JSON.parse(list) as ToolList).map(([name, gated]) => {
     const run = (input: never): unknown => callTool(latest.current?.[name], input)
-    return [name, waits ? { run, afterApproval: true as const } : run] as const
+    return [name, gated ? { run, afterApproval: true as const } : run] as const
   })
   return Object.fromEntries(entries)
 }

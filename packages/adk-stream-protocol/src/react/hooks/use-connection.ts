@@ -4,7 +4,7 @@ import type { Connected, ConnectionState } from '../../client/transports/connect
 
 const IDLE: ConnectionState = { state: 'idle' }
 
-/** How the connection of a transport is; that of a foreign transport is not known, and idle. */
+/** Returns the state of a transport's connection. Always `idle` for a transport that does not report it. */
 export function useConnection(transport: object): ConnectionState {
   const connected = isConnected(transport) ? transport : undefined
   const subscribe = useCallback(

@@ -4,104 +4,107 @@ import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { PendingApproval } from '../../protocol/server-views.ts'
 import type { Decision } from '../reading/approval.ts'
-import { type ToldError, toTold } from '../reading/problem.ts'
+import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
-import { useUnderWay } from './use-under-way.ts'
+import { usePendingIds } from './use-pending-ids.ts'
 
-/** When the inbox is looked up, besides when the server says that it changed. */
+/** When the inbox is refreshed, in addition to the server's feed. */
 export interface UseInboxOptions {
-  /** How often it is looked up while the page is seen, should the feed be lost, in ms. Default 60,000. */
+  /** The interval between refreshes while the page is visible, in ms. It covers a lost feed. Default 60,000. */
   readonly pollMs?: number
-  /** A chat whose calls move on is a reason to look. */
+  /** Refreshes the inbox when a call of this chat progresses. */
   readonly attached?: AttachedChat | undefined
 }
 
-/** What waits for a decision, and how it is decided. */
+/** Pending approvals of all chats, and the actions to decide them. */
 export interface Inbox {
-  /** What waits for this person in all chats, and in those of others, the oldest first: as much as was asked for. */
+  /** The loaded approvals that this person may decide, in their own chats and in those of others, oldest first. */
   readonly approvals: readonly PendingApproval[]
-  /** Whether more waits than is listed. */
+  /** Whether more approvals are pending than `approvals` contains. */
   readonly hasMore: boolean
-  /** Lists a hundred more. */
+  /** Loads the next 100 approvals. */
   readonly loadMore: () => void
-  /** Whether more is being loaded. */
+  /** Whether more approvals are being loaded. */
   readonly loadingMore: boolean
-  /** Why the list could not be read last; it may be out of date. */
-  readonly problem: ToldError | undefined
+  /** Why the last refresh failed. `approvals` may be out of date. */
+  readonly problem: ServerError | undefined
+  /** Why the server refused decisions, by approval id. */
   readonly refusals: Refusals
-  /** Approvals whose decision is on its way; another one for them is not taken meanwhile. */
+  /** The ids of approvals whose decision is being sent. Another decision for them is ignored. */
   readonly deciding: ReadonlySet<string>
+  /** Sends a decision. If the server refuses it, `refusals` says why. */
   readonly decide: (approvalId: string, decision: Decision) => Promise<void>
-  /** Takes the reader's vote back, while others have still to decide. */
+  /** Withdraws the person's vote while the approval is pending. */
   readonly withdraw: (approvalId: string) => Promise<void>
+  /** Reads the list again. */
   readonly refresh: () => void
 }
 
 /**
- * What the inbox needs of an api. Without `watch` it is looked up at intervals alone, without `listApprovalsPage` all of it at
- * once, and without `withdrawVote` votes are final.
+ * The part of `AdkApi` that the inbox uses. Without `watch`, the inbox only polls. Without `listApprovalsPage`, it loads all
+ * approvals at once. Without `withdrawVote`, votes are final.
  */
 export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
   Partial<Pick<AdkApi, 'watch' | 'listApprovalsPage' | 'withdrawVote'>>
 
-/** How many approvals one page holds: the server gives no more at once. */
-const PAGE = 100
+/** The number of approvals that the server returns at once. */
+const PAGE_SIZE = 100
 
-/** For how long events are collected before the list is read again, in ms. */
+/** How long events are collected before the list is loaded again, in ms. */
 const MERGE_MS = 50
 
-const NOTHING: readonly PendingApproval[] = []
+const EMPTY: readonly PendingApproval[] = []
 
-/** What waits for a decision: looked up when the server says that it changed, when the page is seen again, and now and then. */
+/** Lists the pending approvals of all chats. Refreshes when the server reports a change, when the page becomes visible, and every `pollMs`. */
 export function useInbox(
   api: InboxApi,
   { pollMs = 60_000, attached }: UseInboxOptions = {},
 ): Inbox {
-  const [approvals, setApprovals] = useState(NOTHING)
-  const [problem, setProblem] = useState<ToldError>()
+  const [approvals, setApprovals] = useState(EMPTY)
+  const [problem, setProblem] = useState<ServerError>()
   const [refusals, setRefusals] = useState<Refusals>(new Map())
-  const { deciding, begin, end } = useUnderWay()
+  const { pending: deciding, add, remove } = usePendingIds()
   const newest = useRef<Promise<void>>(undefined)
   const [hasMore, setHasMore] = useState(false)
   const [loadingMore, setLoadingMore] = useState(false)
-  /** How many are to be listed. */
-  const wanted = useRef(PAGE)
-  const look = useCallback((): Promise<void> => {
+  /** How many approvals to load. */
+  const wanted = useRef(PAGE_SIZE)
+  const load = useCallback((): Promise<void> => {
     const show = (list: Listed | Failure): void => {
       setProblem('failure' in list ? list.failure : undefined)
       if ('failure' in list) return
       setApprovals((known) => (isSame(known, list.approvals) ? known : list.approvals))
       setHasMore(list.hasMore)
     }
-    const asked = readPages(api, wanted.current).catch(toFailure)
-    // An answer that was overtaken by a later one is out of date.
-    const own: Promise<void> = asked.then((list) =>
+    const response = readPages(api, wanted.current).catch(toFailure)
+    // A response that arrives after a newer one is out of date.
+    const own: Promise<void> = response.then((list) =>
       own === newest.current ? show(list) : newest.current,
     )
     newest.current = own
     return own
   }, [api])
-  const refresh = useCallback(() => void look(), [look])
+  const refresh = useCallback(() => void load(), [load])
   const loadMore = useCallback(() => {
-    wanted.current += PAGE
+    wanted.current += PAGE_SIZE
     setLoadingMore(true)
-    void look().finally(() => setLoadingMore(false))
-  }, [look])
-  useRefreshing(refresh, { api, pollMs, attached, newest })
+    void load().finally(() => setLoadingMore(false))
+  }, [load])
+  useAutoRefresh(refresh, { api, pollMs, attached, newest })
   const change = useCallback(
     async (approvalId: string, ask: () => Promise<unknown>): Promise<void> => {
-      if (!begin(approvalId)) return
+      if (!add(approvalId)) return
       setRefusals((known) => new Map([...known].filter(([id]) => id !== approvalId)))
       try {
         await ask()
       } catch (error) {
-        setRefusals((known) => new Map([...known, [approvalId, toTold(error)]]))
+        setRefusals((known) => new Map([...known, [approvalId, toServerError(error)]]))
       }
-      // Until then the list shows as open what was decided.
-      await look()
-      end(approvalId)
+      // Until the list is loaded again, it shows the decided approval as pending.
+      await load()
+      remove(approvalId)
     },
-    [look, begin, end],
+    [load, add, remove],
   )
   const decide = useCallback(
     (approvalId: string, decision: Decision) =>
@@ -131,7 +134,7 @@ interface Listed {
   readonly hasMore: boolean
 }
 
-/** Reads pages until so many approvals are known as are to be listed. */
+/** Reads pages until `wanted` approvals are loaded or there are no more. */
 async function readPages(api: InboxApi, wanted: number): Promise<Listed> {
   if (!api.listApprovalsPage) return { approvals: await api.listApprovals(), hasMore: false }
   const approvals: PendingApproval[] = []
@@ -144,19 +147,22 @@ async function readPages(api: InboxApi, wanted: number): Promise<Listed> {
   return { approvals, hasMore: after !== undefined }
 }
 
-interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {
+interface RefreshOptions extends Required<Pick<UseInboxOptions, 'pollMs'>> {
   readonly api: InboxApi
   readonly attached: AttachedChat | undefined
   readonly newest: { current: Promise<void> | undefined }
 }
 
-function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: Refreshing): void {
+function useAutoRefresh(
+  refresh: () => void,
+  { api, pollMs, attached, newest }: RefreshOptions,
+): void {
   useEffect(() => {
-    let soon: ReturnType<typeof setTimeout> | undefined
-    // A decision brings several events within milliseconds: one request answers them all.
+    let pendingRefresh: ReturnType<typeof setTimeout> | undefined
+    // A decision causes several events within milliseconds. One request covers them.
     const refreshSoon = (): void => {
-      soon ??= setTimeout(() => {
-        soon = undefined
+      pendingRefresh ??= setTimeout(() => {
+        pendingRefresh = undefined
         refresh()
       }, MERGE_MS)
     }
@@ -166,27 +172,27 @@ function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: R
       })
     let unwatch: (() => void) | undefined
     let timer: ReturnType<typeof setInterval> | undefined
-    const rest = (): void => {
+    const stop = (): void => {
       unwatch?.()
       clearInterval(timer)
-      clearTimeout(soon)
-      soon = undefined
+      clearTimeout(pendingRefresh)
+      pendingRefresh = undefined
     }
-    const isSeen = (): boolean => document.visibilityState === 'visible'
-    // A browser has few connections to a server: a page that nobody sees holds none.
-    const begin = (): void => {
-      rest()
-      if (!isSeen()) return
+    const isVisible = (): boolean => document.visibilityState === 'visible'
+    // A browser opens few connections per server, so a hidden page holds none.
+    const start = (): void => {
+      stop()
+      if (!isVisible()) return
       refresh()
       unwatch = watch()
-      timer = setInterval(() => isSeen() && refresh(), pollMs)
+      timer = setInterval(() => isVisible() && refresh(), pollMs)
     }
-    begin()
-    document.addEventListener('visibilitychange', begin)
+    start()
+    document.addEventListener('visibilitychange', start)
     return () => {
-      rest()
-      document.removeEventListener('visibilitychange', begin)
-      // What is under way was asked for somebody who has left.
+      stop()
+      document.removeEventListener('visibilitychange', start)
+      // Ignores the response of a request in progress.
       newest.current = undefined
     }
   }, [api, refresh, pollMs, newest])
@@ -198,9 +204,9 @@ function isSame(known: readonly PendingApproval[], list: readonly PendingApprova
 }
 
 interface Failure {
-  readonly failure: ToldError
+  readonly failure: ServerError
 }
 
 function toFailure(error: unknown): Failure {
-  return { failure: toTold(error) }
+  return { failure: toServerError(error) }
 }

@@ -1,6 +1,6 @@
 import { type RefObject, useLayoutEffect, useRef } from 'react'
 
-/** The value of the newest rendering, for what is called later. */
+/** Returns a ref with the value of the latest render, for callbacks that run later. */
 export function useLatest<Value>(value: Value): RefObject<Value> {
   const ref = useRef(value)
   useLayoutEffect(() => {

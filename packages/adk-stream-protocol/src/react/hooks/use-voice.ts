@@ -1,13 +1,14 @@
 import { useCallback, useSyncExternalStore } from 'react'
 
-/** What a `Voice` shows of itself. */
+/** The observable state of a `Voice`. */
 export interface VoiceSource<State> {
-  /** The same object until it changes. */
+  /** The current state: the same object until it changes. */
   readonly state: State
+  /** Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void
 }
 
-/** The state of a voice; nothing where there is no voice, as in a chat over HTTP. */
+/** Returns the state of a voice, or `undefined` if there is none, as in a chat over HTTP. */
 export function useVoice<State>(voice: VoiceSource<State>): State
 export function useVoice<State>(voice: VoiceSource<State> | undefined): State | undefined
 export function useVoice<State>(voice: VoiceSource<State> | undefined): State | undefined {

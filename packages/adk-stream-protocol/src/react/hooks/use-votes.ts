@@ -9,8 +9,8 @@ const NO_VOTES: ReadonlyMap<string, Votes> = new Map()
 const NO_HINTS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Reads what the messages of a chat do not say about its pending approvals: how many people have approved, and the hint as the policy
- * gives it now. Reads again when an approval of the chat changes, since a call that ran may have changed what a hint says.
+ * Reads what the messages do not contain about pending approvals: how many people have approved, and the policy's current hint. Reads
+ * them again when an approval of the chat changes, because a call that ran may have changed a hint.
  */
 export function useVotes(
   api: Pick<AdkApi, 'readApproval'> | undefined,
@@ -18,14 +18,16 @@ export function useVotes(
 ) {
   const [votes, setVotes] = useState(NO_VOTES)
   const [hints, setHints] = useState(NO_HINTS)
-  const look = useCallback(
+  const update = useCallback(
     async (approvalId: string): Promise<void> => {
-      // Without an answer the card stays as the message has it: the buttons stay, and the server refuses a second vote.
-      const answer = await api?.readApproval(approvalId).catch(() => undefined)
-      if (!answer) return
-      const { approvals, voted, version, hint } = answer.approval
+      // If this fails, the card shows what the message contains, and the server refuses a second vote.
+      const response = await api?.readApproval(approvalId).catch(() => undefined)
+      if (!response) return
+      const { approvals, voted, version, hint } = response.approval
       if (approvals.needed > 1)
-        setVotes((known) => count(known, approvalId, { given: approvals.given, voted, version }))
+        setVotes((known) =>
+          keepNewest(known, approvalId, { given: approvals.given, voted, version }),
+        )
       if (hint !== undefined)
         setHints((known) =>
           known.get(approvalId) === hint ? known : new Map([...known, [approvalId, hint]]),
@@ -36,14 +38,14 @@ export function useVotes(
   const pending = useMemo(() => listPending(messages), [messages])
   const ids = pending.join(' ')
   useEffect(() => {
-    // What it tells comes later, from the server.
+    // The state is set later, when the server responds.
     // oxlint-disable-next-line react/set-state-in-effect
-    for (const id of ids === '' ? [] : ids.split(' ')) void look(id)
-  }, [ids, look])
+    for (const id of ids === '' ? [] : ids.split(' ')) void update(id)
+  }, [ids, update])
   const latest = useLatest(pending)
   const onApproval = useCallback(() => {
-    for (const id of latest.current) void look(id)
-  }, [latest, look])
+    for (const id of latest.current) void update(id)
+  }, [latest, update])
   return { votes, hints, onApproval }
 }
 
@@ -54,8 +56,8 @@ function listPending(messages: readonly UIMessage[]): string[] {
     .map(({ approvalId }) => approvalId)
 }
 
-/** An answer that was overtaken by a later one is out of date. */
-function count(
+/** Ignores a response that is older than the known one. */
+function keepNewest(
   known: ReadonlyMap<string, Votes>,
   approvalId: string,
   votes: Votes,

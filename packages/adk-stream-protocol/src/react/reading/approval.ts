@@ -5,56 +5,57 @@ import type { Arguments, Call } from './call.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isCall } from './call.ts'
 
-/** What is known of an approval beside the call it is about. */
+/** An approval, as the message contains it. */
 export interface Approval extends Omit<DataParts['approval'], 'toolCallId' | 'icon' | 'payload'> {
-  /** Whether other arguments can travel with it; an approval of the AI SDK alone has no place for them. */
+  /** Whether the person can edit the arguments. False for approvals of a plain AI SDK server and those that need several people. */
   readonly editable: boolean
 }
 
-/** How far an approval of several people has come. */
+/** The votes on an approval that needs several people. */
 export interface Votes {
-  /** How many have approved. */
+  /** How many people have approved. */
   readonly given: number
-  /** Whether the reader is among them. */
+  /** Whether this person is among them. */
   readonly voted: boolean
-  /** Counts the changes of the approval: votes may be taken back, and the newest answer counts. */
+  /** The version of the approval. The highest version is current, because a vote can be withdrawn. */
   readonly version?: number | undefined
 }
 
-/** What a person answers. */
+/** A person's decision on an approval. */
 export interface Decision {
   readonly approved: boolean
+  /** The model receives it if the call is denied. */
   readonly reason?: string
-  /** What is to run in place of the arguments shown. */
+  /** Edited arguments, which run instead of the requested ones. */
   readonly args?: Arguments
-  /** The answer to a tool that asked with a payload. */
+  /** The response to a tool that requested confirmation with a payload. */
   readonly payload?: unknown
 }
 
-/** The approvals of a message, by the call they are about: those of the bridge, and those that only the AI SDK knows of. */
+/** Returns the approvals of a message by `toolCallId`: those of the bridge and those of a plain AI SDK server. */
 export function readApprovals({ parts }: Pick<UIMessage, 'parts'>): ReadonlyMap<string, Approval> {
   const approvals = new Map<string, Approval>()
   for (const part of parts) {
-    const own = isCall(part) ? readOwn(part) : undefined
-    if (isCall(part) && own) approvals.set(part.toolCallId, own)
+    const approval = isCall(part) ? readFromCall(part) : undefined
+    if (isCall(part) && approval) approvals.set(part.toolCallId, approval)
   }
   for (const part of parts) {
-    if (part.type !== 'data-approval' || !('data' in part) || !isTold(part.data)) continue
-    const { toolCallId, icon: _icon, payload: _payload, ...told } = part.data
-    approvals.set(toolCallId, { ...told, editable: (told.approvers ?? 1) === 1 })
+    if (part.type !== 'data-approval' || !('data' in part) || !isApprovalData(part.data)) continue
+    const { toolCallId, icon: _icon, payload: _payload, ...approval } = part.data
+    approvals.set(toolCallId, { ...approval, editable: (approval.approvers ?? 1) === 1 })
   }
   return approvals
 }
 
-/** Whether a call waits for a decision; it may have been made where this message did not hear of it. */
+/** Returns whether a call waits for a decision. The approval part may report a decision before the call's state changes. */
 export function isPending(call: Call, { state }: Approval): boolean {
   return call.state === 'approval-requested' && state === 'requested'
 }
 
-/** What the call itself says of its approval. */
-function readOwn(call: Call): Approval | undefined {
+/** Reads the AI SDK's own approval of a call. */
+function readFromCall(call: Call): Approval | undefined {
   const { approval } = call
-  // Nobody was asked: what a rule of the application decided is a call like any other.
+  // A rule of the application decided, and no person was asked.
   if (!approval || ('isAutomatic' in approval && approval.isAutomatic === true)) return undefined
   return {
     approvalId: approval.id,
@@ -79,8 +80,8 @@ const STATES: ReadonlySet<unknown> = new Set<Approval['state']>([
   'unknown',
 ])
 
-/** Another server than the bridge may use the name for something else. */
-function isTold(data: unknown): data is DataParts['approval'] {
+/** Another server may use `data-approval` for something else. */
+function isApprovalData(data: unknown): data is DataParts['approval'] {
   if (!isRecord(data)) return false
   const { approvalId, toolCallId, state } = data
   return typeof approvalId === 'string' && typeof toolCallId === 'string' && STATES.has(state)

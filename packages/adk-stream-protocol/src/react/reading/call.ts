@@ -2,10 +2,10 @@ import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai'
 
 import { isRecord } from '../../protocol/guards.ts'
 
-/** One call of a tool within a message. */
+/** A tool call in a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
-/** The arguments of a call. */
+/** The arguments of a tool call. */
 export type Arguments = Readonly<Record<string, unknown>>
 
 type Part = UIMessage['parts'][number]
@@ -14,38 +14,38 @@ export function isCall(part: Part): part is Call {
   return part.type === 'dynamic-tool' || part.type.startsWith('tool-')
 }
 
-export function nameCall(call: Call): string {
+export function getToolName(call: Call): string {
   return call.type === 'dynamic-tool' ? call.toolName : call.type.slice('tool-'.length)
 }
 
-/** The arguments of a call by name; none while they are being written, or where they are not an object. */
-export function argumentsOf({ input }: Pick<Call, 'input'>): Arguments {
+/** Returns the arguments of a call. Empty while they are streamed, or if they are not an object. */
+export function getArguments({ input }: Pick<Call, 'input'>): Arguments {
   return isRecord(input) ? input : {}
 }
 
-/** Why a call that ended did not do what was asked. */
+/** The failure of a call that has ended. */
 export interface Failure {
-  /** In the tool's own words; absent if the tool gave none. */
+  /** The tool's message, if it has one. */
   readonly reason?: string
 }
 
 /**
- * Reads whether a call failed: it ended with an error, or its result says so. A result says so with `success: false`, or with
- * `status: 'error'`, the form that ADK's documentation uses.
+ * Returns the failure of a call, or undefined if it did not fail. A call fails with an error, or with a result that has
+ * `success: false` or `status: 'error'` (the form in ADK's documentation).
  */
 export function readFailure(call: Call): Failure | undefined {
   if (call.state === 'output-error') return toFailure(call.errorText)
   if (call.state !== 'output-available' || !isRecord(call.output)) return undefined
   const { success, status, error, error_message: errorMessage, message } = call.output
   if (success !== false && status !== 'error') return undefined
-  return toFailure([error, errorMessage, message].find((words) => typeof words === 'string'))
+  return toFailure([error, errorMessage, message].find((value) => typeof value === 'string'))
 }
 
 function toFailure(reason: unknown): Failure {
   return typeof reason === 'string' && reason !== '' ? { reason } : {}
 }
 
-/** Whether a call of this message still waits for a person, for the page or for the server. */
+/** Returns whether a call of this message waits for a person, the page or the server. */
 export function isWaiting({ parts }: Pick<UIMessage, 'parts'>): boolean {
   return parts.some((part) => isCall(part) && WAITING.has(part.state))
 }

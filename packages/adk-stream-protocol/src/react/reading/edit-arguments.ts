@@ -1,12 +1,12 @@
 import type { Arguments } from './call.ts'
 
-/** An argument as it stands in a form: what is typed is text, whatever the argument is. */
+/** A form field of an argument. Its value is text, except for booleans. */
 export type Field = { readonly name: string } & (
   | { readonly kind: 'text' | 'number' | 'json'; readonly value: string }
   | { readonly kind: 'boolean'; readonly value: boolean }
 )
 
-/** The fields of a form for these arguments, each of the kind that its value has. */
+/** Returns one form field per argument, of the kind of its value. */
 export function toFields(args: Arguments): Field[] {
   return Object.entries(args).map(([name, value]): Field => {
     if (typeof value === 'string') return { name, kind: 'text', value }
@@ -20,7 +20,7 @@ type Reading =
   | { readonly state: 'valid'; readonly args: Arguments }
   | { readonly state: 'invalid'; readonly field: Field }
 
-/** Reads the form back: numbers stay numbers. A field that cannot be read is named. */
+/** Parses the form into arguments and keeps their types. Returns the first field that cannot be parsed. */
 export function readFields(fields: readonly Field[]): Reading {
   const entries: [string, unknown][] = []
   for (const field of fields) {
@@ -40,7 +40,7 @@ function readField({ kind, value }: Field): { readonly value: unknown } | undefi
   try {
     return { value: JSON.parse(value) }
   } catch {
-    // The reader is told which field it is.
+    // The form marks the invalid field.
     return undefined
   }
 }

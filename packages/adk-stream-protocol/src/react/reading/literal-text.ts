@@ -1,11 +1,11 @@
-/** A piece of text as it is, or a character that would be invisible or change how its neighbours are shown. */
+/** A piece of visible text, or a character that is invisible or changes how its neighbours are shown. */
 export type TextPiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'hidden'; readonly name: string }
 
 /**
  * Control, format and filler characters: direction marks, zero-width characters, line and paragraph separators, soft hyphens, tags,
- * variation selectors, and letters that are drawn as nothing. Tabs and line breaks are shown by the page's own layout.
+ * variation selectors, and letters without a glyph. The page's layout shows tabs and line breaks.
  */
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Variation_Selector}]|\u034F|\u115F|\u1160|\u17B4|\u17B5|\u2800|\u3164|\uFFA0/u
@@ -16,7 +16,7 @@ const JOINING =
   /[\p{Script=Arabic}\p{Script=Bengali}\p{Script=Devanagari}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Script=Kannada}\p{Script=Khmer}\p{Script=Malayalam}\p{Script=Mongolian}\p{Script=Myanmar}\p{Script=Oriya}\p{Script=Sinhala}\p{Script=Syriac}\p{Script=Tamil}\p{Script=Telugu}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Variation_Selector}]/u
 const JOINERS = new Set(['\u200C', '\u200D', '\uFE0E', '\uFE0F'])
 
-/** Splits text into what is seen as it is, and characters that a reader must be shown by name. */
+/** Splits text into visible text and hidden characters, which are shown as their code point. */
 export function readPieces(text: string): TextPiece[] {
   const pieces: TextPiece[] = []
   let shown = ''
@@ -33,7 +33,7 @@ export function readPieces(text: string): TextPiece[] {
   return pieces
 }
 
-/** The text with hidden characters by name, for places that take plain text only. */
+/** Returns the text with hidden characters as code points, for attributes and other plain text. */
 export function toLiteral(text: string): string {
   if (!HIDDEN.test(text)) return text
   return readPieces(text)
@@ -42,7 +42,7 @@ export function toLiteral(text: string): string {
 }
 
 /**
- * Words that mix Latin letters with letters of another script that look like them ("pаypal" with a Cyrillic a), or that use
+ * Returns words that mix Latin letters with letters of another script that look like them ("pаypal" with a Cyrillic a), or that use
  * mathematical letters. Scripts that are normally written together, such as Latin and Japanese, are not reported.
  */
 export function findLookAlikes(text: string): string[] {

@@ -2,11 +2,11 @@ import type { UIMessage } from 'ai'
 
 import { AdkError, readErrorBody } from '../../client/adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import { hasActed } from './has-acted.ts'
+import { hasRunCall } from './has-run-call.ts'
 
-/** Why there is no answer, told by what the reader can do about it. */
+/** Why there is no reply. Each kind asks for a different action of the person. */
 export type Problem =
-  /** `retryAt`: in ms since 1970. */
+  /** `retryAt` is in ms since 1970. */
   | { readonly kind: 'rate-limited'; readonly retryAt: number | undefined }
   | { readonly kind: 'disconnected' }
   | { readonly kind: 'busy' }
@@ -14,50 +14,51 @@ export type Problem =
   | { readonly kind: 'signed-out' }
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'unavailable' }
-  /** Something was done before the answer failed: it is not made anew, the person says how to go on. */
+  /** A call ran before the reply failed. The reply is not regenerated; the person sends a message to continue. */
   | { readonly kind: 'unfinished' }
 
-/** An error as the server tells it. */
-export interface ToldError {
+/** An error as the server reports it. */
+export interface ServerError {
   readonly code: string
   readonly message: string
+  /** When the server accepts the request again, if it is rate-limited. */
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** Reads what went wrong from a chat's error and its last message, whichever says more. */
+/** Returns the problem of a chat, from its error and from its last message. */
 export function readProblem(error: Error, messages: readonly UIMessage[], now: number): Problem {
   const failure = readFailure(messages.at(-1))
-  if (failure !== undefined && hasActed(messages)) return { kind: 'unfinished' }
-  // A refused request: the transports of the AI SDK throw the body of the response as the message.
-  const told = error instanceof AdkError ? error : readErrorBody(error.message)
-  if (told) return classify(told, now)
-  const failed = asTold(failure)
-  if (failed) return classify(failed, now)
-  // What `fetch` and our sockets fail with when the network does, before or in mid-answer.
+  if (failure !== undefined && hasRunCall(messages)) return { kind: 'unfinished' }
+  // If the server rejects a request, AI SDK transports throw an error with the response body as its message.
+  const serverError = error instanceof AdkError ? error : readErrorBody(error.message)
+  if (serverError) return classify(serverError, now)
+  const reported = readServerError(failure)
+  if (reported) return classify(reported, now)
+  // `fetch` and our sockets throw a TypeError if the network fails, before or during a reply.
   return { kind: error instanceof TypeError ? 'disconnected' : 'unavailable' }
 }
 
-/** Why an answer failed, as its message says; nothing where it did not. */
+/** Returns the error in the metadata of a failed reply, or undefined. */
 export function readFailure(last: Pick<UIMessage, 'role' | 'metadata'> | undefined): unknown {
   const { metadata } = last?.role === 'assistant' ? last : {}
   return isRecord(metadata) ? metadata['error'] : undefined
 }
 
-/** What is known of anything that was thrown. */
-export function toTold(thrown: unknown): ToldError {
+/** Converts anything that was thrown. */
+export function toServerError(thrown: unknown): ServerError {
   if (thrown instanceof AdkError) return thrown
-  // The network failed: nobody knows whether it arrived, and it can be tried again.
+  // The network failed. The request may have arrived, and can be sent again.
   return { code: 'unavailable', message: thrown instanceof Error ? thrown.message : String(thrown) }
 }
 
-function asTold(value: unknown): ToldError | undefined {
+function readServerError(value: unknown): ServerError | undefined {
   if (!isRecord(value)) return undefined
   const { code, message, retryAfterSeconds } = value
   if (typeof code !== 'string' || typeof message !== 'string') return undefined
   return { code, message, ...(typeof retryAfterSeconds === 'number' && { retryAfterSeconds }) }
 }
 
-function classify({ code, message, retryAfterSeconds }: ToldError, now: number): Problem {
+function classify({ code, message, retryAfterSeconds }: ServerError, now: number): Problem {
   switch (code) {
     case 'model-rate-limited':
     case 'too-many-turns':

@@ -1,47 +1,51 @@
 import type { UIMessage } from 'ai'
 
 import { isCall } from './call.ts'
-import { hasActed, lastAnswer } from './has-acted.ts'
+import { hasRunCall, lastReply } from './has-run-call.ts'
 import { readFailure } from './problem.ts'
 
-type Shown = Pick<UIMessage, 'id' | 'role' | 'parts' | 'metadata'>
+type ShownMessage = Pick<UIMessage, 'id' | 'role' | 'parts' | 'metadata'>
 
-/** What the server has of a chat. */
+/** A chat as the server has stored it. */
 export interface SavedChat<Message> {
   readonly messages: readonly Message[]
   readonly running: boolean
 }
 
-/** How to go on after a problem. */
+/** The step that recovers a chat from a problem. */
 export type Recovery<Message> =
-  /** The server never got the last message of the person. */
+  /** The server did not receive the last user message. */
   | { readonly step: 'resend'; readonly message: Message; readonly before: readonly Message[] }
-  /** The answer is still being written. */
+  /** The reply is still running. */
   | { readonly step: 'resume'; readonly messages: readonly Message[] }
-  /** The answer was finished meanwhile, or something was done in it that must not be done again. */
+  /** The reply has finished meanwhile, or a call ran in it that must not be repeated. */
   | { readonly step: 'show'; readonly messages: readonly Message[] }
-  /** The answer failed and has to be made again. */
+  /** The reply failed and no call ran in it. */
   | { readonly step: 'regenerate' }
 
-/** Compares what the page shows with what the server has. */
-export function planRecovery<Message extends Shown>(
+/** Returns the recovery step, from the messages of the page and those of the server. */
+export function planRecovery<Message extends ShownMessage>(
   shown: readonly Message[],
   { messages, running }: SavedChat<Message>,
 ): Recovery<Message> {
-  const asked = shown.findLast(({ role }) => role === 'user')
-  if (asked && !messages.some(({ id }) => id === asked.id))
-    return { step: 'resend', message: asked, before: shown.slice(0, shown.indexOf(asked)) }
+  const lastUserMessage = shown.findLast(({ role }) => role === 'user')
+  if (lastUserMessage && !messages.some(({ id }) => id === lastUserMessage.id))
+    return {
+      step: 'resend',
+      message: lastUserMessage,
+      before: shown.slice(0, shown.indexOf(lastUserMessage)),
+    }
   if (running) return { step: 'resume', messages }
   const last = messages.at(-1)
   const isMissing = last?.role === 'user' || readFailure(last) !== undefined
-  return isMissing && !hasActed(messages) ? { step: 'regenerate' } : { step: 'show', messages }
+  return isMissing && !hasRunCall(messages) ? { step: 'regenerate' } : { step: 'show', messages }
 }
 
-/** The same by what is shown alone: what the server did since is not known, and what it may have done is not made anew. */
-export function planRecoveryAlone(
-  shown: readonly Shown[],
-  how: { readonly isDisconnected: boolean },
+/** Returns the recovery step without the server's messages. Does not regenerate a reply with calls, because they may have run. */
+export function planLocalRecovery(
+  shown: readonly ShownMessage[],
+  { isDisconnected }: { readonly isDisconnected: boolean },
 ): 'resume' | 'keep' | 'regenerate' {
-  if (how.isDisconnected) return 'resume'
-  return lastAnswer(shown).some(({ parts }) => parts.some(isCall)) ? 'keep' : 'regenerate'
+  if (isDisconnected) return 'resume'
+  return lastReply(shown).some(({ parts }) => parts.some(isCall)) ? 'keep' : 'regenerate'
 }

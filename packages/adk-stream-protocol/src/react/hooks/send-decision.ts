@@ -4,7 +4,7 @@ import type { AdkApi } from '../../client/api/adk-api.ts'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import { type Approval, type Decision, readApprovals } from '../reading/approval.ts'
 
-interface Place {
+interface DecisionTarget {
   readonly chat: {
     readonly messages: readonly UIMessage[]
     addToolApprovalResponse(response: {
@@ -18,15 +18,15 @@ interface Place {
   readonly api: Pick<AdkApi, 'decide'> | undefined
 }
 
-/** Decides a call on the way that its chat has. */
-export async function decideIn(
-  { chat, attached, api }: Place,
+/** Sends a decision through the `api`, the attached chat, or the plain AI SDK chat. */
+export async function sendDecision(
+  { chat, attached, api }: DecisionTarget,
   approvalId: string,
   decision: Decision,
 ): Promise<void> {
   const { approved, reason, args, payload } = decision
-  const said = reason === undefined ? {} : { reason }
-  // One vote of several decides nothing yet: the chat must not show it as decided.
+  const withReason = reason === undefined ? {} : { reason }
+  // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
   if (api && (findApproval(chat.messages, approvalId)?.approvers ?? 1) > 1) {
     await api.decide(approvalId, decision)
   } else if (!attached) {
@@ -34,12 +34,12 @@ export async function decideIn(
     await chat.addToolApprovalResponse({
       id: approvalId,
       approved,
-      ...said,
+      ...withReason,
       ...(options && { options }),
     })
   } else if (approved) {
     await attached.approve(approvalId, {
-      ...said,
+      ...withReason,
       ...(args && { args }),
       ...(payload !== undefined && { payload }),
     })

@@ -3,25 +3,25 @@ import type { UIMessage } from 'ai'
 import { type Approval, readApprovals } from './approval.ts'
 import { type Call, isCall } from './call.ts'
 
-type Spoken = Pick<UIMessage, 'role' | 'parts'>
+type ReplyMessage = Pick<UIMessage, 'role' | 'parts'>
 
-/** All that was answered to the person's last message: a live answer may be several. */
-export function lastAnswer<Message extends Spoken>(messages: readonly Message[]): Message[] {
+/** Returns the reply to the last user message. A live reply may consist of several messages. */
+export function lastReply<Message extends ReplyMessage>(messages: readonly Message[]): Message[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
 }
 
-/** Whether a call of the last answer was done, or may have been. To make that answer anew would do it again, and hide that it was. */
-export function hasActed(messages: readonly Spoken[]): boolean {
+/** Returns whether a call of the last reply ran or may have run. Regenerating that reply would repeat the call and hide the first one. */
+export function hasRunCall(messages: readonly ReplyMessage[]): boolean {
   return calls(messages).some(([call, approval]) => mayHaveRun(call, approval))
 }
 
-/** Whether that is so of a call that a person approved: what nobody is asked about is for the application to repeat. */
-export function hasSpent(messages: readonly Spoken[]): boolean {
+/** Like `hasRunCall`, for calls that a person approved. An application may repeat calls that need no approval. */
+export function hasRunApprovedCall(messages: readonly ReplyMessage[]): boolean {
   return calls(messages).some(([call, approval]) => approval && mayHaveRun(call, approval))
 }
 
-function calls(messages: readonly Spoken[]): [Call, Approval | undefined][] {
-  return lastAnswer(messages).flatMap((message) => {
+function calls(messages: readonly ReplyMessage[]): [Call, Approval | undefined][] {
+  return lastReply(messages).flatMap((message) => {
     const approvals = readApprovals(message)
     return message.parts
       .filter(isCall)
@@ -42,7 +42,7 @@ function mayHaveRun(call: Call, approval: Approval | undefined): boolean {
     case 'output-denied':
       return false
     case 'approval-requested':
-      // It may have been decided where this message did not hear of it.
+      // The approval part may report a decision that the call's state does not show yet.
       return approval?.state !== 'requested'
     case 'approval-responded':
       return call.approval.approved

@@ -3,16 +3,16 @@ import type { Votes } from '../reading/approval.ts'
 
 type Approval = DataParts['approval']
 
-/** Everything that the components say, in one language. */
-export interface AdkTexts {
-  /** For numbers. */
+/** All labels of the components in one language. */
+export interface AdkLabels {
+  /** The BCP 47 tag with which numbers are formatted. */
   readonly locale: string
   readonly message: {
     readonly conversation: string
     readonly you: string
     readonly assistant: string
     readonly thinking: string
-    readonly thoughts: string
+    readonly reasoning: string
     readonly sources: string
     readonly image: string
     readonly file: string
@@ -32,32 +32,32 @@ export interface AdkTexts {
     readonly done: string
     readonly failed: string
     readonly denied: string
-    /** What a call does, where `describeCall` has no better words. */
-    readonly deed: (toolName: string) => string
-    /** Of arguments that the reader may not know by the name the tool gives them. */
-    readonly names: Readonly<Record<string, string>>
+    /** Describes a call for which `describeCall` returns `undefined`. */
+    readonly describe: (toolName: string) => string
+    /** Display names of arguments. Without one, an argument is shown by the name in its tool's schema. */
+    readonly argumentNames: Readonly<Record<string, string>>
   }
-  readonly approval: ApprovalTexts
+  readonly approval: ApprovalLabels
   readonly inbox: {
-    /** `hasMore`: at least so many are waiting. */
+    /** `hasMore` is true if more approvals are pending than `count`. */
     readonly label: (count: number, hasMore?: boolean) => string
     readonly title: string
     readonly empty: string
     readonly open: string
-    readonly deciding: string
-    readonly unread: string
+    readonly sending: string
+    readonly loadFailed: string
     readonly loadMore: string
     readonly loadingMore: string
-    /** Takes back the reader's own vote. */
+    /** The button that withdraws the person's own vote. */
     readonly withdraw: string
   }
-  readonly problem: ProblemTexts
+  readonly problem: ProblemLabels
   readonly connection: Readonly<Record<'idle' | 'connecting' | 'open' | 'lost' | 'closed', string>>
-  readonly voice: VoiceTexts
+  readonly voice: VoiceLabels
 }
 
-/** What is said about approvals. */
-export interface ApprovalTexts {
+/** Labels of approval cards. */
+export interface ApprovalLabels {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
   readonly waiting: string
   readonly waitingForOthers: string
@@ -65,20 +65,22 @@ export interface ApprovalTexts {
   readonly denying: string
   /** The decision was sent, and the server has not confirmed it. */
   readonly sending: string
-  /** The decision cannot be sent at the moment. */
-  readonly unsent: string
-  /** It was approved and ran, and the tool reported a failure. */
+  /** The decision is sent when the connection is back. */
+  readonly waitingForConnection: string
+  /** The call was approved and ran, and its tool reported a failure. */
   readonly failed: string
   readonly lookAlike: (words: string) => string
   readonly refused: string
-  readonly over: string
+  /** The deadline has passed by the local clock. The server may still accept a decision. */
+  readonly deadlinePassed: string
   readonly timeLeft: string
   readonly secondsLeft: (seconds: number) => string
   readonly approve: string
   readonly approveEdited: string
   /** Opens the form for the reason. */
   readonly deny: string
-  readonly denyNow: string
+  /** Submits the form for the reason. */
+  readonly confirmDeny: string
   readonly edit: string
   readonly back: string
   readonly reason: string
@@ -86,13 +88,15 @@ export interface ApprovalTexts {
   readonly badJson: string
   readonly argument: string
   readonly value: string
-  readonly asked: string
-  readonly ran: string
+  /** The column of the arguments that the model requested. */
+  readonly requestedValue: string
+  /** The column of the edited arguments that ran. */
+  readonly approvedValue: string
   readonly votes: (votes: Votes, needed: number) => string
   readonly states: Readonly<Record<'denied' | 'expired' | 'cancelled' | 'unknown', string>>
-  readonly endings: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
-  readonly because: (ending: string, reason: string) => string
-  /** By the code of the server's error; what is not here is told in the server's own words. */
+  readonly outcomes: Readonly<Record<Exclude<Approval['state'], 'requested'>, string>>
+  readonly withReason: (outcome: string, reason: string) => string
+  /** Messages by error code. For other codes, the card shows the server's message. */
   readonly refusals: Readonly<Record<string, string>>
 }
 
@@ -101,15 +105,15 @@ interface Notice {
   readonly text: string
 }
 
-/** What is said when there is no answer. */
-export interface ProblemTexts {
+/** Labels of `ProblemCard`. */
+export interface ProblemLabels {
   readonly rateLimited: string
   readonly rateLimitedText: (seconds: number | undefined) => string
   readonly disconnected: Notice
   readonly busy: Notice
   readonly blocked: Notice
   readonly unavailable: Notice
-  /** Something was done before the answer failed. */
+  /** A call ran before the reply failed. */
   readonly unfinished: Notice
   readonly signedOut: Notice
   readonly refused: string
@@ -118,8 +122,8 @@ export interface ProblemTexts {
   readonly reload: string
 }
 
-/** What is said about the voice. */
-export interface VoiceTexts {
+/** Labels of `VoiceButton`. */
+export interface VoiceLabels {
   readonly hold: string
   readonly handsFree: string
   readonly end: string

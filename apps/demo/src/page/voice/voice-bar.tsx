@@ -2,15 +2,15 @@ import { useVoice, VoiceButton } from 'adk-stream-protocol/react'
 import type { VoiceState } from 'adk-stream-protocol/voice'
 
 import { useDemo } from '../demo/use-demo.ts'
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import { MicrophoneChoice } from './microphone-choice.tsx'
-import { useTalk } from './use-talk.ts'
+import { useChatVoice } from './use-chat-voice.ts'
 
 /** Talks with the agent of a chat: the buttons, what is being said, and which microphone hears it. */
-export function TalkBar({ chatId }: { readonly chatId: string }) {
-  const voice = useTalk(chatId)
+export function VoiceBar({ chatId }: { readonly chatId: string }) {
+  const voice = useChatVoice(chatId)
   const state = useVoice(voice)
-  const { voice: texts } = useTexts().shell
+  const { voice: labels } = useLabels().shell
   const demo = useDemo()
   const isOn = state.state !== 'off' && state.state !== 'asking'
   return (
@@ -18,19 +18,19 @@ export function TalkBar({ chatId }: { readonly chatId: string }) {
       <VoiceButton voice={voice} />
       {isOn && <MicrophoneChoice voice={voice} />}
       {isOn && <Caption state={state} />}
-      {isOn && demo?.emulated && <p className="fine talk-note">{texts.emulated}</p>}
+      {isOn && demo?.emulated && <p className="fine talk-note">{labels.emulated}</p>}
     </div>
   )
 }
 
 /** The newest words of whoever speaks. The conversation has them too, and reads them out. */
 function Caption({ state }: { readonly state: VoiceState }) {
-  const { voice: texts } = useTexts().shell
+  const { voice: labels } = useLabels().shell
   if (!('transcript' in state)) return null
   const { person, model } = state.transcript
   return (
     <p className="caption" aria-hidden="true">
-      {!state.connected && <span className="caption-lost">{texts.waiting}</span>}
+      {!state.connected && <span className="caption-lost">{labels.waiting}</span>}
       {person && <span className="caption-person">{newest(person)}</span>}
       {model && <span className="caption-model">{newest(model)}</span>}
     </p>

@@ -5,7 +5,7 @@ import { music } from '../music/music.ts'
 import { live } from '../wire/wire.ts'
 
 /** A voice for a chat. It ends when the chat or the mode is left; the music makes room for it; Escape interrupts the model. */
-export function useTalk(chatId: string): Voice {
+export function useChatVoice(chatId: string): Voice {
   const [voice] = useState(() => new Voice({ transport: live, chatId }))
   useEffect(() => () => voice.stop(), [voice])
   useEffect(() => {
@@ -17,7 +17,7 @@ export function useTalk(chatId: string): Voice {
   }, [voice])
   useEffect(() => {
     const interrupt = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.isComposing || isMeantOtherwise()) return
+      if (event.key !== 'Escape' || event.isComposing || isOverlayOpen()) return
       if (voice.state.state === 'model-speaking') voice.interrupt()
     }
     document.addEventListener('keydown', interrupt)
@@ -27,6 +27,6 @@ export function useTalk(chatId: string): Voice {
 }
 
 /** What is open above the page closes with Escape. */
-function isMeantOtherwise(): boolean {
+function isOverlayOpen(): boolean {
   return document.querySelector('dialog:modal, :popover-open') !== null
 }

@@ -6,21 +6,27 @@ import { Connection } from './connection.tsx'
 import { OfflineMark } from './offline-mark.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
 import { TopBar, type TopBarProps } from './top-bar.tsx'
-import type { Desk } from './use-desk.ts'
+import type { Workspace } from './use-workspace.ts'
 
-interface StageProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'> {
-  readonly desk: Desk
-  /** What is played in the place of the conversation. */
+interface MainAreaProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'> {
+  readonly workspace: Workspace
+  /** A recording that is shown instead of the conversation. */
   readonly recording: string | undefined
   readonly onEndReplay: () => void
   readonly onShowShortcuts: () => void
 }
 
-/** The middle of the page: the conversation, or a recorded one, below the bar. */
-export function Stage({ desk, recording, onEndReplay, onShowShortcuts, ...bar }: StageProps) {
-  const { place, inbox, startNew, open, onBegun, onSaid } = desk
+/** The top bar with the conversation or a replayed recording below it. */
+export function MainArea({
+  workspace,
+  recording,
+  onEndReplay,
+  onShowShortcuts,
+  ...bar
+}: MainAreaProps) {
+  const { location, inbox, startNew, open, onStarted, onSent } = workspace
   return (
-    <div className="stage">
+    <div className="main-area">
       <TopBar
         {...bar}
         onNewChat={startNew}
@@ -37,11 +43,11 @@ export function Stage({ desk, recording, onEndReplay, onShowShortcuts, ...bar }:
       </TopBar>
       {recording !== undefined && <Replay recording={recording} onClose={onEndReplay} />}
       <OpenChat
-        key={place.id}
-        location={place}
+        key={location.id}
+        location={location}
         hidden={recording !== undefined}
         onNewChat={startNew}
-        {...{ onBegun, onSaid }}
+        {...{ onStarted, onSent }}
       />
     </div>
   )

@@ -2,7 +2,7 @@ import type { Mode } from '../../settings/mode.ts'
 import type { Theme } from '../../settings/theme.ts'
 import type { ShortcutName } from '../../shell/shortcuts.ts'
 
-/** What an empty chat offers to try. */
+/** A group of suggestions in an empty chat. */
 interface SuggestionGroup {
   readonly title: string
   readonly suggestions: readonly Suggestion[]
@@ -10,12 +10,12 @@ interface SuggestionGroup {
 
 export interface Suggestion {
   readonly text: string
-  /** The reader chooses a picture first. */
+  /** The suggestion opens the file picker first. */
   readonly needsPicture?: true
 }
 
-/** What the page says around the conversation. */
-export interface ShellTexts {
+/** Labels of the page around the conversation. */
+export interface ShellLabels {
   readonly close: string
   readonly cancel: string
   readonly chats: {
@@ -91,20 +91,20 @@ export interface ShellTexts {
   readonly voice: {
     readonly needsLive: string
     readonly microphone: string
-    /** There is no connection; what is said waits for it. */
+    /** Shown while there is no connection. */
     readonly waiting: string
     readonly emulated: string
   }
-  /** About the model that answers. */
+  /** Labels of the model. */
   readonly model: {
     readonly label: string
     readonly emulated: string
   }
-  /** About the second person for large payments. */
+  /** Labels of the second approver of large payments. */
   readonly approver: {
     readonly is: string
     readonly how: string
-    /** The dialog that asks for the code. */
+    /** The title of the dialog that asks for the code. */
     readonly title: string
     readonly code: string
     readonly enter: string

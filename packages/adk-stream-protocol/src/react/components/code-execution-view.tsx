@@ -1,15 +1,15 @@
 import type { UIMessage } from 'ai'
 
-import { useAdkTexts } from '../provider.tsx'
+import { useAdkLabels } from '../provider.tsx'
 import { isRecord } from '../../protocol/guards.ts'
 
-interface RunViewProps {
+interface CodeExecutionViewProps {
   readonly part: UIMessage['parts'][number]
 }
 
-/** Code that the model ran, or what came of it; nothing for data that is not for the eye. */
-export function RunView({ part }: RunViewProps) {
-  const { message } = useAdkTexts()
+/** Shows code that the model ran, or its result. Shows nothing for other data parts. */
+export function CodeExecutionView({ part }: CodeExecutionViewProps) {
+  const { message } = useAdkLabels()
   const data = 'data' in part && isRecord(part.data) ? part.data : {}
   const isCode = part.type === 'data-executable-code'
   if (!isCode && part.type !== 'data-code-execution-result') return null

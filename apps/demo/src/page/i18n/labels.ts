@@ -1,9 +1,9 @@
-import type { ShellTexts } from './shell/shell-texts.ts'
+import type { ShellLabels } from './shell/shell-labels.ts'
 
 export type Language = 'en' | 'ja'
 
-/** Everything the page says, in one language. */
-export interface Texts {
+/** All labels of the page in one language. */
+export interface Labels {
   readonly title: string
   readonly tagline: string
   readonly intro: string
@@ -21,22 +21,22 @@ export interface Texts {
   readonly missingTitle: string
   readonly missingText: string
   readonly suggestionsLabel: string
-  readonly calls: CallTexts
-  readonly shell: ShellTexts
+  readonly calls: CallLabels
+  readonly shell: ShellLabels
   readonly music: {
     readonly track: (track: number) => string
     readonly mute: (track: number) => string
   }
 }
 
-/** What the calls of the demo's tools do. */
-interface CallTexts {
-  /** For money. */
+/** Labels of the demo's tools. */
+export interface CallLabels {
+  /** The locale with which amounts of money are formatted. */
   readonly locale: string
-  readonly deeds: {
+  readonly descriptions: {
     readonly payment: (money: string, recipient: string) => string
     readonly location: string
   }
-  /** Of arguments that the reader may not know by the name the tool gives them. */
-  readonly names: Readonly<Record<string, string>>
+  /** Display names of arguments. */
+  readonly argumentNames: Readonly<Record<string, string>>
 }

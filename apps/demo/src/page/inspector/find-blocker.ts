@@ -14,7 +14,7 @@ interface Situation {
 }
 
 /** Says why nothing happens; nothing when it is the person's turn. What a person can do something about comes first. */
-export function whyWaiting({ messages, busy, connection }: Situation): Waiting | undefined {
+export function findBlocker({ messages, busy, connection }: Situation): Waiting | undefined {
   if (connection.state === 'lost') {
     const { retryAt } = connection
     return { for: 'connection', ...(retryAt !== undefined && { retryAt }) }

@@ -1,9 +1,9 @@
-import { useTexts } from '../i18n/language.tsx'
+import { useLabels } from '../i18n/language.tsx'
 import type { Station } from './approval-path.ts'
 import type { Span } from './trace.ts'
 
-/** What the inspector says. */
-export interface InspectorTexts {
+/** Labels of the inspector. */
+export interface InspectorLabels {
   readonly locale: string
   readonly title: string
   readonly timeline: string
@@ -57,38 +57,38 @@ export interface InspectorTexts {
   readonly endReplay: string
 }
 
-export function useInspectorTexts(): InspectorTexts {
-  return useTexts().calls.locale.startsWith('ja') ? ja : en
+export function useInspectorLabels(): InspectorLabels {
+  return useLabels().calls.locale.startsWith('ja') ? ja : en
 }
 
-const en: InspectorTexts = {
+const en: InspectorLabels = {
   locale: 'en',
   title: 'Inspector',
   timeline: 'Timeline',
   approvals: 'Approvals',
   wire: 'Wire',
   recording: 'Recording',
-  nothingYet: 'Nothing has passed yet. Say something.',
-  noApprovals: 'Nothing in this chat has needed an approval.',
+  nothingYet: 'No traffic yet. Send a message.',
+  noApprovals: 'No call in this chat has needed approval.',
   triggers: {
     'submit-message': 'Sent',
-    'regenerate-message': 'Made anew',
-    resume: 'Read again',
-    turn: 'By itself',
+    'regenerate-message': 'Regenerated',
+    resume: 'Resumed',
+    turn: 'Started by the server',
   },
   firstChunk: 'first chunk',
   firstWord: 'first word',
-  whole: 'whole',
-  open: 'open',
+  whole: 'total',
+  open: 'streaming',
   chunks: (count) => (count === 1 ? '1 chunk' : `${count.toLocaleString('en')} chunks`),
-  spans: { thoughts: 'thoughts', words: 'words', call: 'call', wait: 'waits for approval' },
-  reading: 'Reading the record…',
-  unreadable: 'The record of this approval cannot be read.',
-  record: 'The record, as the server keeps it',
-  secondPerson: 'A second person has to approve.',
+  spans: { reasoning: 'reasoning', text: 'text', call: 'call', approval: 'approval' },
+  reading: 'Loading the audit record…',
+  unreadable: 'The audit record could not be loaded.',
+  record: 'Audit record of the server',
+  secondPerson: 'A second person must approve.',
   votes: (given, needed) => `${given} of ${needed} have approved.`,
   stops: {
-    requested: 'asked',
+    requested: 'requested',
     approved: 'approved',
     denied: 'denied',
     expired: 'expired',
@@ -96,28 +96,28 @@ const en: InspectorTexts = {
     started: 'started',
     succeeded: 'done',
     failed: 'failed',
-    lost: 'unknown: the server died meanwhile',
+    lost: 'unknown: the server crashed',
   },
-  ahead: { requested: 'asked', decided: 'decision', started: 'start', ended: 'result' },
+  ahead: { requested: 'requested', decided: 'decision', started: 'start', ended: 'result' },
   filter: 'Filter by type',
   sent: 'sent',
   received: 'received',
-  sound: (sent, received) => `Sound: ${sent} sent, ${received} received`,
+  sound: (sent, received) => `Audio: ${sent} sent, ${received} received`,
   waitsFor: {
-    you: 'Nothing waits. It is your turn.',
-    model: 'Waits for the model.',
-    tool: (name) => `Waits for the tool ${name}.`,
+    you: 'Idle. It is your turn.',
+    model: 'Waiting for the model.',
+    tool: (name) => `Waiting for the tool ${name}.`,
     decision: (name, left) =>
       left === undefined
-        ? `Waits for a decision on ${name}.`
-        : `Waits for a decision on ${name}, ${left} left.`,
+        ? `Waiting for a decision on ${name}.`
+        : `Waiting for a decision on ${name}, ${left} left.`,
     connection: (left) =>
       left === undefined
-        ? 'The connection is lost and being opened again.'
-        : `The connection is lost; next attempt in ${left}.`,
+        ? 'Connection lost. Reconnecting…'
+        : `Connection lost. Next attempt in ${left}.`,
   },
   recordingIntro:
-    'A recording holds what passes between this page and the server, with all that is said. It stays in this page until you save it.',
+    'A recording contains the traffic between this page and the server, including all messages. It stays in this page until you save it.',
   startRecording: 'Record',
   stopRecording: 'Stop recording',
   recordingNow: 'Recording…',
@@ -127,38 +127,38 @@ const en: InspectorTexts = {
   openFile: 'Play a file…',
   brokenFile: 'This file is not a recording. Choose a .jsonl file that was saved here.',
   replay: 'Replay',
-  pace: 'Pace',
-  paces: { 'real-time': 'as it was', fast: 'at once', step: 'step by step' },
+  pace: 'Speed',
+  paces: { 'real-time': 'real time', fast: 'instant', step: 'step by step' },
   step: 'Next step',
   playing: 'Playing',
-  over: 'The end',
+  over: 'Finished',
   endReplay: 'Back to the chat',
 }
 
-const ja: InspectorTexts = {
+const ja: InspectorLabels = {
   locale: 'ja',
   title: 'インスペクター',
   timeline: 'タイムライン',
   approvals: '承認',
   wire: '通信',
   recording: '記録',
-  nothingYet: 'まだ通信はありません。メッセージを送ってみてください。',
-  noApprovals: 'このチャットで承認が必要になったことはありません。',
+  nothingYet: 'まだ通信はありません。メッセージを送信してください。',
+  noApprovals: 'このチャットでは、まだ承認が必要になっていません。',
   triggers: {
     'submit-message': '送信',
     'regenerate-message': '再生成',
     resume: '再開',
-    turn: '自発的な応答',
+    turn: 'サーバーから開始',
   },
   firstChunk: '最初のチャンク',
-  firstWord: '最初の言葉',
-  whole: '全体',
+  firstWord: '最初の文字',
+  whole: '合計',
   open: '受信中',
   chunks: (count) => `${count.toLocaleString('ja')} チャンク`,
-  spans: { thoughts: '思考', words: '応答', call: '呼び出し', wait: '承認待ち' },
-  reading: '記録を読み込んでいます…',
-  unreadable: 'この承認の記録を読み込めません。',
-  record: 'サーバーに残る記録',
+  spans: { reasoning: '思考', text: '回答', call: '呼び出し', approval: '承認待ち' },
+  reading: '監査記録を読み込んでいます…',
+  unreadable: '監査記録を読み込めませんでした。',
+  record: 'サーバーの監査記録',
   secondPerson: 'もう一人の承認が必要です。',
   votes: (given, needed) => `${needed} 人中 ${given} 人が承認しました。`,
   stops: {
@@ -170,30 +170,30 @@ const ja: InspectorTexts = {
     started: '実行開始',
     succeeded: '完了',
     failed: '失敗',
-    lost: '不明(実行中にサーバーが停止)',
+    lost: '不明（実行中にサーバーが停止）',
   },
-  ahead: { requested: '依頼', decided: '判断', started: '実行', ended: '結果' },
+  ahead: { requested: '依頼', decided: '承認・拒否', started: '実行', ended: '結果' },
   filter: '種類で絞り込む',
   sent: '送信',
   received: '受信',
-  sound: (sent, received) => `音声: 送信 ${sent}、受信 ${received}`,
+  sound: (sent, received) => `音声：送信 ${sent}、受信 ${received}`,
   waitsFor: {
-    you: '待っているものはありません。次はあなたの番です。',
+    you: '待機中です。メッセージを送信できます。',
     model: 'モデルの応答を待っています。',
     tool: (name) => `ツール ${name} の結果を待っています。`,
     decision: (name, left) =>
       left === undefined
-        ? `${name} の判断を待っています。`
-        : `${name} の判断を待っています。残り ${left}。`,
+        ? `${name} の承認を待っています。`
+        : `${name} の承認を待っています（残り ${left}）。`,
     connection: (left) =>
       left === undefined
-        ? '接続が切れました。再接続しています。'
+        ? '接続が切れました。再接続しています…'
         : `接続が切れました。${left} 後に再接続します。`,
   },
   recordingIntro:
     'このページとサーバーの間の通信を、会話の内容も含めて記録します。保存するまではこのページの中だけにあります。',
-  startRecording: '記録する',
-  stopRecording: '記録を止める',
+  startRecording: '記録を開始',
+  stopRecording: '記録を停止',
   recordingNow: '記録中…',
   recorded: (size) => `${size} を記録しました。`,
   download: 'ダウンロード',
@@ -201,10 +201,10 @@ const ja: InspectorTexts = {
   openFile: 'ファイルを再生…',
   brokenFile: 'このファイルは記録ではありません。ここで保存した .jsonl ファイルを選んでください。',
   replay: '再生',
-  pace: '速さ',
-  paces: { 'real-time': '実際の速さ', fast: '一度に', step: '一つずつ' },
+  pace: '再生速度',
+  paces: { 'real-time': '実際の速度', fast: '一括', step: '1ステップずつ' },
   step: '次へ',
   playing: '再生中',
-  over: '終わり',
+  over: '終了',
   endReplay: 'チャットに戻る',
 }

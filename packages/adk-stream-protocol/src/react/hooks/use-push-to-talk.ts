@@ -1,14 +1,14 @@
 import { type KeyboardEvent, type PointerEvent, useEffect, useRef, useState } from 'react'
 
-interface Talking {
+interface PushToTalkVoice {
   start(): Promise<void>
   press(): void
   release(): void
   setMode(mode: 'push-to-talk'): void
 }
 
-/** Speaks while a button is held: by pointer, by Space or by Enter. However the hold ends, the speaking does. */
-export function useHoldToTalk(voice: Talking) {
+/** Returns event handlers for a push-to-talk button. It works by pointer, Space and Enter, and ends however the press ends. */
+export function usePushToTalk(voice: PushToTalkVoice) {
   const [held, setHeld] = useState(false)
   const isHeld = useRef(false)
   const press = async (): Promise<void> => {
@@ -17,7 +17,7 @@ export function useHoldToTalk(voice: Talking) {
     setHeld(true)
     voice.setMode('push-to-talk')
     await voice.start()
-    // The browser may have asked for the microphone, and the button was left meanwhile.
+    // The browser may have asked for the microphone, and the button may have been released meanwhile.
     if (isHeld.current) voice.press()
   }
   const release = (): void => {
@@ -36,9 +36,9 @@ export function useHoldToTalk(voice: Talking) {
   const handlers = {
     onPointerDown: (event: PointerEvent<HTMLElement>) => {
       if (event.button !== 0) return
-      // A finger that slides off the button still holds it.
+      // The press continues if the finger slides off the button.
       event.currentTarget.setPointerCapture?.(event.pointerId)
-      // What comes of it is told by the state of the voice.
+      // The state of the voice reports the result.
       void press()
     },
     onPointerUp: release,
@@ -52,7 +52,7 @@ export function useHoldToTalk(voice: Talking) {
     onKeyUp: (event: KeyboardEvent) => {
       if (isHoldKey(event)) release()
     },
-    // A long touch is meant, and no menu.
+    // A long touch must not open the context menu.
     onContextMenu: (event: { preventDefault(): void }) => event.preventDefault(),
   }
   return { held, handlers }

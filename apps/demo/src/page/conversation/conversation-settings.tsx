@@ -1,0 +1,29 @@
+import { AdkProvider, type AdkLabels, en, ja } from 'adk-stream-protocol/react'
+import { type ReactNode, useMemo } from 'react'
+
+import { useLabels, useLanguage } from '../i18n/language.tsx'
+import { describeCall } from './describe-call.ts'
+import { Markdown } from './markdown.tsx'
+
+const renderText = (text: string, { streaming }: { streaming: boolean }) => (
+  <Markdown text={text} streaming={streaming} />
+)
+
+/** Sets the language of the library's components, and the labels of the demo's tools. */
+export function ConversationSettings({ children }: { readonly children: ReactNode }) {
+  const { calls } = useLabels()
+  const { language } = useLanguage()
+  const labels = useMemo((): AdkLabels => {
+    const builtIn = language === 'ja' ? ja : en
+    return { ...builtIn, tool: { ...builtIn.tool, argumentNames: calls.argumentNames } }
+  }, [language, calls])
+  const describe = useMemo(
+    () => (toolName: string, args: unknown) => describeCall(toolName, args, calls),
+    [calls],
+  )
+  return (
+    <AdkProvider labels={labels} renderText={renderText} describeCall={describe}>
+      {children}
+    </AdkProvider>
+  )
+}

@@ -1,0 +1,25 @@
+import { useMemo } from 'react'
+
+import type { AdkApi } from '../../client/api/adk-api.ts'
+import { useLatest } from './use-latest.ts'
+
+/** The part of `AdkApi` that a chat uses. */
+export type ChatApi = Pick<AdkApi, 'loadChat' | 'watchChat' | 'decide' | 'readApproval'>
+
+/** Returns a stable `api`, even if the page creates one at every render. A new object would attach the chat again. */
+export function useStableApi(api: ChatApi | undefined): ChatApi | undefined {
+  const latest = useLatest(api)
+  const hasApi = api !== undefined
+  return useMemo((): ChatApi | undefined => {
+    if (!api) return undefined
+    const current = (): ChatApi => latest.current ?? api
+    return {
+      loadChat: (...args) => current().loadChat(...args),
+      watchChat: (...args) => current().watchChat(...args),
+      decide: (...args) => current().decide(...args),
+      readApproval: (...args) => current().readApproval(...args),
+    }
+    // `latest` has the current one.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [hasApi, latest])
+}
