@@ -120,7 +120,7 @@ describe('answers', () => {
     const request = readStreamRequest(assistant([...parts, ended]), DEFAULT_LIMITS)
     expect(request).toMatchObject({ type: 'answers', outputs: [{ toolCallId: 'a' }] })
     // zod may look twice at a part; it must not look at parts that do not count.
-    expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxAnswers)
+    expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxResponses)
   })
 
   test('[RQ131] changed arguments count as answers', () => {

@@ -9,7 +9,7 @@ export const PENDING = {
 } as const
 
 /** What the model is told of a call that could not be asked about: it would be one question too many, or its id is taken. */
-export function describeUnasked({ refused }: Refusal): { readonly error: string } {
+export function describeRefusedRequest({ refused }: Refusal): { readonly error: string } {
   return {
     error:
       refused === 'mismatch'
@@ -19,7 +19,7 @@ export function describeUnasked({ refused }: Refusal): { readonly error: string 
 }
 
 /** What the model is told of a call that nobody can be asked about from where it is made. */
-export const UNASKABLE = {
+export const APPROVAL_UNAVAILABLE = {
   error: 'Not run: this tool needs the approval of a person, which cannot be asked for from here.',
 } as const
 

@@ -2,12 +2,12 @@ import type { BaseTool } from '@google/adk'
 import { isFunctionTool, RestApiTool } from '@google/adk'
 import * as z from 'zod'
 
-import { UNASKABLE } from './call-responses.ts'
+import { APPROVAL_UNAVAILABLE } from './call-responses.ts'
 import type { ToolCall } from './tool-call.ts'
 
 /** A call inside an AgentTool that needs the approval of a person, who cannot be asked there. */
-export class UnaskableError extends Error {
-  override readonly name = 'UnaskableError'
+export class ApprovalUnavailableError extends Error {
+  override readonly name = 'ApprovalUnavailableError'
 
   constructor(toolName: string, agentName: string) {
     super(
@@ -25,14 +25,14 @@ export function describeToolError(
   error: unknown,
   exposeErrors: boolean,
 ): Record<string, unknown> {
-  if (error instanceof UnaskableError) return UNASKABLE
+  if (error instanceof ApprovalUnavailableError) return APPROVAL_UNAVAILABLE
   if (exposeErrors) return { error: error instanceof Error ? error.message : String(error) }
   const issues = findIssues(tool, toolArgs)
-  return { error: issues === undefined ? failureOf(tool.name) : `Not run: ${issues}` }
+  return { error: issues === undefined ? describeToolFailure(tool.name) : `Not run: ${issues}` }
 }
 
 /** The sentence for a tool that failed. */
-export function failureOf(toolName: string): string {
+export function describeToolFailure(toolName: string): string {
   return `The tool ${toolName} failed.`
 }
 

@@ -43,13 +43,13 @@ export interface ApprovalStore {
   verifyAudit?(check?: AuditCheck): Promise<AuditVerification>
 
   /** Signs that a worker lives. */
-  beat(worker: string): Promise<void>
+  heartbeat(worker: string): Promise<void>
   /**
    * Signs for a worker from outside of its event loop, as long as the worker is busy and its event loop is not blocked for longer
    * than `maxBlockedMs`. The store ends it when it is closed. For stores that other processes can open.
    */
-  keepLease?(lease: LeaseOptions): LeaseKeeper
-  /** Those that run although their worker gave no sign, by `beat`, `keepLease` or the claim itself, for `leaseMs`. */
+  startLeaseRenewal?(lease: LeaseOptions): LeaseRenewal
+  /** Those that run although their worker gave no sign, by `beat`, `startLeaseRenewal` or the claim itself, for `leaseMs`. */
   stale(leaseMs: number): Promise<Approval[]>
 
   /**
@@ -59,9 +59,9 @@ export interface ApprovalStore {
    */
   lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
   /** Who holds a chat, dead or alive; nothing when nobody does. */
-  holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
+  findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined>
   /** The chats of a principal that other workers hold which gave a sign within `leaseMs`. */
-  heldByOthers(filter: HeldFilter): Promise<string[]>
+  listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
   /** Gives a chat back; a token that does not hold it changes nothing. */
   unlockChat(chat: ApprovalChat, token: string): Promise<void>
 
@@ -79,7 +79,7 @@ export interface LeaseOptions {
 }
 
 /** Signs for a worker from outside of its event loop. */
-export interface LeaseKeeper {
+export interface LeaseRenewal {
   /** Whether the worker has anything to lose. */
   setBusy(busy: boolean): void
 }
@@ -101,7 +101,7 @@ export interface ChatLock {
   readonly background: boolean
 }
 
-export interface HeldFilter {
+export interface LockedChatsFilter {
   readonly appName: string
   readonly principalId: string
   /** Who asks. */
@@ -109,11 +109,11 @@ export interface HeldFilter {
   readonly leaseMs: number
 }
 
-export interface ChatHolder {
+export interface ChatLockHolder {
   readonly token: string
   readonly background: boolean
   /** When it was last known to live, by the store's lease clock. */
-  readonly signAt: number
+  readonly lastSeenAt: number
 }
 
 /** How many approvals may wait at once. */

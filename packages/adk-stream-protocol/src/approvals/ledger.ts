@@ -5,8 +5,8 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatHolder,
-  LeaseKeeper,
+  ChatLockHolder,
+  LeaseRenewal,
   PendingQuota,
   UnreportedFilter,
 } from './approval-store.ts'
@@ -64,7 +64,7 @@ export class Ledger {
   /** The tokens of the chats that this worker has locked. */
   readonly #locks = new Map<string, string>()
   readonly #maxBlockedMs: number
-  #keeper: LeaseKeeper | undefined
+  #renewal: LeaseRenewal | undefined
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     this.#store = store
@@ -102,7 +102,7 @@ export class Ledger {
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':
-        this.#tell(approval)
+        this.#publish(approval)
         return approval
       case 'too-many-pending':
         return { refused: 'too-many-pending' }
@@ -145,24 +145,25 @@ export class Ledger {
     const digest = digestCall(call)
     // It may be approved again, because this worker gave no sign for a while; it is not run beside itself for that.
     if (this.#running.has(id)) return { refused: 'not-approved' }
-    this.#hold(() => this.#running.set(id, undefined))
+    this.#updateHeld(() => this.#running.set(id, undefined))
     let claimed: Approval | Refusal | undefined
     try {
       const { worker } = this
       claimed = await this.#step(id, { type: 'claim', toolCallId, toolName, digest, worker })
       return claimed
     } finally {
-      if (claimed === undefined || isRefusal(claimed)) this.#hold(() => this.#running.delete(id))
+      if (claimed === undefined || isRefusal(claimed))
+        this.#updateHeld(() => this.#running.delete(id))
     }
   }
 
   /** Records that a call took effect. Refused when this worker has lost it: then another one tells what came of it. */
   async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
-    return this.#end(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
+    return this.#finish(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
   }
 
   async fail(id: string, error: string): Promise<Approval | Refusal> {
-    return this.#end(id, { type: 'fail', worker: this.worker, error })
+    return this.#finish(id, { type: 'fail', worker: this.worker, error })
   }
 
   /** Gives up a call of which this worker cannot say what came of it; `recover` settles it. */
@@ -178,7 +179,7 @@ export class Ledger {
   /** Cancels all of a chat that has not begun to run. */
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
     const cancelled = await this.#store.deleteChat(chat, reason)
-    for (const approval of cancelled) this.#tell(approval)
+    for (const approval of cancelled) this.#publish(approval)
     return cancelled
   }
 
@@ -202,8 +203,8 @@ export class Ledger {
   }
 
   /** Signs that this worker lives; to be called several times in `leaseMs`. */
-  async beat(): Promise<void> {
-    await this.#store.beat(this.worker)
+  async heartbeat(): Promise<void> {
+    await this.#store.heartbeat(this.worker)
   }
 
   /**
@@ -211,7 +212,7 @@ export class Ledger {
    * call that this worker runs. Stores the end of those that have ended here and could not be recorded.
    */
   async recover(): Promise<Approval[]> {
-    const settled = await this.recordEnded()
+    const settled = await this.recordFinished()
     for (const approval of await this.#store.stale(this.leaseMs)) {
       const { id, state } = approval
       if (state.name !== 'executing' || this.#running.has(id)) continue
@@ -220,7 +221,7 @@ export class Ledger {
       const result = nextApproval(approval, command, await this.#store.now())
       // Whoever came first, the worker itself or another one that settles, has settled it; the next look shows.
       if (isRefusal(result) || !(await this.#store.replace(result))) continue
-      this.#tell(result.next)
+      this.#publish(result.next)
       settled.push(result.next)
     }
     return settled
@@ -267,28 +268,29 @@ export class Ledger {
     const token = randomUUID()
     const lock = { worker, token, leaseMs, background }
     if (!(await this.#store.lockChat(chat, lock))) return undefined
-    this.#hold(() => this.#locks.set(keyOf(chat), token))
+    this.#updateHeld(() => this.#locks.set(keyOf(chat), token))
     return token
   }
 
   /** Whether a chat that this worker has locked is still its own; true for one that it has not locked. */
-  async stillHolds(chat: ApprovalChat): Promise<boolean> {
+  async stillHoldsLock(chat: ApprovalChat): Promise<boolean> {
     const token = this.#locks.get(keyOf(chat))
-    return token === undefined || (await this.#store.holderOf(chat))?.token === token
+    return token === undefined || (await this.#store.findLockHolder(chat))?.token === token
   }
 
   /** The chats of a principal in which another process is at work. */
-  async heldByOthers(principalId: string): Promise<string[]> {
+  async listLockedByOthers(principalId: string): Promise<string[]> {
     const { appName, worker, leaseMs } = this
-    return this.#store.heldByOthers({ appName, principalId, worker, leaseMs })
+    return this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
   }
 
-  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
-    return this.#store.holderOf(chat)
+  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+    return this.#store.findLockHolder(chat)
   }
 
   async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
-    if (this.#locks.get(keyOf(chat)) === token) this.#hold(() => this.#locks.delete(keyOf(chat)))
+    if (this.#locks.get(keyOf(chat)) === token)
+      this.#updateHeld(() => this.#locks.delete(keyOf(chat)))
     await this.#store.unlockChat(chat, token)
   }
 
@@ -299,21 +301,21 @@ export class Ledger {
   }
 
   /** Changes what this worker holds, and has its lease kept as long as it holds anything. */
-  #hold(change: () => void): void {
+  #updateHeld(change: () => void): void {
     const wasBusy = this.busy
     change()
     if (this.busy === wasBusy) return
     const { worker, leaseMs } = this
     const lease = { worker, leaseMs, maxBlockedMs: this.#maxBlockedMs, onError: this.#onError }
-    this.#keeper ??= this.#store.keepLease?.(lease)
-    this.#keeper?.setBusy(this.busy)
+    this.#renewal ??= this.#store.startLeaseRenewal?.(lease)
+    this.#renewal?.setBusy(this.busy)
   }
 
   /** Stores the end of a call. What cannot be stored now is stored by `recover`, and is this worker's until then. */
-  async #end(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+  async #finish(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     try {
       const ended = await this.#record(id, command)
-      this.#hold(() => this.#running.delete(id))
+      this.#updateHeld(() => this.#running.delete(id))
       return ended
     } catch (error) {
       if (this.#running.has(id)) this.#running.set(id, command)
@@ -322,13 +324,13 @@ export class Ledger {
   }
 
   /** Stores the ends of calls that could not be stored when they came. */
-  async recordEnded(): Promise<Approval[]> {
+  async recordFinished(): Promise<Approval[]> {
     const recorded: Approval[] = []
     for (const [id, command] of this.#running) {
       if (!command) continue
       // While it is tried, nobody else tries it.
       this.#running.set(id, undefined)
-      const result = await this.#end(id, command)
+      const result = await this.#finish(id, command)
       if (!isRefusal(result)) recorded.push(result)
     }
     return recorded
@@ -350,7 +352,7 @@ export class Ledger {
     // What is known may be old. The compare-and-set shows it when the step is possible; when it is not, reading does.
     const result = known && nextApproval(known, command, await this.#store.now())
     if (result && !isRefusal(result) && (await this.#store.replace(result))) {
-      this.#tell(result.next)
+      this.#publish(result.next)
       return result.next
     }
     const approval = await this.get(id)
@@ -365,7 +367,7 @@ export class Ledger {
       const result = nextApproval(current, command, await this.#store.now())
       if (isRefusal(result)) return result
       if (await this.#store.replace(result)) {
-        this.#tell(result.next)
+        this.#publish(result.next)
         return result.next
       }
       current = await this.#store.get(approval.id)
@@ -389,7 +391,7 @@ export class Ledger {
     return changed
   }
 
-  #tell(approval: Approval): void {
+  #publish(approval: Approval): void {
     this.#recent.keep(approval)
     for (const listener of this.#listeners) {
       try {

@@ -282,8 +282,8 @@ function isIntact(approval: Approval): boolean {
 }
 
 /** What the approver put in place of what was shown: other arguments, an answer to the tool's payload. */
-function changesOf(given: object): Changes {
-  const { editedArgs, payload }: Changes = given
+function changesOf(source: object): Changes {
+  const { editedArgs, payload }: Changes = source
   return {
     ...(editedArgs !== undefined && { editedArgs }),
     ...(payload !== undefined && { payload }),

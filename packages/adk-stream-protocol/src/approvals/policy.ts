@@ -37,8 +37,8 @@ export const PolicyTerms = z.strictObject({
 })
 
 /** What a policy says about a call: no approval, an approval by the chat's principal, or an approval on its own terms. */
-export const PolicyAnswer = z.union([z.boolean(), PolicyTerms])
-export type PolicyAnswer = z.infer<typeof PolicyAnswer>
+export const PolicyVerdict = z.union([z.boolean(), PolicyTerms])
+export type PolicyVerdict = z.infer<typeof PolicyVerdict>
 
 /** The call that a policy is asked about. */
 export interface PolicyCall {
@@ -47,12 +47,12 @@ export interface PolicyCall {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-type PolicyFunction = (call: PolicyCall) => PolicyAnswer | Promise<PolicyAnswer>
+type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
 
-/** One function for all calls, or an answer or a function by the name of the tool. */
+/** One function for all calls, or an verdict or a function by the name of the tool. */
 export type ApprovalPolicy =
   | PolicyFunction
-  | Readonly<Record<string, PolicyAnswer | PolicyFunction>>
+  | Readonly<Record<string, PolicyVerdict | PolicyFunction>>
 
 export interface PolicyDefaults {
   /** Whether a call needs approval that no policy speaks of: what the tool itself says, asked only then. */
@@ -76,9 +76,9 @@ export async function resolvePolicy(
   call: PolicyCall,
   defaults: PolicyDefaults,
 ): Promise<ResolvedTerms | undefined> {
-  const answer = await askPolicy(policy, call, defaults)
-  if (answer === false) return undefined
-  const terms = answer === true ? {} : answer
+  const verdict = await evaluatePolicy(policy, call, defaults)
+  if (verdict === false) return undefined
+  const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
   const { hint = defaults.hint, title, severity, icon } = terms
   return {
@@ -89,25 +89,25 @@ export async function resolvePolicy(
   }
 }
 
-async function askPolicy(
+async function evaluatePolicy(
   policy: ApprovalPolicy,
   call: PolicyCall,
   { required, onError }: PolicyDefaults,
-): Promise<PolicyAnswer> {
+): Promise<PolicyVerdict> {
   try {
-    const own = typeof policy === 'function' ? policy : findOwn(policy, call.toolName)
-    const answer = typeof own === 'function' ? await own(call) : (own ?? (await required()))
-    return PolicyAnswer.parse(answer)
+    const own = typeof policy === 'function' ? policy : findByName(policy, call.toolName)
+    const verdict = typeof own === 'function' ? await own(call) : (own ?? (await required()))
+    return PolicyVerdict.parse(verdict)
   } catch (error) {
     onError?.(error)
     return true
   }
 }
 
-function findOwn(
+function findByName(
   policy: Exclude<ApprovalPolicy, PolicyFunction>,
   toolName: string,
-): PolicyAnswer | PolicyFunction | undefined {
+): PolicyVerdict | PolicyFunction | undefined {
   // The model chooses the name: `constructor` must not find what every object has.
   return Object.hasOwn(policy, toolName) ? policy[toolName] : undefined
 }

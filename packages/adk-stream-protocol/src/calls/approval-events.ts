@@ -24,7 +24,7 @@ export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: App
 }
 
 /** Whether ADK asks by this event. A model that calls by the name of the question asks nobody: only ADK notes which calls asked. */
-export function isQuestion({ actions }: Event): boolean {
+export function asksForApproval({ actions }: Event): boolean {
   return Object.keys(actions.requestedToolConfirmations).length > 0
 }
 
@@ -46,7 +46,7 @@ const OriginalCall = z.object({
  * Stores the response event that ADK throws away when a call of it asks for approval: the results of the other calls, and a
  * place for those that are asked about. It stands before the question, where ADK looks for what a tool asked by itself.
  */
-export async function keepResponses(
+export async function storeResponses(
   run: RunState,
   { session, sessionService }: InvocationContext,
   { event, pending }: { readonly event: Event; readonly pending: readonly string[] },
@@ -75,14 +75,14 @@ export async function keepResponses(
 }
 
 /** Notes beside the responses of an event how their approvals ended, and which calls failed. */
-export function noteEndings(run: RunState, event: Event): Event | undefined {
+export function annotateEndings(run: RunState, event: Event): Event | undefined {
   const failed: string[] = []
   const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id ?? ''
     run.results.delete(id)
     if (run.failed.has(id)) failed.push(id)
     const note = run.decided.get(id)
-    if (note) run.tell(id)
+    if (note) run.markEndingPending(id)
     return note ?? []
   })
   if (decided.length === 0 && failed.length === 0) return undefined
@@ -93,8 +93,8 @@ export function noteEndings(run: RunState, event: Event): Event | undefined {
   return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
 }
 
-/** The event that says so: an approved call was handed to the client. */
-export function toHandover(
+/** The event that says so: an approved call was event to the client. */
+export function createHandoverEvent(
   { invocationId, agent }: InvocationContext,
   messageId: string,
   toolCallId: string,
@@ -107,7 +107,10 @@ export function toHandover(
 }
 
 /** The event that says that a call waits for the client, and nobody is asked about it. */
-export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: string): Event {
+export function createOfferEvent(
+  { invocationId, agent }: InvocationContext,
+  toolCallId: string,
+): Event {
   return createEvent({
     invocationId,
     customMetadata: writeNotes({ offered: [toolCallId] }),
@@ -115,15 +118,15 @@ export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: 
   })
 }
 
-/** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
-export async function noteHandover(
+/** Notes that an approved call was event to the client. ADK stores nothing of a call without a result. */
+export async function storeHandover(
   run: RunState,
   context: InvocationContext,
   toolCallId: string,
 ): Promise<void> {
   const { session, sessionService } = context
-  const handed = toHandover(context, run.messageId, toolCallId)
-  await sessionService?.appendEvent({ session, event: handed })
-  run.told.add(toolCallId)
-  run.append(handed)
+  const event = createHandoverEvent(context, run.messageId, toolCallId)
+  await sessionService?.appendEvent({ session, event: event })
+  run.endingsStored.add(toolCallId)
+  run.append(event)
 }

@@ -15,33 +15,38 @@ import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
-import { describeUnasked, PENDING, toResponse, UNASKABLE } from '../agent/call-responses.ts'
+import {
+  describeRefusedRequest,
+  PENDING,
+  toResponse,
+  APPROVAL_UNAVAILABLE,
+} from '../agent/call-responses.ts'
 import { recordOutcome } from './approved-call.ts'
-import type { OwnQuestion, TermsOptions } from './call-terms.ts'
-import { checkCall, needsConfirmation, termsOfQuestion } from './call-terms.ts'
+import type { ToolQuestion, TermsOptions } from './call-terms.ts'
+import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import {
-  isQuestion,
-  keepResponses,
-  noteEndings,
-  noteHandover,
+  asksForApproval,
+  storeResponses,
+  annotateEndings,
+  storeHandover,
   readOriginalCall,
   toAskedNote,
 } from './approval-events.ts'
-import { chatOf } from './session-chat.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
 import { AgentTransfers } from '../agent/adk-workarounds/agent-transfers.ts'
 import { pickAgent } from '../agent/adk-workarounds/pick-agent.ts'
 import type { CallOutcome } from './run-call.ts'
-import { hasStayedSilent } from '../agent/adk-workarounds/silent-model.ts'
-import { splitTurns, replayTurn } from '../agent/history/stored-turns.ts'
+import { hasRepliedWithNothing } from '../agent/adk-workarounds/silent-model.ts'
+import { splitTurns, replayTurn } from '../agent/history/replay-turn.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
-import { UnaskableError } from '../agent/tool-failure.ts'
+import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
@@ -60,11 +65,11 @@ export interface ApprovalPluginOptions extends TermsOptions {
  * keeps the later ones from being asked.
  */
 export class ApprovalPlugin extends QuietPlugin {
-  readonly decided: CallRunner
+  readonly runner: CallRunner
   /** The plugin that answers for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   readonly #options: ApprovalPluginOptions
-  readonly #handovers = new AgentTransfers()
+  readonly #transfers = new AgentTransfers()
   readonly #runs = new Map<string, RunState>()
   /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
   readonly #invocations = new Map<string, RunState>()
@@ -75,7 +80,7 @@ export class ApprovalPlugin extends QuietPlugin {
     const { ledger, exposeErrors, onError } = options
     const onFailure = (call: ToolCall): void => this.#noteFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
-    this.decided = new CallRunner(ledger, this.errors)
+    this.runner = new CallRunner(ledger, this.errors)
   }
 
   /** Opens the gate for a run of a chat. Whoever opens it closes it. */
@@ -96,7 +101,7 @@ export class ApprovalPlugin extends QuietPlugin {
     invocationContext: InvocationContext
   }): Promise<undefined> {
     const run = this.#runOf(invocationContext)
-    if (run?.cause === 'answers') pickAgent(invocationContext)
+    if (run?.cause === 'responses') pickAgent(invocationContext)
     run?.onStored?.()
   }
 
@@ -105,10 +110,11 @@ export class ApprovalPlugin extends QuietPlugin {
     // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     this.errors.guard(call)
-    if (this.decided.owns(toolContext)) return undefined
+    if (this.runner.ranHere(toolContext)) return undefined
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
-    if (toolContext.toolConfirmation) return run ? this.decided.start(call, run) : UNASKABLE
+    if (toolContext.toolConfirmation)
+      return run ? this.runner.runForAdk(call, run) : APPROVAL_UNAVAILABLE
     const check = await checkCall(call, this.#options)
     if (check.verdict === 'refuse') return check.response
     if (check.verdict === 'run') {
@@ -134,15 +140,15 @@ export class ApprovalPlugin extends QuietPlugin {
     const toolCallId = toolContext.functionCallId
     // Without a result, the call has been handed to somebody outside; what was approved has happened.
     const approvalId = await this.#record(run, toolContext, { by: 'tool', result })
-    if (questionOf(call) && !this.#canWait(call)) {
+    if (findQuestion(call) && !this.#canWait(call)) {
       // ADK would show a question that cannot be answered.
       toolContext.actions.requestedToolConfirmations = {}
       return this.#refuse(tool)
     }
     if (!run || toolCallId === undefined) return undefined
     if (approvalId !== undefined && !result)
-      await noteHandover(run, toolContext.invocationContext, toolCallId)
-    await this.#noteOwnQuestion(run, call)
+      await storeHandover(run, toolContext.invocationContext, toolCallId)
+    await this.#trackToolQuestion(run, call)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
     return undefined
   }
@@ -152,8 +158,8 @@ export class ApprovalPlugin extends QuietPlugin {
   ): Promise<undefined> {
     const { toolContext, error } = call
     // What an agent that is a tool could not ask has been reported.
-    if (!(error instanceof UnaskableError)) this.#options.onError(error)
-    if (this.decided.owns(toolContext)) return
+    if (!(error instanceof ApprovalUnavailableError)) this.#options.onError(error)
+    if (this.runner.ranHere(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
     await this.#record(run, toolContext, { by: 'failure', result: undefined, error, hidden: false })
   }
@@ -173,7 +179,9 @@ export class ApprovalPlugin extends QuietPlugin {
     const run = this.#runOf(invocationContext)
     const parts = event.content?.parts ?? []
     if (!run || parts.length === 0) return undefined
-    return isQuestion(event) ? this.#ask(run, invocationContext, event) : noteEndings(run, event)
+    return asksForApproval(event)
+      ? this.#ask(run, invocationContext, event)
+      : annotateEndings(run, event)
   }
 
   override async beforeModelCallback(params: {
@@ -183,13 +191,14 @@ export class ApprovalPlugin extends QuietPlugin {
     const { callbackContext, llmRequest } = params
     const run = this.#runOf(callbackContext.invocationContext)
     // AP8: the model goes on when everything that its turn waits for has come. An empty response ends the run.
-    if (run?.cause === 'answers' && waits(callbackContext.invocationContext.session, run)) return {}
-    if (run?.cause === 'answers' && hasStayedSilent(callbackContext)) return {}
+    if (run?.cause === 'responses' && isTurnWaiting(callbackContext.invocationContext.session, run))
+      return {}
+    if (run?.cause === 'responses' && hasRepliedWithNothing(callbackContext)) return {}
     // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
     // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
     // twice.
     const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
-    return isOver || this.#handovers.has(callbackContext) ? {} : undefined
+    return isOver || this.#transfers.has(callbackContext) ? {} : undefined
   }
 
   override async onModelErrorCallback(params: {
@@ -210,7 +219,7 @@ export class ApprovalPlugin extends QuietPlugin {
     this.#options.onError(
       new Error(`The tool ${name} needs approval where ADK cannot wait for it, and was not run.`),
     )
-    return UNASKABLE
+    return APPROVAL_UNAVAILABLE
   }
 
   /** Records what came of a call that ADK ran for an approval; gives the approval. */
@@ -219,19 +228,19 @@ export class ApprovalPlugin extends QuietPlugin {
     toolContext: Context,
     outcome: CallOutcome,
   ): Promise<string | undefined> {
-    const approvalId = this.decided.takeLeft(toolContext)
+    const approvalId = this.runner.takeApprovalRunByAdk(toolContext)
     if (approvalId === undefined) return undefined
     run?.executing.delete(toolContext.functionCallId ?? '')
     if (await recordOutcome(this.#options.ledger, approvalId, outcome)) return approvalId
-    throw run?.lose() ?? new ProtocolError('turn-lost')
+    throw run?.markLost() ?? new ProtocolError('turn-lost')
   }
 
   /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */
-  async #noteOwnQuestion(run: RunState, call: ToolCall): Promise<void> {
+  async #trackToolQuestion(run: RunState, call: ToolCall): Promise<void> {
     const toolCallId = call.toolContext.functionCallId ?? ''
-    const question = questionOf(call)
+    const question = findQuestion(call)
     if (!question || run.asking.has(toolCallId)) return
-    const terms = await termsOfQuestion(call, question, this.#options)
+    const terms = await resolveQuestionTerms(call, question, this.#options)
     if (terms) run.asking.set(toolCallId, terms)
   }
 
@@ -240,20 +249,20 @@ export class ApprovalPlugin extends QuietPlugin {
     const asked: AskedNote[] = []
     const parts: Part[] = []
     for (const part of event.content?.parts ?? []) {
-      const approval = await this.#enter(run, context.session, part)
+      const approval = await this.#requestApproval(run, context.session, part)
       if (!approval) continue
       asked.push(toAskedNote(approval))
       parts.push(part)
     }
     const pending = asked.map(({ toolCallId }) => toolCallId)
-    await keepResponses(run, context, { event, pending })
+    await storeResponses(run, context, { event, pending })
     const customMetadata = writeNotes({ asked, messageId: run.messageId }, event.customMetadata)
     const { content, ...rest } = event
     // Gemini refuses a content without parts, in this turn and in every later one.
     return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
   }
 
-  async #enter(
+  async #requestApproval(
     run: RunState,
     session: Session,
     { functionCall }: Part,
@@ -263,7 +272,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!terms || functionCall?.id === undefined) return undefined
     run.asking.delete(original.id)
     const { deadlineMs, ...rest } = terms
-    const entered = await this.#options.ledger.request({
+    const requested = await this.#options.ledger.request({
       id: functionCall.id,
       chat: chatOf(session),
       messageId: run.messageId,
@@ -273,8 +282,11 @@ export class ApprovalPlugin extends QuietPlugin {
       terms: rest,
       deadlineMs,
     })
-    if (!isRefusal(entered)) return entered
-    run.results.set(original.id, { name: original.name, response: describeUnasked(entered) })
+    if (!isRefusal(requested)) return requested
+    run.results.set(original.id, {
+      name: original.name,
+      response: describeRefusedRequest(requested),
+    })
     return undefined
   }
 
@@ -286,7 +298,7 @@ export class ApprovalPlugin extends QuietPlugin {
 }
 
 /** What a call asks: by the gate, or by the tool itself. */
-function questionOf({ toolContext }: ToolCall): OwnQuestion | undefined {
+function findQuestion({ toolContext }: ToolCall): ToolQuestion | undefined {
   return toolContext.actions.requestedToolConfirmations[toolContext.functionCallId ?? '']
 }
 
@@ -295,7 +307,7 @@ function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
 }
 
 /** Whether the turn of the run still waits for somebody. */
-function waits({ events }: Session, { messageId }: RunState): boolean {
+function isTurnWaiting({ events }: Session, { messageId }: RunState): boolean {
   const turn = splitTurns(events).find((stored) => stored.messageId === messageId)
   return turn !== undefined && isWaiting(replayTurn(turn, { exposeState: () => false }).state)
 }

@@ -1,6 +1,8 @@
 import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
+import type { OutputResponse } from '../protocol/read-responses.ts'
+import { toResponse } from '../agent/call-responses.ts'
 
 /** What the model is told of a browser tool, and what is asked of the page. */
 export interface BrowserToolOptions<Parameters extends z.ZodObject> {
@@ -59,4 +61,18 @@ function toRequirement<Parameters extends z.ZodObject>(
 ): boolean | ((args: unknown) => Promise<boolean>) {
   if (typeof required === 'boolean') return required
   return async (args) => required(parameters.parse(args))
+}
+
+/** What a call ends with whose client did not give its output in time. */
+export const BROWSER_TIMED_OUT = 'The browser did not answer in time.'
+
+/** What a client gave as the output of a call, as the model is told it: checked by the tool's own schema. */
+export function toBrowserResponse(
+  result: OutputResponse['result'],
+  { output }: BrowserTool,
+): Record<string, unknown> {
+  if ('errorText' in result) return { error: result.errorText }
+  const parsed = output.safeParse(result.output)
+  if (!parsed.success) return { error: 'The browser gave a result of the wrong shape.' }
+  return toResponse(parsed.data)
 }

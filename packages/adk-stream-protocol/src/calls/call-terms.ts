@@ -1,7 +1,7 @@
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { UNDETERMINED } from '../agent/call-responses.ts'
-import { chatOf } from './session-chat.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { describeIssues } from '../agent/tool-failure.ts'
 
@@ -15,7 +15,7 @@ export interface TermsOptions {
 }
 
 /** What a tool asks by itself, with `toolContext.requestConfirmation()`. */
-export interface OwnQuestion {
+export interface ToolQuestion {
   readonly hint: string
   readonly payload?: unknown
 }
@@ -51,9 +51,9 @@ function describeFailure(failure: unknown): { error: string } {
 }
 
 /** On which terms a tool is answered that asked by itself. A policy that wants no approval does not answer for it: what it asks, it needs. */
-export async function termsOfQuestion(
+export async function resolveQuestionTerms(
   call: ToolCall,
-  question: OwnQuestion,
+  question: ToolQuestion,
   options: TermsOptions,
 ): Promise<ResolvedTerms | undefined> {
   const asked = { ...options, ...question, required: () => true }
@@ -81,7 +81,7 @@ async function resolve(
     hint,
     payload,
     ...defaults
-  }: TermsOptions & Partial<OwnQuestion> & { readonly required: () => boolean | Promise<boolean> },
+  }: TermsOptions & Partial<ToolQuestion> & { readonly required: () => boolean | Promise<boolean> },
 ): Promise<ResolvedTerms | undefined> {
   const chat = chatOf(toolContext.invocationContext.session)
   return resolvePolicy(

@@ -10,10 +10,10 @@ import {
 import type { FunctionCall } from '@google/genai'
 
 import type { Approval } from '../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 
-export interface CallSurroundings {
+export interface CallEnvironment {
   readonly runner: Runner
   readonly session: Session
   readonly artifacts: InvocationContext['artifactService']
@@ -28,7 +28,7 @@ export interface CallSurroundings {
  */
 export function prepareCall(
   approval: Approval,
-  { runner, session, ...around }: CallSurroundings,
+  { runner, session, ...around }: CallEnvironment,
 ): ToolCall | undefined {
   const open = findOpenCall(session.events, approval)
   const agent = open && findAgent(runner.agent, open.event.author)

@@ -25,8 +25,8 @@ export type CallOutcome =
 export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallOutcome> {
   const { tool, toolArgs, toolContext } = call
   errors.guard(call)
-  const instead = await askBefore(call)
-  if (instead) return { by: 'callback', result: instead }
+  const replacement = await runBeforeCallbacks(call)
+  if (replacement) return { by: 'callback', result: replacement }
   try {
     const result = await traceTool(call)
     return returnsCaughtError(tool, result)
@@ -35,31 +35,31 @@ export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallO
   } catch (thrown) {
     const error = toError(thrown)
     const { pluginManager } = toolContext.invocationContext
-    const heard = { tool, toolArgs, toolContext, error }
-    const answer: unknown = await pluginManager.runOnToolErrorCallback(heard)
-    const result = answer ?? errors.answer(call, error)
-    return { by: 'failure', result, error, hidden: errors.hasAnswered(toolContext) }
+    const failure = { tool, toolArgs, toolContext, error }
+    const response: unknown = await pluginManager.runOnToolErrorCallback(failure)
+    const result = response ?? errors.respond(call, error)
+    return { by: 'failure', result, error, hidden: errors.hasResponded(toolContext) }
   }
 }
 
 /** The failure of a tool that returned the words of an error. */
 function failWith(call: ToolCall, returned: unknown, errors: ToolErrors): CallOutcome {
   const error = new Error(JSON.stringify(returned))
-  const result = errors.answerCaught(call, error)
-  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
+  const result = errors.respondToCaught(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasResponded(call.toolContext) }
 }
 
-async function askBefore({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {
+async function runBeforeCallbacks({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {
   const { agent, pluginManager } = toolContext.invocationContext
-  const instead: unknown = await pluginManager.runBeforeToolCallback({
+  const replacement: unknown = await pluginManager.runBeforeToolCallback({
     tool,
     toolArgs,
     toolContext,
   })
-  if (instead !== undefined && instead !== null) return instead
+  if (replacement !== undefined && replacement !== null) return replacement
   for (const callback of isLlmAgent(agent) ? agent.canonicalBeforeToolCallbacks : []) {
-    const answer = await callback({ tool, args: toolArgs, context: toolContext })
-    if (answer) return answer
+    const result = await callback({ tool, args: toolArgs, context: toolContext })
+    if (result) return result
   }
   return undefined
 }

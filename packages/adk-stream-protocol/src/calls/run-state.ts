@@ -5,7 +5,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 
 /** Why the agent runs: a person wrote something, or what it waited for has come. */
-export type RunCause = 'message' | 'answers'
+export type RunCause = 'message' | 'responses'
 
 /** What the gate must remember of one run of the agent; a chat has at most one at a time. */
 export class RunState {
@@ -25,10 +25,10 @@ export class RunState {
   /** Calls that failed, and whose words are for the model alone. */
   readonly failed = new Set<string>()
   /** Calls whose ending the session shows. */
-  readonly told = new Set<string>()
+  readonly endingsStored = new Set<string>()
   /** Called when ADK has stored the message that the run begins with. */
   onStored: (() => void) | undefined
-  readonly #telling = new Set<string>()
+  readonly #endingsPending = new Set<string>()
   #appended: Event[] = []
   #loss: ProtocolError | undefined
 
@@ -43,7 +43,7 @@ export class RunState {
   }
 
   /** Another process has settled a call of this run, so its result is not for ADK, and not for the client. */
-  lose(): ProtocolError {
+  markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')
     return this.#loss
   }
@@ -54,15 +54,15 @@ export class RunState {
   }
 
   /** The ending of a call is noted beside an event that ADK is about to store. */
-  tell(toolCallId: string): void {
-    this.#telling.add(toolCallId)
+  markEndingPending(toolCallId: string): void {
+    this.#endingsPending.add(toolCallId)
   }
 
   /** ADK gave an event: it has stored all before it, and it. */
   noteStored(): void {
-    if (this.#telling.size === 0) return
-    for (const toolCallId of this.#telling) this.told.add(toolCallId)
-    this.#telling.clear()
+    if (this.#endingsPending.size === 0) return
+    for (const toolCallId of this.#endingsPending) this.endingsStored.add(toolCallId)
+    this.#endingsPending.clear()
   }
 
   get hasAppended(): boolean {

@@ -3,7 +3,11 @@ import type { Context } from '@google/adk'
 import { guardNested, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { describeToolError, returnsCaughtError, UnaskableError } from '../agent/tool-failure.ts'
+import {
+  describeToolError,
+  returnsCaughtError,
+  ApprovalUnavailableError,
+} from '../agent/tool-failure.ts'
 
 export interface ToolErrorsOptions {
   /** Whether the model is told the words of an error that a tool threw. */
@@ -19,7 +23,7 @@ export interface ToolErrorsOptions {
 /** The last plugin of a run: answers for a tool that threw, unless a plugin of the host has. */
 export class ToolErrors extends QuietPlugin {
   readonly #options: ToolErrorsOptions
-  readonly #answered = new WeakSet<Context>()
+  readonly #responded = new WeakSet<Context>()
 
   constructor(options: ToolErrorsOptions) {
     super('adk-stream-protocol:tool-errors')
@@ -27,8 +31,8 @@ export class ToolErrors extends QuietPlugin {
   }
 
   /** Whether the response of a call came from here, and is not for clients. */
-  hasAnswered(toolContext: Context): boolean {
-    return this.#answered.has(toolContext)
+  hasResponded(toolContext: Context): boolean {
+    return this.#responded.has(toolContext)
   }
 
   /** To be called before a tool runs: what it throws is then such that this can answer for it. */
@@ -38,22 +42,22 @@ export class ToolErrors extends QuietPlugin {
   }
 
   /** What the model is told of a call that failed. */
-  answer(call: ToolCall, error: unknown): Record<string, unknown> {
+  respond(call: ToolCall, error: unknown): Record<string, unknown> {
     const { exposeErrors, onFailure } = this.#options
-    if (exposeErrors) this.#answered.add(call.toolContext)
+    if (exposeErrors) this.#responded.add(call.toolContext)
     if (exposeErrors) onFailure?.(call)
     return describeToolError(call, error, exposeErrors)
   }
 
   /** The same for a tool that returned the words of an error. */
-  answerCaught(call: ToolCall, error: Error): Record<string, unknown> {
+  respondToCaught(call: ToolCall, error: Error): Record<string, unknown> {
     this.#options.onError?.(error)
-    return this.answer(call, error)
+    return this.respond(call, error)
   }
 
   #hide(call: ToolCall, error: Error): Error {
     // The words of this error are ours.
-    if (error instanceof UnaskableError) return error
+    if (error instanceof ApprovalUnavailableError) return error
     this.#options.onNestedError(error)
     return new Error(String(describeToolError(call, error, false)['error']), { cause: error })
   }
@@ -61,7 +65,7 @@ export class ToolErrors extends QuietPlugin {
   override async onToolErrorCallback(
     call: ToolCall & { readonly error: Error },
   ): Promise<Record<string, unknown>> {
-    return this.answer(call, call.error)
+    return this.respond(call, call.error)
   }
 
   override async afterToolCallback(
@@ -69,6 +73,6 @@ export class ToolErrors extends QuietPlugin {
   ): Promise<Record<string, unknown> | undefined> {
     const { tool, result } = call
     if (!returnsCaughtError(tool, result)) return undefined
-    return this.answerCaught(call, new Error(String(result?.['error'])))
+    return this.respondToCaught(call, new Error(String(result?.['error'])))
   }
 }

@@ -5,7 +5,7 @@ import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { isRecord } from './guards.ts'
 import { RawMessage, UncheckedArray } from './raw-message.ts'
-import { readResults } from './read-answers.ts'
+import { readResults } from './read-responses.ts'
 import type { ToolResult } from './read-tool-result.ts'
 import { ChatId } from './stream-request.ts'
 

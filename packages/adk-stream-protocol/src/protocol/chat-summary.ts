@@ -49,7 +49,7 @@ interface TurnStarted {
 export type ListEvent = ChatChanged | ApprovalChanged
 
 /** What `GET /events` tells: of the lists, and of turns in the reader's chats. */
-export type PageEvent = ListEvent | TurnStarted
+export type FeedEvent = ListEvent | TurnStarted
 
 const isListEvent: Guard<ListEvent> = isEither(
   isObjectOf<ChatChanged>({ type: isOneOf('chat'), chatId: isString }),
@@ -61,7 +61,7 @@ const isListEvent: Guard<ListEvent> = isEither(
   }),
 )
 
-export const isPageEvent: Guard<PageEvent> = isEither(
+export const isFeedEvent: Guard<FeedEvent> = isEither(
   isListEvent,
   isObjectOf<TurnStarted>({ type: isOneOf('turn'), chatId: isString, messageId: isString }),
 )

@@ -81,9 +81,9 @@ export type Chunk =
   | { readonly type: 'error'; readonly errorText: string }
 
 /** A piece of speech. */
-export type SoundChunk = Extract<DataChunk, { type: 'data-pcm' }>
+export type AudioChunk = Extract<DataChunk, { type: 'data-pcm' }>
 
-export function isSound(chunk: Chunk): chunk is SoundChunk {
+export function isAudio(chunk: Chunk): chunk is AudioChunk {
   return chunk.type === 'data-pcm'
 }
 

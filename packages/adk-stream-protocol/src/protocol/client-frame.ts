@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { UncheckedArray, UncheckedObject } from './raw-message.ts'
-import { Edits, Payloads } from './read-answers.ts'
+import { Edits, Payloads } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from './message.ts'
 import { ProtocolError } from './errors.ts'
-import type { DecisionAnswer, OutputAnswer } from './read-answers.ts'
+import type { DecisionResponse, OutputResponse } from './read-responses.ts'
 
 /** What a client says of a call under an id: a decision about it, or what it gave. */
 export interface ToolResult {
@@ -26,7 +26,9 @@ export interface NamedApproval {
   readonly waits: boolean
 }
 
-export type ReadResult = { readonly decision: DecisionAnswer } | { readonly output: OutputAnswer }
+export type ReadResult =
+  | { readonly decision: DecisionResponse }
+  | { readonly output: OutputResponse }
 
 const Confirmation = z.object({
   confirmed: z.boolean(),
@@ -91,7 +93,7 @@ function toDecision(
   { approved, reason, payload: own }: Decided,
   { editedArgs, payload = own }: ToolResult,
   { approvalId }: NamedApproval,
-): DecisionAnswer {
+): DecisionResponse {
   return {
     approvalId,
     approved,

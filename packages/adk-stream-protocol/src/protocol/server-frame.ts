@@ -11,7 +11,7 @@ export const SUBPROTOCOL = 'adk-stream.v1'
 export const NO_REQUEST = ''
 
 /** The answers that the AI SDK's `WebSocketChatTransport` knows; a `chunk` is made by `chunkFrameHead`. */
-export type AnswerFrame =
+export type StreamFrame =
   | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
   | {
       readonly type: 'error'
@@ -22,7 +22,7 @@ export type AnswerFrame =
 
 /** What the AI SDK's client does not know, and drops. */
 export type ExtensionFrame =
-  | { readonly type: 'hello'; readonly protocol: string; readonly limits: SocketLimitsTold }
+  | { readonly type: 'hello'; readonly protocol: string; readonly limits: AnnouncedLimits }
   | ({ readonly type: 'decided'; readonly decisionId: string } & Acknowledgement<{
       /** What the approval is now. */
       readonly state: string
@@ -62,7 +62,7 @@ type Acknowledgement<Taken = unknown> =
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string }
 
 /** What a client may send, as `hello` tells it. */
-export interface SocketLimitsTold {
+export interface AnnouncedLimits {
   readonly maxFrameBytes: number
   readonly maxFramesPerSecond: number
   readonly maxAudioFrameBytes: number
@@ -70,7 +70,7 @@ export interface SocketLimitsTold {
 }
 
 /** A frame that the server sends. */
-export type ServerFrame = AnswerFrame | ExtensionFrame
+export type ServerFrame = StreamFrame | ExtensionFrame
 
 export function serialiseFrame(frame: ServerFrame): string {
   return JSON.stringify('requestId' in frame ? frame : { ...frame, requestId: NO_REQUEST })

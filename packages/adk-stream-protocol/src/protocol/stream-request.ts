@@ -2,8 +2,14 @@ import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
 import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
-import type { Answers, DecisionAnswer } from './read-answers.ts'
-import { checkCount, Edits, Payloads, readAnswers, readEarlierDecisions } from './read-answers.ts'
+import type { Responses, DecisionResponse } from './read-responses.ts'
+import {
+  checkCount,
+  Edits,
+  Payloads,
+  readResponses,
+  readEarlierDecisions,
+} from './read-responses.ts'
 
 /** What one request may hold. */
 export interface MessageLimits {
@@ -12,7 +18,7 @@ export interface MessageLimits {
   /** Parts of the newest message. Default 64. */
   readonly maxParts: number
   /** Decisions and outputs in one request, counted before any of them is looked at. Default 256. */
-  readonly maxAnswers: number
+  readonly maxResponses: number
   /** Characters of text in the newest message. Default 200,000. */
   readonly maxTextLength: number
   /** Decoded bytes of one file. Default 5 MiB. */
@@ -38,7 +44,7 @@ export type UserPart =
     }
 
 /** A `POST /stream` body: a new message, or answers to what the last turn waits for. */
-export type StreamRequest = (MessageRequest | AnswersRequest) & {
+export type StreamRequest = (MessageRequest | ResponsesRequest) & {
   /** The kind of client, where the body says so. */
   readonly dialect?: string
   /** The agent that the address names for new chats, by `?agent=`. */
@@ -46,7 +52,7 @@ export type StreamRequest = (MessageRequest | AnswersRequest) & {
   /** Whether a live stream stays open while it waits for a person. */
   readonly hold?: boolean
   /** Decisions about questions of earlier messages, which the client may have sent before. */
-  readonly earlier: readonly DecisionAnswer[]
+  readonly earlier: readonly DecisionResponse[]
 }
 
 /** What a client sends beside its message. It chose all of it. */
@@ -71,7 +77,7 @@ export interface MessageRequest {
   readonly history: readonly string[]
 }
 
-export interface AnswersRequest extends Answers {
+export interface ResponsesRequest extends Responses {
   readonly type: 'answers'
   readonly chatId: string
 }
@@ -119,13 +125,13 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body contains more than ${limits.maxMessages} messages.`)
   }
-  const { maxAnswers } = limits
-  checkCount(Object.keys(edits ?? {}).length, maxAnswers)
-  checkCount(Object.keys(payloads ?? {}).length, maxAnswers)
-  const beside = { maxAnswers, edits, payloads }
+  const { maxResponses } = limits
+  checkCount(Object.keys(edits ?? {}).length, maxResponses)
+  checkCount(Object.keys(payloads ?? {}).length, maxResponses)
+  const beside = { maxResponses, edits, payloads }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
   const named = findAnswered(messages, messageId)
-  const answers = readAnswers(named?.message ?? last, beside)
+  const answers = readResponses(named?.message ?? last, beside)
   const index = answers && named ? named.index : messages.length - 1
   const kind = {
     earlier: readEarlierDecisions(messages.toSpliced(index, 1), beside),

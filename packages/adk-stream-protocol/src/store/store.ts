@@ -33,14 +33,14 @@ export interface RewindableSessionService extends BaseSessionService {
 }
 
 /** A session service that can tell how a conversation began without reading all of it. */
-export interface OpeningReader {
+export interface FirstMessageReader {
   /** The first event in which the user says something that can be read; nothing while there is none. */
-  readOpening(request: CompositeSessionKey): Promise<Event | undefined>
+  readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined>
 }
 
-/** Tells whether a session service offers `readOpening`. */
-export function readsOpenings(service: object): service is OpeningReader {
-  return 'readOpening' in service && typeof service.readOpening === 'function'
+/** Tells whether a session service offers `readFirstMessage`. */
+export function canReadFirstMessage(service: object): service is FirstMessageReader {
+  return 'readFirstMessage' in service && typeof service.readFirstMessage === 'function'
 }
 
 /** Tells whether a session service, ours or a foreign one, offers `rewind`. */

@@ -3,7 +3,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { interceptAppend } from './intercept-append.ts'
-import { UnaskableError } from '../tool-failure.ts'
+import { ApprovalUnavailableError } from '../tool-failure.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -26,7 +26,8 @@ export function checkSessions<Service extends BaseSessionService>(
 ): Service {
   const appendEvent = async (request: { session: Session; event: Event }): Promise<Event> => {
     const { session, event } = request
-    if (session.appName !== options.appName) await refuseUnaskable(session, event, options)
+    if (session.appName !== options.appName)
+      await refuseCallsThatNeedApproval(session, event, options)
     if (!event.partial) stamp(session, event)
     return service.appendEvent(request)
   }
@@ -39,7 +40,7 @@ function stamp({ events }: Session, event: Event): void {
     event.timestamp = last.timestamp + 1
 }
 
-async function refuseUnaskable(
+async function refuseCallsThatNeedApproval(
   { appName: agentName, userId: principalId, id: chatId }: Session,
   { actions, content }: Event,
   { appName, policy, onError }: CheckedSessionsOptions,
@@ -50,7 +51,7 @@ async function refuseUnaskable(
     const isAsked = Object.keys(actions.requestedToolConfirmations).length > 0
     const needs = isAsked || (await resolvePolicy(policy, call, { required: () => false, onError }))
     if (!needs) continue
-    const error = new UnaskableError(isAsked ? readAsked(args) : toolName, agentName)
+    const error = new ApprovalUnavailableError(isAsked ? readAsked(args) : toolName, agentName)
     onError(error)
     throw error
   }

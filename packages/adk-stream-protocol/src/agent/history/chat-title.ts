@@ -9,18 +9,18 @@ const MAX_CHARACTERS = 60
 const MAX_LENGTH = 240
 
 /** What a chat is called by what was said first in it: the beginning of the text, or else what was sent. Empty if there is neither. */
-export function titleOf({ parts = [] }: Content): string {
+export function createTitle({ parts = [] }: Content): string {
   const text = parts.map((part) => part.text ?? '').join(' ')
-  const said = shorten(text.slice(0, MAX_LENGTH * 2))
-  if (said !== '') return said
+  const line = shorten(text.slice(0, MAX_LENGTH * 2))
+  if (line !== '') return line
   const { displayName = '', mimeType = '' } =
     parts.find((part) => part.inlineData)?.inlineData ?? {}
   return shorten(displayName.slice(0, MAX_LENGTH)) || mimeType
 }
 
 /** Whether something can be read of what was said: not what is empty, nor what was spoken and not understood. */
-export function saysSomething(content: Content | undefined): boolean {
-  return content !== undefined && !['', UNTRANSCRIBED].includes(titleOf(content))
+export function hasReadableText(content: Content | undefined): boolean {
+  return content !== undefined && !['', UNTRANSCRIBED].includes(createTitle(content))
 }
 
 /** A text as one line that can be stored and shown: without control characters, NUL among them, and without direction marks. */
@@ -29,7 +29,7 @@ export function toLine(text: string): string {
   return text
     .toWellFormed()
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
-    .replaceAll(TURNS, '')
+    .replaceAll(DIRECTION_MARKS, '')
     .trim()
 }
 
@@ -45,4 +45,4 @@ function shorten(text: string): string {
   return `${title.trimEnd()}…`
 }
 
-const TURNS = /[\u202A-\u202E\u2066-\u2069]/gu
+const DIRECTION_MARKS = /[\u202A-\u202E\u2066-\u2069]/gu

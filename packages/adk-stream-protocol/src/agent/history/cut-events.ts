@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import { readNotes } from './event-notes.ts'
-import { splitTurns } from './stored-turns.ts'
+import { splitTurns } from './replay-turn.ts'
 
 /** What a session loses when it is taken back to before a message of the user. */
 export interface Cut {
@@ -34,7 +34,7 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
 }
 
 /** Whether an event answers no call that the events do not hold. */
-export function answersKnownCalls(event: Event, events: readonly Event[]): boolean {
+export function respondsToKnownCalls(event: Event, events: readonly Event[]): boolean {
   const calls = new Set(events.flatMap(callIds))
   return responseIds(event).every((id) => calls.has(id))
 }

@@ -3,8 +3,8 @@ import type { Event } from '@google/adk'
 import { foldChunks } from '../../protocol/fold-chunks.ts'
 import type { Message } from '../../protocol/message.ts'
 import { finishTranslation } from '../translate/finish-translation.ts'
-import type { StoredTurn } from './stored-turns.ts'
-import { splitTurns, replayTurn } from './stored-turns.ts'
+import type { StoredTurn } from './replay-turn.ts'
+import { splitTurns, replayTurn } from './replay-turn.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 
 export interface ReadConversationOptions extends TranslationOptions {

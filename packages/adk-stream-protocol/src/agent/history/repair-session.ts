@@ -5,7 +5,7 @@ import type { FunctionCall } from '@google/genai'
 import { writeNotes } from './event-notes.ts'
 
 /** An answer that broke off: what was streamed of it, thoughts and words, in order. */
-export interface PartialAnswer {
+export interface PartialReply {
   readonly parts: readonly { readonly text: string; readonly thought: boolean }[]
   readonly author: string
   readonly invocationId: string
@@ -14,10 +14,10 @@ export interface PartialAnswer {
 }
 
 /** Keeps what was said of an answer that broke off: ADK stores only whole events. */
-export async function keepPartialAnswer(
+export async function storePartialReply(
   service: BaseSessionService,
   session: Session,
-  { parts, author, invocationId, messageId }: PartialAnswer,
+  { parts, author, invocationId, messageId }: PartialReply,
 ): Promise<void> {
   const content = {
     role: 'model',

@@ -11,29 +11,29 @@ export type TurnEnd = 'completed' | 'stopped' | 'left'
 
 /** Closes what is still open and tells how the turn ended. */
 export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
-  const telling = new ChunkWriter(state)
-  telling.closeText()
-  const runs = settleRunning(telling, end)
+  const writer = new ChunkWriter(state)
+  writer.closeText()
+  const runs = settleRunning(writer, end)
   const waiting = isWaiting(state) || runs
-  const { answered } = telling.state
-  telling.closeStep()
+  const { hasResults } = writer.state
+  writer.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
-  if (error) return [...telling.chunks, ...tellError(state, error)]
-  if (answered && !waiting) telling.chunks.push(...EMPTY_STEP)
-  if (end === 'stopped') telling.chunks.push({ type: 'abort' })
-  telling.chunks.push({
+  if (error) return [...writer.chunks, ...createErrorChunks(state, error)]
+  if (hasResults && !waiting) writer.chunks.push(...EMPTY_STEP)
+  if (end === 'stopped') writer.chunks.push({ type: 'abort' })
+  writer.chunks.push({
     type: 'finish',
     finishReason: waiting ? 'tool-calls' : toFinishReason(state),
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
-  return telling.chunks
+  return writer.chunks
 }
 
 /** Ends the calls that have no result, unless they are left to run. Tells whether some are. */
-function settleRunning(telling: ChunkWriter, end: TurnEnd): boolean {
-  const open = [...telling.state.calls].filter(([, call]) => call.state === 'running')
+function settleRunning(writer: ChunkWriter, end: TurnEnd): boolean {
+  const open = [...writer.state.calls].filter(([, call]) => call.state === 'running')
   if (end === 'left') return open.length > 0
-  for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
+  for (const [toolCallId] of open) writer.settle(toolCallId, { errorText: NO_RESULT[end] })
   return false
 }
 
@@ -60,7 +60,7 @@ function isBlocked({ step, textCount, calls, usage, finishReason }: Translation)
 }
 
 // The error chunk makes clients abandon the stream, so all they should know goes before it.
-function tellError(state: Translation, error: TurnError): Chunk[] {
+function createErrorChunks(state: Translation, error: TurnError): Chunk[] {
   return [
     { type: 'message-metadata', messageMetadata: { ...readMetadata(state), error } },
     { type: 'error', errorText: error.message },

@@ -12,7 +12,7 @@ export interface Translation {
    * A tool's result was told in the last step. What the model does next belongs to a new step, or clients that send automatically
    * after tool calls would send the turn again and again (CH4).
    */
-  readonly answered: boolean
+  readonly hasResults: boolean
   /** Text and reasoning parts are numbered through the turn, so that their ids are stable and short. */
   readonly textCount: number
   readonly openText: { readonly kind: TextKind; readonly id: string } | undefined
@@ -76,7 +76,7 @@ export function beginTranslation(): Translation {
   return {
     step: 'closed',
     stepCount: 0,
-    answered: false,
+    hasResults: false,
     textCount: 0,
     openText: undefined,
     speaker: { branch: '', author: '', text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED },

@@ -1,4 +1,4 @@
-import type { ChatSummary, ListEvent, PageEvent } from '../../protocol/chat-summary.ts'
+import type { ChatSummary, ListEvent, FeedEvent } from '../../protocol/chat-summary.ts'
 import type { ApprovalPage, ApprovalRecord, PendingApproval } from '../../protocol/server-views.ts'
 import {
   isApprovalNow,
@@ -118,7 +118,7 @@ export class AdkApi {
 
   /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. All who watch by one api share one connection. */
   watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
-    const ofChat: WatchListener<PageEvent> = (event) => {
+    const ofChat: WatchListener<FeedEvent> = (event) => {
       if (event.type === 'open' || event.type === 'lost') listener(event)
       else if (event.chatId === chatId) tellOfChat(event, listener)
     }
@@ -127,14 +127,14 @@ export class AdkApi {
 
   /** Tells when `listChats` or `listApprovals` would answer otherwise. Opened again by itself; give back ends it. */
   watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
-    const ofLists: WatchListener<PageEvent> = (event) => {
+    const ofLists: WatchListener<FeedEvent> = (event) => {
       if (event.type !== 'turn') listener(event)
     }
     return this.#feed.watch(ofLists, options)
   }
 }
 
-function tellOfChat(event: PageEvent, listener: WatchListener): void {
+function tellOfChat(event: FeedEvent, listener: WatchListener): void {
   if (event.type === 'turn') listener({ type: 'turn', messageId: event.messageId })
   if (event.type === 'approval') {
     const { type, approvalId, state } = event

@@ -1,11 +1,11 @@
-import type { PageEvent } from '../../protocol/chat-summary.ts'
-import { isPageEvent } from '../../protocol/chat-summary.ts'
+import type { FeedEvent } from '../../protocol/chat-summary.ts'
+import { isFeedEvent } from '../../protocol/chat-summary.ts'
 import type { Http } from './http.ts'
 import type { WatchEvent, WatchListener, WatchOptions } from './watch-feed.ts'
 import { watchFeed } from './watch-feed.ts'
 
 interface Watcher {
-  readonly listener: WatchListener<PageEvent>
+  readonly listener: WatchListener<FeedEvent>
   readonly options: WatchOptions
   /** Whether it was told that the feed is there. */
   isOpened: boolean
@@ -32,7 +32,7 @@ export class PageFeed {
   }
 
   /** Watches, with all others; the pauses are those of whoever was first. Give back ends it. */
-  watch(listener: WatchListener<PageEvent>, options: WatchOptions = {}): () => void {
+  watch(listener: WatchListener<FeedEvent>, options: WatchOptions = {}): () => void {
     const watcher: Watcher = { listener, options, isOpened: false }
     const leave = (): void => {
       if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#stop()
@@ -60,8 +60,8 @@ export class PageFeed {
   #connect(): void {
     const [first] = this.#watchers
     const { backoff } = first?.options ?? {}
-    const feed = { http: this.#http, path: '/events', isEvent: isPageEvent }
-    const onEvent = (event: WatchEvent<PageEvent>): void => {
+    const feed = { http: this.#http, path: '/events', isEvent: isFeedEvent }
+    const onEvent = (event: WatchEvent<FeedEvent>): void => {
       if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
       for (const watcher of this.#watchers) this.#tell(watcher, event)
     }
@@ -91,7 +91,7 @@ export class PageFeed {
     if (this.#isOpen && !watcher.isOpened) this.#tell(watcher, { type: 'open', again: false })
   }
 
-  #tell(watcher: Watcher, event: WatchEvent<PageEvent>): void {
+  #tell(watcher: Watcher, event: WatchEvent<FeedEvent>): void {
     if (!this.#watchers.has(watcher)) return
     // Who came while others were told of something hears first that the feed is there.
     if (event.type !== 'open' && event.type !== 'lost' && !watcher.isOpened) return

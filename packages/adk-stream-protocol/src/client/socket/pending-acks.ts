@@ -3,10 +3,10 @@ import { AdkError } from '../adk-error.ts'
 import type { IncomingFrameOf } from './incoming-frame.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
-type AnswerFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
+type StreamFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
 
 interface Waiting {
-  readonly frame: AnswerFrame
+  readonly frame: StreamFrame
   /** Whether it was sent before, over a connection that was lost. */
   again: boolean
   readonly resolve: (state: string) => void
@@ -27,7 +27,7 @@ export class PendingAcks {
   }
 
   /** Resolves with what the server makes of it, rejects when it is refused. */
-  send(frame: AnswerFrame): Promise<string> {
+  send(frame: StreamFrame): Promise<string> {
     return new Promise((resolve, reject) => {
       // What cannot be written must not be tried again with every socket: it throws here.
       JSON.stringify(frame)
@@ -63,6 +63,6 @@ export class PendingAcks {
   }
 }
 
-function idOf(frame: AnswerFrame): string {
+function idOf(frame: StreamFrame): string {
   return frame.type === 'decide' ? frame.decisionId : frame.outputId
 }

@@ -12,7 +12,7 @@ import { describeRequest, isAnswered } from './request-frames.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
 import { WireTap } from '../transports/wire-events.ts'
 
-type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
+type StreamFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
 
 interface Parts {
   readonly link: () => ReconnectingSocket
@@ -67,7 +67,7 @@ export class SocketRequests {
     return request?.stream
   }
 
-  onFrame(frame: AnswerFrame): void {
+  onFrame(frame: StreamFrame): void {
     const request = this.#requests.find(frame.requestId)
     if (!request) return
     switch (frame.type) {

@@ -1,4 +1,4 @@
-import type { Supplements } from '../../protocol/read-answers.ts'
+import type { Supplements } from '../../protocol/read-responses.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {

@@ -67,9 +67,9 @@ export function auditConditions({ appName, approvalId, chat }: AuditFilter): Con
 const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
 
 function joinConditions(
-  given: readonly (false | readonly [condition: string, ...values: string[]])[],
+  conditions: readonly (false | readonly [condition: string, ...values: string[]])[],
 ): Conditions {
-  const kept = given.filter((condition) => condition !== false)
+  const kept = conditions.filter((condition) => condition !== false)
   return {
     conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
     values: kept.flatMap(([, ...values]) => values),

@@ -93,7 +93,7 @@ function prepareReads(connection: Connection, clock: string) {
 
 function prepareLeases(connection: Connection) {
   return {
-    beat: connection.prepare(`
+    heartbeat: connection.prepare(`
       INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
     // A lease is far shorter: whoever was silent for so long has lost it anyway.
@@ -105,11 +105,11 @@ function prepareLeases(connection: Connection) {
         locked_at = excluded.locked_at
       WHERE worker = excluded.worker OR locked_at <= ?7 - ?8 AND NOT EXISTS (
         SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ?7 - ?8)`),
-    holderOf: connection.prepare<{ token: string; background: number; sign_at: number }>(`
+    findLockHolder: connection.prepare<{ token: string; background: number; sign_at: number }>(`
       SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
       FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
-    heldByOthers: connection.prepare<{ chat_id: string }>(`
+    listLockedByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),
     unlockChat: connection.prepare(`

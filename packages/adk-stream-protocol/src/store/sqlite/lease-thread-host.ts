@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-import type { LeaseKeeper, LeaseOptions } from '../../approvals/approval-store.ts'
+import type { LeaseRenewal, LeaseOptions } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
 
 /** Shared by both threads: when the event loop last ran and when the lease was last renewed, in ns of the monotonic clock, and whether the process is busy. */
@@ -16,7 +16,7 @@ export interface LeaseThreadData {
 }
 
 /** Renews the lease of a worker from a separate thread while the event loop of this one is blocked. */
-export class LeaseThread implements LeaseKeeper {
+export class LeaseThread implements LeaseRenewal {
   readonly #shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
   readonly #thread: Worker
   readonly #timer: NodeJS.Timeout

@@ -1,4 +1,4 @@
-import type { Event } from '@google/adk'
+import type { Event, GetSessionConfig } from '@google/adk'
 import type { SessionHistory } from '../session-cache.ts'
 import { decodeEvent, hasFunctionCalls, withOwnArguments } from '../stored-event.ts'
 import type { SessionRow, SessionStatements } from './session-statements.ts'
@@ -57,4 +57,13 @@ export function shareEvents(history: SessionHistory): Event[] {
     if (event !== undefined) events[index] = withOwnArguments(event)
   }
   return events
+}
+
+/** Takes the part of a history that ADK's `getSession` is asked for: the most recent ones, then those after a time. */
+export function selectEvents(events: Event[], config: GetSessionConfig = {}): Event[] {
+  const { numRecentEvents, afterTimestamp } = config
+  const recent = numRecentEvents ? events.slice(-numRecentEvents) : events
+  if (!afterTimestamp) return recent
+  const lastBefore = recent.findLastIndex((event) => event.timestamp < afterTimestamp)
+  return recent.slice(lastBefore + 1)
 }

@@ -69,7 +69,7 @@ export function prepareSessionStatements(connection: Connection) {
     isLocked: connection.prepare<{ locked: number }>(`
       SELECT 1 AS locked FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
 
-    findOpening: connection.prepare<{ data: string }>(`
+    findFirstMessage: connection.prepare<{ data: string }>(`
       SELECT data FROM events
       WHERE session = (SELECT session FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?)
         AND data ->> '$.author' = 'user'

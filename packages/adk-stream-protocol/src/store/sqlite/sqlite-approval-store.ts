@@ -5,10 +5,10 @@ import type {
   AuditCheck,
   AuditFilter,
   AuditVerification,
-  ChatHolder,
+  ChatLockHolder,
   ChatLock,
-  HeldFilter,
-  LeaseKeeper,
+  LockedChatsFilter,
+  LeaseRenewal,
   LeaseOptions,
   PendingQuota,
   UnreportedFilter,
@@ -37,7 +37,7 @@ import {
 } from './approval-statements.ts'
 import { verifyChain } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
+import { LockedChats } from './locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { LeaseThread } from './lease-thread-host.ts'
 
@@ -46,7 +46,7 @@ export interface SqliteApprovalStoreOptions {
   readonly clock?: string
   readonly leaseClock?: LeaseClock
   /** Shared with the sessions of the same chats. */
-  readonly held?: HeldChats
+  readonly held?: LockedChats
   /** The database file, if other processes can open it: leases are kept from another thread then. */
   readonly path?: string
 }
@@ -58,13 +58,17 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
   readonly #leaseNow: LeaseClock
-  readonly #held: HeldChats
+  readonly #held: LockedChats
   readonly #path: string | undefined
   /** By worker. */
   readonly #threads = new Map<string, LeaseThread>()
 
   constructor(connection: Connection, options: SqliteApprovalStoreOptions = {}) {
-    const { clock = DATABASE_CLOCK, leaseClock = monotonicClock, held = new HeldChats() } = options
+    const {
+      clock = DATABASE_CLOCK,
+      leaseClock = monotonicClock,
+      held = new LockedChats(),
+    } = options
     this.#connection = connection
     this.#statements = prepareApprovalStatements(connection, clock)
     this.#leaseNow = leaseClock
@@ -179,18 +183,18 @@ export class SqliteApprovalStore implements ApprovalStore {
     return verifyChain(this.#connection, check)
   }
 
-  async beat(worker: string): Promise<void> {
+  async heartbeat(worker: string): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
       const now = this.#leaseNow()
-      this.#statements.beat.run(worker, now)
+      this.#statements.heartbeat.run(worker, now)
       this.#statements.forgetWorkers.run(now)
     }, 'process-death')
     this.#threads.get(worker)?.noteBeat()
   }
 
-  keepLease(lease: LeaseOptions): LeaseKeeper {
-    if (this.#path === undefined) return NO_KEEPER
+  startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {
+    if (this.#path === undefined) return NO_RENEWAL
     const thread = this.#threads.get(lease.worker) ?? new LeaseThread(this.#path, lease)
     this.#threads.set(lease.worker, thread)
     return thread
@@ -221,15 +225,25 @@ export class SqliteApprovalStore implements ApprovalStore {
     return true
   }
 
-  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
-    const [held] = await this.#statements.holderOf.select(...chatColumns(chat))
+  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+    const [held] = await this.#statements.findLockHolder.select(...chatColumns(chat))
     if (!held) return undefined
-    return { token: held.token, background: held.background === 1, signAt: held.sign_at }
+    return { token: held.token, background: held.background === 1, lastSeenAt: held.sign_at }
   }
 
-  async heldByOthers({ appName, principalId, worker, leaseMs }: HeldFilter): Promise<string[]> {
+  async listLockedByOthers({
+    appName,
+    principalId,
+    worker,
+    leaseMs,
+  }: LockedChatsFilter): Promise<string[]> {
     const since = this.#leaseNow() - leaseMs
-    const rows = await this.#statements.heldByOthers.select(appName, principalId, worker, since)
+    const rows = await this.#statements.listLockedByOthers.select(
+      appName,
+      principalId,
+      worker,
+      since,
+    )
     return rows.map((row) => row.chat_id)
   }
 
@@ -288,7 +302,7 @@ export class SqliteApprovalStore implements ApprovalStore {
 const AUDIT_PAGE = 500
 
 /** Where no other process comes, nobody takes anything over. */
-const NO_KEEPER: LeaseKeeper = { setBusy: () => undefined }
+const NO_RENEWAL: LeaseRenewal = { setBusy: () => undefined }
 
 function readAudit({ approvalId, chat }: AuditFilter, conditions: string): string {
   // CROSS fixes the order: a whole record is read along `seq`, and not gathered and sorted anew for each page.

@@ -15,7 +15,7 @@ import {
   type Session,
 } from '@google/adk'
 import { describePage, readPage } from '../list-page.ts'
-import { selectEvents } from '../select-events.ts'
+import { selectEvents, continueHistory, extendHistory, shareEvents } from './session-history.ts'
 import type { SessionCache, SessionHistory } from '../session-cache.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
@@ -31,12 +31,11 @@ import {
   type StateDelta,
   withoutTemp,
 } from '../session-state.ts'
-import type { OpeningReader, RewindableSessionService, RewindRequest } from '../store.ts'
+import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
-import { continueHistory, extendHistory, shareEvents } from './session-history.ts'
+import { LockedChats } from './locked-chats.ts'
 import {
   type ListedSession,
   type ListStatements,
@@ -57,15 +56,15 @@ interface Append {
 /** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
 export class SqliteSessionService
   extends BaseSessionService
-  implements RewindableSessionService, OpeningReader
+  implements RewindableSessionService, FirstMessageReader
 {
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
-  readonly #held: HeldChats
+  readonly #held: LockedChats
   readonly #written = new WeakMap<Session, SessionState>()
 
-  constructor(connection: Connection, cache: SessionCache, held = new HeldChats()) {
+  constructor(connection: Connection, cache: SessionCache, held = new LockedChats()) {
     super()
     this.#held = held
     this.#connection = connection
@@ -135,7 +134,7 @@ export class SqliteSessionService
   }
 
   /** Appends an event that answers calls, if the session still holds them, in one transaction. */
-  async appendAnswer(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
+  async appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
     return (await this.#appendIf(request, calls)) !== undefined
   }
 
@@ -154,8 +153,8 @@ export class SqliteSessionService
     return event
   }
 
-  async readOpening(request: CompositeSessionKey): Promise<Event | undefined> {
-    const [row] = await this.#statements.findOpening.select(...sessionKey(request))
+  async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
+    const [row] = await this.#statements.findFirstMessage.select(...sessionKey(request))
     return row && decodeEvent(row.data)
   }
 

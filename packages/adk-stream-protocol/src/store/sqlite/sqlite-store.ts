@@ -4,7 +4,7 @@ import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
+import { LockedChats } from './locked-chats.ts'
 import { endEarlierLeases, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
@@ -52,7 +52,7 @@ class SqliteStore implements Store {
   readonly #readSecret: Statement<{ value: ArrayBuffer }>
 
   constructor(connection: Connection, path: string, cache: SessionCache) {
-    const held = new HeldChats()
+    const held = new LockedChats()
     this.#connection = connection
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache, held)

@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { Message } from '../../protocol/message.ts'
 import { readNotes } from './event-notes.ts'
 import { ChunkWriter } from '../translate/chunk-writer.ts'
@@ -27,33 +27,33 @@ export interface StoredTurn {
 export function splitTurns(events: readonly Event[]): StoredTurn[] {
   const turns = new Map<string, StoredTurn>()
   // Events of two runs may be mixed: one process answers a message while another goes on with an earlier turn.
-  const ofInvocation = new Map<string, StoredTurn>()
+  const byInvocation = new Map<string, StoredTurn>()
   let current: StoredTurn | undefined
   for (const event of events) {
     const notes = readNotes(event)
     if (notes.context) continue
-    if (beginsTurn(event)) {
+    if (startsTurn(event)) {
       // A workflow stores the input of each agent in it as a message of the user, which no person wrote.
-      const inner = notes.messageId === undefined && ofInvocation.get(event.invocationId)
+      const inner = notes.messageId === undefined && byInvocation.get(event.invocationId)
       if (inner) {
         inner.events.push(event)
         continue
       }
-      current = beginTurn(event)
+      current = createTurn(event)
       turns.set(current.messageId, current)
-      ofInvocation.set(event.invocationId, current)
+      byInvocation.set(event.invocationId, current)
       continue
     }
     const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
     if (event.author === 'user') {
       current = named ?? current
       if (!current) continue
-      ofInvocation.set(event.invocationId, current)
+      byInvocation.set(event.invocationId, current)
       // Results that came from outside are told like any other; a confirmation is told by what it led to.
       current.runs.push(isConfirmation(event) ? [] : [event])
       current.events.push(event)
     } else {
-      const turn = named ?? ofInvocation.get(event.invocationId) ?? current
+      const turn = named ?? byInvocation.get(event.invocationId) ?? current
       turn?.runs.at(-1)?.push(event)
       turn?.events.push(event)
     }
@@ -84,17 +84,17 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
     if (index > 0) pause()
     for (const event of errorsLast(events)) {
       // A live run is one, however often it pauses: it had paused where somebody outside had to answer.
-      if (pauses.at(-1) !== chunks.length && goesOn(state, event)) pause()
-      const [next, told] = translateEvent(state, event, options)
+      if (pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
+      const [next, written] = translateEvent(state, event, options)
       state = next
-      chunks.push(...told)
+      chunks.push(...written)
     }
   }
   return { state, chunks, pauses }
 }
 
 /** Whether an event answers what a turn stood still for. What ADK itself stores has no notes: its run did not stand still. */
-function goesOn({ calls }: Translation, event: Event): boolean {
+function endsPause({ calls }: Translation, event: Event): boolean {
   const { messageId, pending = [], handedOver = [], input } = readNotes(event)
   if (messageId === undefined && !input) return false
   const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
@@ -122,25 +122,25 @@ export function findPause(
 ): number {
   // A call that was handed to the client is shown twice: who answers it has seen the second time.
   const asked =
-    seen === undefined ? -1 : chunks.findLastIndex((chunk) => questionOf(chunk) === seen)
+    seen === undefined ? -1 : chunks.findLastIndex((chunk) => findQuestionId(chunk) === seen)
   const after = asked < 0 ? undefined : pauses.find((pause) => pause > asked)
   return after ?? chunks.length
 }
 
 /** The places behind pauses, with what a client has seen that goes on from there. */
-export function markPauses(told: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<number, string[]> {
+export function markPauses(turn: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<number, string[]> {
   const marks = new Map<number, string[]>()
-  for (const chunk of told.chunks) {
-    const seen = questionOf(chunk)
+  for (const chunk of turn.chunks) {
+    const seen = findQuestionId(chunk)
     if (seen === undefined) continue
-    const pause = findPause(told, seen)
+    const pause = findPause(turn, seen)
     marks.set(pause, [...(marks.get(pause) ?? []), seen])
   }
   return marks
 }
 
 /** What somebody outside may have to answer: an approval, or a call. */
-function questionOf(chunk: Chunk): string | undefined {
+function findQuestionId(chunk: Chunk): string | undefined {
   if (chunk.type === 'tool-approval-request') return chunk.approvalId
   return chunk.type === 'tool-input-available' ? chunk.toolCallId : undefined
 }
@@ -153,13 +153,13 @@ function isConfirmation({ content }: Event): boolean {
 }
 
 // A user event of nothing but function responses goes on with a turn: it answers what the agent asked.
-function beginsTurn(event: Event): boolean {
+function startsTurn(event: Event): boolean {
   if (event.author !== 'user' || !event.content || readNotes(event).input) return false
   return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
 }
 
 // A turn that another program began has no notes, and takes ADK's own ids.
-function beginTurn(event: Event): StoredTurn {
+function createTurn(event: Event): StoredTurn {
   const { messageId = event.invocationId, userMessageId = event.id } = readNotes(event)
   const parts = readUserContent(event.content)
   return {
@@ -178,4 +178,26 @@ function errorsLast(events: readonly Event[]): Event[] {
 
 function isError({ errorCode, content }: Event): boolean {
   return errorCode !== undefined && !content
+}
+
+/**
+ * What was told of a turn, for a client that reads it anew. A question that has been decided is left out, and a denied call ends
+ * as an error: a client that did not decide it itself would otherwise keep a question without an answer, which AI SDK 6 counts as
+ * an invalid message.
+ */
+export function toReplay(
+  chunks: readonly Chunk[],
+  isDecided: (toolCallId: string) => boolean,
+): Chunk[] {
+  return chunks.flatMap((chunk): Chunk[] => {
+    if (chunk.type === 'tool-approval-request') return isDecided(chunk.toolCallId) ? [] : [chunk]
+    if (chunk.type !== 'tool-output-denied') return [chunk]
+    return [
+      {
+        type: 'tool-output-error',
+        toolCallId: chunk.toolCallId,
+        errorText: 'Denied. It did not run.',
+      },
+    ]
+  })
 }

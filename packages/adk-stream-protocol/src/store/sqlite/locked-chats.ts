@@ -4,7 +4,7 @@ import type { SessionKey } from '../session-key.ts'
  * The chats that this process has locked, with the fencing tokens of their locks. A write to such a chat succeeds only while the
  * database holds the same token.
  */
-export class HeldChats {
+export class LockedChats {
   readonly #tokens = new Map<string, string>()
 
   /** Returns the token of this process's lock on a chat, or undefined if it holds none. */

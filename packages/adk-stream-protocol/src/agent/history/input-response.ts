@@ -16,7 +16,7 @@ export interface NotedContent {
  * the model, so the answer is stored as text, and the notes beside it say which call it answers. Returns undefined for the answer to
  * any other call.
  */
-export function toInputAnswer({ parts = [] }: Content, call: FunctionCall | undefined) {
+export function toInputResponse({ parts = [] }: Content, call: FunctionCall | undefined) {
   const { id, name, response = {} } = parts[0]?.functionResponse ?? {}
   if (name !== INPUT_CALL || id === undefined) return undefined
   const question = call?.args?.['message']

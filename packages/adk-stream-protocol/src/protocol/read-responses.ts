@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from './message.ts'
 import { ProtocolError } from './errors.ts'
 import type { RawMessage, RawPart } from './raw-message.ts'
 import { isRecord } from './guards.ts'
@@ -8,7 +8,7 @@ import { isRawPart, partsOf } from './raw-message.ts'
 import type { ToolResult } from './read-tool-result.ts'
 
 /** A person's decision about one call: all that a client may say about it. */
-export interface DecisionAnswer {
+export interface DecisionResponse {
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
@@ -18,17 +18,17 @@ export interface DecisionAnswer {
 }
 
 /** What a tool gave that ran on the client. */
-export interface OutputAnswer {
+export interface OutputResponse {
   readonly toolCallId: string
   readonly result: { readonly output: unknown } | { readonly errorText: string }
 }
 
 /** What a client answers to a turn that waits. Only calls that really wait are answered by it; the rest is history. */
-export interface Answers {
+export interface Responses {
   /** The assistant message that carries them, where one does. */
   readonly messageId: string | undefined
-  readonly decisions: readonly DecisionAnswer[]
-  readonly outputs: readonly OutputAnswer[]
+  readonly decisions: readonly DecisionResponse[]
+  readonly outputs: readonly OutputResponse[]
   /** Results under an id that may be of an approval or of a call: only the server knows which. */
   readonly results: readonly ToolResult[]
 }
@@ -52,9 +52,9 @@ export interface Supplements {
   readonly payloads?: Payloads | undefined
 }
 
-export interface ReadAnswersOptions extends Supplements {
+export interface ReadResponsesOptions extends Supplements {
   /** How many answers a request may hold (RQ131). */
-  readonly maxAnswers: number
+  readonly maxResponses: number
 }
 
 const Id = z.string().min(1).max(256)
@@ -85,11 +85,11 @@ const ResultPart = z.object({
 })
 
 /** Reads the answers in a message; undefined for a message that holds none. */
-export function readAnswers(
+export function readResponses(
   message: RawMessage,
-  { maxAnswers, ...beside }: ReadAnswersOptions,
-): Answers | undefined {
-  const results = readResults(message, maxAnswers)
+  { maxResponses, ...beside }: ReadResponsesOptions,
+): Responses | undefined {
+  const results = readResults(message, maxResponses)
   if (message.role === 'user' && results.length > 0) {
     return {
       messageId: undefined,
@@ -99,7 +99,7 @@ export function readAnswers(
     }
   }
   if (message.role !== 'assistant') return undefined
-  const parts = newest(partsOf(message), maxAnswers)
+  const parts = newest(partsOf(message), maxResponses)
   const decisions = parts.flatMap((part) => readDecision(part, beside))
   const outputs = parts.flatMap(readOutput)
   if (decisions.length + outputs.length + results.length === 0) return undefined
@@ -117,15 +117,15 @@ export function readAnswers(
  */
 export function readEarlierDecisions(
   messages: readonly unknown[],
-  { maxAnswers, ...beside }: ReadAnswersOptions,
-): DecisionAnswer[] {
+  { maxResponses, ...beside }: ReadResponsesOptions,
+): DecisionResponse[] {
   const parts: RawPart[] = []
   for (const message of messages.toReversed()) {
-    if (parts.length >= maxAnswers) break
+    if (parts.length >= maxResponses) break
     if (!isRecord(message) || message['role'] !== 'assistant') continue
     const own = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
     const responded = own.filter(isRawPart).filter(({ state }) => state === 'approval-responded')
-    parts.unshift(...responded.slice(parts.length - maxAnswers))
+    parts.unshift(...responded.slice(parts.length - maxResponses))
   }
   return parts
     .filter((part) => RespondedPart.safeParse(part).success)
@@ -133,33 +133,33 @@ export function readEarlierDecisions(
 }
 
 /** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
-export function readResults(message: RawMessage, maxAnswers: number): ToolResult[] {
+export function readResults(message: RawMessage, maxResponses: number): ToolResult[] {
   const isUser = message.role === 'user'
   if (!isUser && message.role !== 'assistant') return []
   const parts = partsOf(message).filter(isRawPart)
   const given = isUser ? parts.filter(isToolPart) : parts.filter(isAnsweredConfirmation)
-  checkCount(given.length, maxAnswers)
+  checkCount(given.length, maxResponses)
   return given.map(toResult)
 }
 
 /** Counts before anything is read: a client answers what a person was asked, and nobody is asked so much at once. */
-export function checkCount(count: number, maxAnswers: number): void {
-  if (count <= maxAnswers) return
-  throw badAnswer(`The request contains more than ${maxAnswers} responses. Send fewer at once.`)
+export function checkCount(count: number, maxResponses: number): void {
+  if (count <= maxResponses) return
+  throw badAnswer(`The request contains more than ${maxResponses} responses. Send fewer at once.`)
 }
 
 /**
  * The parts of an assistant message that may be answers. A call with an output is history in most cases, since clients send all
  * calls of a message: of those the newest ones are read, and the others ignored.
  */
-function newest(parts: readonly unknown[], maxAnswers: number): RawPart[] {
+function newest(parts: readonly unknown[], maxResponses: number): RawPart[] {
   const calls = parts.filter(
     (part): part is RawPart =>
       isRawPart(part) && isToolPart(part) && !isConfirmation(part) && isAnswered(part),
   )
   const responded = calls.filter(({ state }) => state === 'approval-responded')
-  checkCount(responded.length, maxAnswers)
-  let ignored = calls.filter(hasEnded).length - maxAnswers
+  checkCount(responded.length, maxResponses)
+  let ignored = calls.filter(hasEnded).length - maxResponses
   return calls.filter((part) => !hasEnded(part) || (ignored -= 1) < 0)
 }
 
@@ -171,7 +171,7 @@ function hasEnded({ state }: RawPart): boolean {
   return state === 'output-available' || state === 'output-error'
 }
 
-function readDecision(part: RawPart, beside: Supplements): DecisionAnswer[] {
+function readDecision(part: RawPart, beside: Supplements): DecisionResponse[] {
   const responded = RespondedPart.safeParse(part)
   if (responded.success) {
     const { id: approvalId, approved, reason } = responded.data.approval
@@ -183,7 +183,7 @@ function readDecision(part: RawPart, beside: Supplements): DecisionAnswer[] {
   return []
 }
 
-function readOutput(part: RawPart): OutputAnswer[] {
+function readOutput(part: RawPart): OutputResponse[] {
   const given = OutputPart.safeParse(part).data
   if (given === undefined) return []
   const { toolCallId } = given
@@ -223,8 +223,8 @@ function supplement<Answer extends object>(
   answer: Answer,
   id: string,
   { edits = {}, payloads = {} }: Supplements,
-): Answer & Pick<DecisionAnswer, 'editedArgs' | 'payload'> {
-  const editedArgs = editOf(edits, id)
+): Answer & Pick<DecisionResponse, 'editedArgs' | 'payload'> {
+  const editedArgs = getEditedArgs(edits, id)
   const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
   return {
     ...answer,
@@ -233,7 +233,7 @@ function supplement<Answer extends object>(
   }
 }
 
-function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {
+function getEditedArgs(edits: Edits, approvalId: string): DecisionResponse['editedArgs'] {
   if (!Object.hasOwn(edits, approvalId)) return undefined
   const edit = edits[approvalId]
   if (!isRecord(edit)) throw badAnswer('Edited arguments must be an object.')
