@@ -72,9 +72,9 @@ const PART_FIELDS: Fields<Part> = {
   speechMetadata: 'not sent: describes input to speech synthesis',
 }
 
-test('[MP10] every field of an event, its actions and its parts is told or deliberately unreported', () => {
+test('[MP10] every field of an event, its actions and its parts reaches the client or is left out deliberately', () => {
   const notes = [EVENT_FIELDS, ACTION_FIELDS, PART_FIELDS].flatMap((fields) =>
     Object.values(fields),
   )
-  for (const note of notes) expect(note).toMatch(/^(?:told: [A-Z]{2}\d|unreported: \w)/)
+  for (const note of notes) expect(note).toMatch(/^(?:sent: [A-Z]{2}\d|not sent: \w)/)
 })
