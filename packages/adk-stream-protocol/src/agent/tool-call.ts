@@ -1,14 +1,14 @@
 import type { BaseTool, Context, Session } from '@google/adk'
 import type { ApprovalChat } from '../approvals/approval.ts'
 
-/** A call as ADK hands it to its callbacks. */
+/** A tool call as ADK passes it to callbacks. */
 export interface ToolCall {
   readonly tool: BaseTool
   readonly toolArgs: Record<string, unknown>
   readonly toolContext: Context
 }
 
-/** The chat of an ADK session, as the ledger names it. */
+/** Returns the chat of an ADK session. */
 export function chatOf({ appName, userId, id }: Session): ApprovalChat {
   return { appName, principalId: userId, chatId: id }
 }

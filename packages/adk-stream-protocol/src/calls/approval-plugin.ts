@@ -217,7 +217,9 @@ export class ApprovalPlugin extends QuietPlugin {
   /** Refuses a call that needs approval where ADK cannot wait for it. */
   #refuse({ name }: BaseTool): Record<string, unknown> {
     this.#options.onError(
-      new Error(`The tool ${name} needs approval where ADK cannot wait for it, and was not run.`),
+      new Error(
+        `The tool ${name} needs approval, but ADK cannot wait for an approval here. The call did not run.`,
+      ),
     )
     return APPROVAL_UNAVAILABLE
   }

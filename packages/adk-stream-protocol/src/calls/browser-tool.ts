@@ -64,7 +64,7 @@ function toRequirement<Parameters extends z.ZodObject>(
 }
 
 /** What a call ends with whose client did not give its output in time. */
-export const BROWSER_TIMED_OUT = 'The browser did not answer in time.'
+export const BROWSER_TIMED_OUT = 'The browser did not respond in time.'
 
 /** What a client gave as the output of a call, as the model is told it: checked by the tool's own schema. */
 export function toBrowserResponse(
@@ -73,6 +73,7 @@ export function toBrowserResponse(
 ): Record<string, unknown> {
   if ('errorText' in result) return { error: result.errorText }
   const parsed = output.safeParse(result.output)
-  if (!parsed.success) return { error: 'The browser gave a result of the wrong shape.' }
+  if (!parsed.success)
+    return { error: 'The result of the browser does not match the schema of the tool.' }
   return toResponse(parsed.data)
 }

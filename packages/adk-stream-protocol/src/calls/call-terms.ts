@@ -35,7 +35,7 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
     try {
       return await tool.checkRequireConfirmation(toolArgs, toolContext)
     } catch (error) {
-      failure = error ?? new Error('checkRequireConfirmation failed')
+      failure = error ?? new Error('checkRequireConfirmation threw no error object.')
       throw error
     }
   }

@@ -82,7 +82,7 @@ export function readBidiEvent(bytes: Uint8Array): BidiEvent | { readonly fault: 
   try {
     const { type, content } = readNamed(parseJson(bytes))
     name = type ?? name
-    if (!isEventName(name)) throw badEvent(`There is no such event. ${KNOWN}`)
+    if (!isEventName(name)) throw badEvent(`Unknown event. ${KNOWN}`)
     return toEvent(name, content)
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
@@ -104,7 +104,7 @@ function readNamed(value: unknown): {
   }
 }
 
-const KNOWN = `Events are ${Object.keys(Events).join(', ')}.`
+const KNOWN = `The events are ${Object.keys(Events).join(', ')}.`
 
 function isEventName(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(Events, name)

@@ -36,7 +36,7 @@ export interface Responses {
 /** Changed arguments by approval, beside the messages: the AI SDK has no place for them in a message. */
 export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
   isRecord,
-  { message: 'Invalid input: expected an object of changed arguments by approval id' },
+  { message: 'Invalid input: expected an object of edited arguments by approval id' },
 )
 export type Edits = z.infer<typeof Edits>
 

@@ -158,7 +158,7 @@ function readIds(messages: readonly unknown[]): string[] {
 }
 
 const NO_CHAT =
-  'The body needs the chat in `id` (or `chatId`): a name of your choice, the same for all messages of one conversation.'
+  'The body needs a chat id in `id` (or `chatId`). Choose any name, and use it for all messages of the conversation.'
 
 /** AP14: a client that answers an older question names its message, and sends newer ones after it. */
 function findAnswered(
@@ -191,7 +191,7 @@ function readParts(message: RawMessage, limits: MessageLimits): UserPart[] {
 
 function readPart(part: unknown, limits: MessageLimits): UserPart[] {
   if (!isRawPart(part))
-    throw badRequest('the newest message.parts: A part is an object with a `type`.')
+    throw badRequest('the newest message.parts: each part must be an object with a `type`.')
   if (part.type === 'text') return [readText(part, limits)]
   if (part.type === 'file') return [readFile(part, limits)]
   // RQ4: application data of the page is not addressed to the agent.
@@ -206,7 +206,7 @@ function readText(part: unknown, limits: MessageLimits): UserPart {
 /** The text of a person as a part of a message, however it came; throws if it is empty or too long. */
 export function checkText(text: string, limits: MessageLimits): UserPart {
   if (text.length > limits.maxTextLength) throw tooLong(limits)
-  if (text.trim() === '') throw badRequest('The newest message has an empty text.')
+  if (text.trim() === '') throw badRequest('The text of the newest message is empty.')
   // A lone surrogate cannot be written as UTF-8; the model would see another text than the record.
   return { type: 'text', text: text.toWellFormed() }
 }

@@ -3,7 +3,7 @@ import { isLlmAgent, isLoopAgent, isSequentialAgent, NodeTool } from '@google/ad
 
 import type { ToolCall } from '../tool-call.ts'
 
-/** Why ADK 2.0.0 does not wait for an approval somewhere in an agent. */
+/** The reason why ADK 2.0.0 cannot wait for an approval somewhere in an agent. */
 export type ApprovalBlocker =
   | { readonly kind: 'agent-tool'; readonly agent: string }
   | { readonly kind: 'loop'; readonly loop: string }
@@ -11,7 +11,7 @@ export type ApprovalBlocker =
   | { readonly kind: 'workflow'; readonly node: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
-/** What keeps a parent from waiting for an approval in one of its sub-agents. */
+/** Returns the reason why a parent cannot wait for an approval in one of its sub-agents. Returns undefined if it can. */
 export function findApprovalBlocker(
   parent: BaseAgent,
   subAgent: BaseAgent,
@@ -22,8 +22,8 @@ export function findApprovalBlocker(
 }
 
 /**
- * Whether ADK can wait for an approval of a call. Agents that cannot are refused when the bridge is made; this is for tools that were
- * not known then, such as those of a toolset.
+ * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
+ * that are unknown at that time, such as those of a toolset.
  */
 export function canWait(
   { tool, toolContext }: ToolCall,

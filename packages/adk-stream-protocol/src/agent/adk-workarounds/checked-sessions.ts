@@ -12,13 +12,14 @@ export interface CheckedSessionsOptions {
 }
 
 /**
- * A session service that checks and timestamps what is appended.
+ * Returns a session service that checks and timestamps events before it appends them.
  *
- * Timestamps grow with every event of a session: ADK's DatabaseSessionService reads events back by their timestamps, and an event that
- * is stored before another may have been created after it.
+ * Timestamps grow with each event of a session, because ADK's DatabaseSessionService orders events by timestamp, and
+ * an event may be stored before another one that was created earlier.
  *
- * An agent that is used as a tool cannot ask for approval: ADK runs it with a runner of its own, without plugins, and stores its events
- * under its own name. A call that needs approval is refused there before it runs, by refusing the event that holds it.
+ * An agent that is used as a tool cannot request approval: ADK runs it with a separate runner without plugins, and
+ * stores its events under the name of the agent. If a call there needs approval, its event is rejected, so that the
+ * call does not run.
  */
 export function checkSessions<Service extends BaseSessionService>(
   service: Service,
@@ -57,7 +58,7 @@ async function refuseCallsThatNeedApproval(
   }
 }
 
-/** The tool that ADK asks a confirmation for. */
+/** Returns the name of the tool for which ADK requests a confirmation. */
 function readAsked({ originalFunctionCall: call }: Record<string, unknown>): string {
   const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
   return typeof name === 'string' ? name : ''

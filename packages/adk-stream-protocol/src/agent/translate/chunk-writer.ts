@@ -6,13 +6,13 @@ import { NOTHING_STREAMED } from './translation.ts'
 
 const TAIL_LENGTH = 32
 
-/** What came of a call. */
+/** The result of a call. */
 export type ToolResult =
   | { readonly output: unknown }
   | { readonly errorText: string }
   | { readonly denied: true }
 
-/** The writer of one event: collects chunks and the state after them, and keeps parts and steps well nested (CH3, CH4). */
+/** Collects the chunks of an event and the state after them. Keeps parts and steps properly nested (CH3, CH4). */
 export class ChunkWriter {
   readonly chunks: Chunk[] = []
   #state: Translation
@@ -30,14 +30,14 @@ export class ChunkWriter {
     this.#state = { ...this.#state, ...change }
   }
 
-  /** Adds a part of its own: anything but prose and tool calls. */
+  /** Adds a part that is neither text nor a tool call. */
   addPart(chunk: Chunk): void {
     this.closeText()
     if (this.#state.step === 'closed') this.#openStep()
     this.chunks.push(chunk)
   }
 
-  /** Streams prose, in the open part if it is of the same kind. */
+  /** Streams text or reasoning. Continues the open part if it has the same kind. */
   writeText(kind: TextKind, delta: string): void {
     if (delta === '') return
     if (this.#state.openText?.kind !== kind) this.#openText(kind)
@@ -52,7 +52,7 @@ export class ChunkWriter {
     this.update({ openText: undefined })
   }
 
-  /** Shows a call of the model; a call told before is not shown twice. */
+  /** Writes a call of the model. Does nothing if the call was written before. */
   writeCall(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
     const { id: toolCallId, toolName, input, state } = call
     if (this.#state.calls.has(toolCallId)) return
@@ -66,7 +66,7 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { toolName, input, stepCount, state })
   }
 
-  /** Shows that a person is asked about a call. */
+  /** Writes an approval request. */
   requestApproval(approval: DataParts['approval']): void {
     const { approvalId, toolCallId } = approval
     const call = this.#state.calls.get(toolCallId)
@@ -79,7 +79,7 @@ export class ChunkWriter {
     this.#updateCall(toolCallId, { ...call, state: 'asked', approval })
   }
 
-  /** Shows how the approval of a call ended. */
+  /** Writes the outcome of an approval. */
   decide({ toolCallId, ...ending }: DecidedNote): void {
     const call = this.#state.calls.get(toolCallId)
     if (call?.approval === undefined || call.state === 'settled') return
@@ -90,28 +90,31 @@ export class ChunkWriter {
   }
 
   /**
-   * Shows that a call was approved, and waits for the client that runs it. The call is shown again: for a stock client it was
-   * hasResults by the decision, and now waits for its output (BT130).
+   * Writes that a call was approved and now waits for the client to run it. Writes the call again, because for a
+   * stock client the decision had settled it, and it must now wait for its output (BT130).
    */
   handOver(toolCallId: string): void {
     this.decide({ toolCallId, state: 'approved' })
     const call = this.#state.calls.get(toolCallId)
     if (call?.state !== 'running') return
     const { toolName, input } = call
-    // AI SDK 6.0.320 and 7.0.163 take a call that an earlier step shows for another one.
+    // AI SDK 6.0.320 and 7.0.163 mistake a call of an earlier step for a different call.
     if (call.stepCount === this.#state.stepCount)
       this.chunks.push({ type: 'tool-input-available', toolCallId, toolName, input })
     this.#updateCall(toolCallId, { ...call, state: 'waiting' })
   }
 
-  /** Tells that a call may run in the client: a stream that is held open says in no other way that nobody is asked first. */
+  /**
+   * Writes that the client may run a call. While a stream stays open, the client cannot tell otherwise that the call
+   * needs no approval.
+   */
   offer(toolCallId: string): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.chunks.push({ type: 'data-browser-call', data: { toolCallId }, transient: true })
   }
 
-  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
+  /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
@@ -121,7 +124,7 @@ export class ChunkWriter {
     this.update({ hasResults: true })
   }
 
-  /** Tells the final result of a long-running call. It replaces what the tool returned first, such as a ticket. */
+  /** Writes the final result of a long-running call. It replaces the first return value of the tool, such as a ticket number. */
   complete(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.completed) return
@@ -138,7 +141,7 @@ export class ChunkWriter {
     this.update({ step: 'closed' })
   }
 
-  /** Lets somebody else speak; streams of parallel branches are kept apart. */
+  /** Switches to another author. The streams of parallel branches stay separate. */
   switchTo(author: string, branch: string): void {
     const { speaker, parked } = this.#state
     if (speaker.author === author && speaker.branch === branch) return
@@ -158,7 +161,7 @@ export class ChunkWriter {
     }
   }
 
-  /** Remembers that the speaker streamed this, because the whole event will repeat it. */
+  /** Records streamed text, because the complete event will repeat it. */
   recordStreamed(kind: TextKind, delta: string): void {
     const { speaker } = this.#state
     const { length, tail } = speaker[kind]
@@ -169,13 +172,13 @@ export class ChunkWriter {
     this.update({ speaker: { ...speaker, [kind]: streamed } })
   }
 
-  /** How much of a whole text the client has already. Zero for a text that differs from what was streamed. */
+  /** Returns how many characters of a complete text were already streamed. Returns 0 if the text differs from the streamed one. */
   alreadyStreamed(kind: TextKind, whole: string): number {
     const { length, tail } = this.#state.speaker[kind]
     return whole.length >= length && whole.slice(length - tail.length, length) === tail ? length : 0
   }
 
-  /** The whole event has come: what is streamed next is another text. */
+  /** Ends the streamed text after its complete event. Later text is new. */
   forgetStreamed(): void {
     const { speaker } = this.#state
     this.closeText()
@@ -192,7 +195,7 @@ export class ChunkWriter {
     this.update({ textCount, openText: { kind, id } })
   }
 
-  /** A step for what the model does: a new one if the last was hasResults by tools. */
+  /** Opens a step for output of the model: a new one if the last step contains tool results. */
   #enterStep(): void {
     if (this.#state.hasResults) this.closeStep()
     if (this.#state.step === 'closed') this.#openStep()
@@ -203,7 +206,7 @@ export class ChunkWriter {
     this.update({ step: 'open', stepCount: this.#state.stepCount + 1, hasResults: false })
   }
 
-  // Copied once per event: a model may make a thousand calls in one.
+  // Copied once per event, because a single event may contain a thousand calls.
   #updateCall(toolCallId: string, call: Call): void {
     this.#calls ??= new Map(this.#state.calls)
     this.#calls.set(toolCallId, call)

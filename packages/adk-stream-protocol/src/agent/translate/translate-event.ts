@@ -12,13 +12,13 @@ import { translateCitations, translateGrounding } from './translate-sources.ts'
 import type { Translation } from './translation.ts'
 
 export interface TranslationOptions {
-  /** Which keys of a state delta the client may see. */
+  /** Whether the client may see a key of a state delta. */
   readonly exposeState: (key: string) => boolean
 }
 
 /**
- * Tells one ADK event to the client: the pure heart of the bridge. In the order: who speaks, what is said and done, what it rests
- * on, what it changed, what it cost, how it ended.
+ * Translates an ADK event into chunks. A pure function. It writes, in this order: the author, the content, the
+ * sources, the state changes, the usage and the end.
  */
 export function translateEvent(
   state: Translation,
@@ -27,7 +27,7 @@ export function translateEvent(
 ): [Translation, Chunk[]] {
   if (state.error) return [state, []]
   const writer = new ChunkWriter(state)
-  // A report of cost comes after the fact, when somebody else may be speaking.
+  // A usage report may arrive when another agent is already speaking.
   if (event.author !== 'user' && (event.content || event.outputTranscription)) {
     writer.switchTo(event.author ?? '', event.branch ?? '')
   }
@@ -44,7 +44,7 @@ export function translateEvent(
   return [writer.state, writer.chunks]
 }
 
-/** Calls that are the client's now. */
+/** Writes the calls that the client has to run. */
 function translateHandover(
   writer: ChunkWriter,
   { handedOver = [], offered = [] }: EventNotes,
@@ -92,7 +92,7 @@ function recordUsage(writer: ChunkWriter, { usageMetadata, modelVersion }: Event
   if (modelVersion && modelVersion !== writer.state.modelVersion) writer.update({ modelVersion })
 }
 
-/** A stored event says how much was spoken; of one that is told now, its speech was counted as it came. */
+/** A stored event contains the audio count. The audio of a streamed event is counted when its parts are written. */
 function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
   if (audio) writer.update({ audio })
 }
@@ -100,8 +100,8 @@ function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
 function recordEnd(writer: ChunkWriter, { errorCode, errorMessage, finishReason }: Event): void {
   if (finishReason) writer.update({ finishReason: readFinishReason(finishReason) })
   if (!errorCode) return
-  // ADK marks every answer that ends otherwise than by STOP as an error. What was said of it still stands, so only an answer
-  // without a word is one for the person who reads it.
+  // ADK reports every reply that does not end with STOP as an error. A partial reply is still useful, so only a reply
+  // without text becomes an error for the user.
   if (isFinishReason(errorCode) && (errorCode === 'MAX_TOKENS' || writer.state.textCount > 0)) {
     writer.update({ finishReason: readFinishReason(errorCode) })
   } else {

@@ -9,11 +9,11 @@ import { readNotes } from '../history/event-notes.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
 import { describeToolFailure } from '../tool-failure.ts'
 
-/** Names of ADK's own calls, which ask the client for something or move the conversation; none is a tool of the agent. */
+/** ADK's own calls, which request something from the client or transfer the conversation. They are not tools of the agent. */
 const CREDENTIAL_CALL = 'adk_request_credential'
 const TRANSFER_CALL = 'transfer_to_agent'
 
-/** Tells what an event's content says, shows and does. */
+/** Writes the content of an event. */
 export function translateParts(writer: ChunkWriter, event: Event): void {
   const parts = event.content?.parts
   if (!parts || parts.length === 0) return
@@ -42,12 +42,16 @@ export function translateParts(writer: ChunkWriter, event: Event): void {
   if (!isAudioOnly(event)) writer.forgetStreamed()
 }
 
-/** Whether an event is a piece of sound. A live model's sound comes in whole events, between the pieces of what it says in words. */
+/**
+ * Whether an event contains audio only. The audio of a live model arrives in complete events between the partial
+ * events of its text.
+ */
 export function isAudioOnly({ content }: Event): boolean {
   return content?.parts?.every(({ inlineData }) => isPcm(inlineData?.mimeType ?? '')) === true
 }
 
-// Only prose is streamed: ADK repeats every other part in a whole event, and a call is not one before it is whole.
+// Only text is streamed. ADK repeats all other parts in the complete event, and a call is only usable when it is
+// complete.
 function streamPart(writer: ChunkWriter, part: Part): void {
   const kind = proseKind(part)
   if (kind === undefined || part.text === undefined) return
@@ -80,7 +84,7 @@ function writePart(writer: ChunkWriter, part: Part, event: Event): void {
 
 function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void {
   const { id, name: toolName = '', args: input = {} } = call
-  // ADK gives every call an id before it yields the event.
+  // ADK assigns an id to each call before it yields the event.
   if (id === undefined || toolName === TRANSFER_CALL) return
   if (toolName === CONFIRMATION_TOOL) {
     writeApprovalRequest(writer, id, { input, notes: readNotes(event) })
@@ -105,15 +109,15 @@ function writeApprovalRequest(
     writer.requestApproval({ ...asked, state: 'requested' })
     return
   }
-  // Another program asked this. There is no record of it that could be decided here.
+  // Another program requested this approval. The ledger has no record of it, so it cannot be decided here.
   const call = readConfirmedCall(input)
   if (typeof call === 'string') writer.settle(call, { errorText: CANNOT_ASK.confirmation })
 }
 
 const CANNOT_ASK = {
   confirmation:
-    'Not run: this tool needs the approval of a person, which was asked for by another program.',
-  credential: 'Not run: this tool needs a sign-in, which this server cannot ask for.',
+    'Not run: this tool needs the approval of a person, and another program requested it.',
+  credential: 'Not run: this tool needs a sign-in, which this server does not support.',
 }
 
 function readConfirmedCall(input: Record<string, unknown>): unknown {
@@ -138,7 +142,7 @@ function writeResponse(writer: ChunkWriter, answer: FunctionResponse, notes: Eve
   for (const part of parts ?? []) writeMedia(writer, part)
 }
 
-/** The end of a call that did not run, or that nobody saw run; nothing for one that gave a result. */
+/** Returns the result of a call that did not run or whose outcome is unknown. Returns undefined if the call has a result. */
 function readEnding(
   { state }: DecidedNote,
   { error }: Record<string, unknown>,
@@ -156,8 +160,8 @@ function writeMedia(
 }
 
 /**
- * A response of nothing but `error` is how ADK reports a failed call. The words of a thrown error may hold paths, queries and addresses,
- * and are not shown (ER3). An error that the tool itself returned is its answer and is shown.
+ * ADK reports a failed call as a response with `error` only. The message of a thrown error may contain paths, queries
+ * and addresses, and is hidden (ER3). An error that the tool itself returned is its result, and is shown.
  */
 function readToolResult(
   toolName: string,
@@ -167,7 +171,8 @@ function readToolResult(
   if (failed) return { errorText: describeToolFailure(toolName) }
   const { error, ...rest } = response
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
-  // In sessions of other programs, and of earlier versions, a failure has no note. ADK words it like this for most tools.
+  // Sessions of other programs and of earlier versions have no note about a failure. For most tools, ADK uses this
+  // wording.
   const thrown = error.startsWith(`Error in tool '${toolName}': `)
   return { errorText: thrown ? describeToolFailure(toolName) : error }
 }
@@ -183,7 +188,7 @@ function writeBlob(writer: ChunkWriter, blob: Blob): void {
   writer.addPart({ type: 'file', url: `data:${mimeType};base64,${data}`, mediaType: mimeType })
 }
 
-// A page would follow the address; one that runs code there is not shown.
+// Pages link to these URLs, so URLs that could run code are left out.
 const SAFE_FILE = /^(?:https?|gs):\/\//i
 
 function writeFile(writer: ChunkWriter, url: string, mimeType = 'application/octet-stream'): void {

@@ -3,7 +3,7 @@ import type { CitationMetadata, GroundingChunk, GroundingMetadata } from '@googl
 import type { Citation, DataParts } from '../../protocol/message.ts'
 import type { ChunkWriter } from './chunk-writer.ts'
 
-/** Tells the sources of a grounded answer, each once, and which passages they support. */
+/** Writes each source of a grounded reply once, and the passages that it supports. */
 export function translateGrounding(writer: ChunkWriter, grounding: GroundingMetadata): void {
   const sourceIds = (grounding.groundingChunks ?? []).map((chunk) => writeSource(writer, chunk))
   const supports = (grounding.groundingSupports ?? []).map(
@@ -22,11 +22,11 @@ export function translateGrounding(writer: ChunkWriter, grounding: GroundingMeta
     supports,
     ...(searchEntryPoint !== undefined && { searchEntryPoint }),
   }
-  // One id for the turn: later events repeat the grounding with more in it, and the part is replaced.
+  // The same id for the whole turn: later events repeat the grounding with more data, and replace the part.
   writer.addPart({ type: 'data-grounding', id: 'grounding', data })
 }
 
-/** Tells quoted addresses as sources and keeps the passages for the metadata. */
+/** Writes cited URLs as sources and stores the passages in the metadata. */
 export function translateCitations(
   writer: ChunkWriter,
   { citations = [] }: CitationMetadata,
@@ -65,7 +65,7 @@ function readSource(chunk: GroundingChunk): Source {
   return web ?? maps ?? {}
 }
 
-// A page makes links of these, so an address that is not one of the web is not told as one.
+// Pages link to these URLs, so only web addresses become sources.
 function writeUrl(writer: ChunkWriter, url: string, title?: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return undefined
   return writeOnce(writer, url, (sourceId) =>

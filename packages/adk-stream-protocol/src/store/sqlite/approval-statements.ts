@@ -11,12 +11,12 @@ export interface AuditRow {
   readonly entry: string
 }
 
-/** SQLite's clock in whole ms; its own precision is one. */
+/** The clock of SQLite in whole ms, which is its precision. */
 export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
 
 export type ApprovalStatements = ReturnType<typeof prepareApprovalStatements>
 
-/** Prepares every statement of the approval store, once per connection; `clock` is an SQL expression, the time of leases is given. */
+/** Prepares all statements of the approval store. `clock` is an SQL expression. Lease times are parameters. */
 export function prepareApprovalStatements(connection: Connection, clock: string) {
   return {
     ...prepareTransitions(connection, clock),
@@ -96,7 +96,7 @@ function prepareLeases(connection: Connection) {
     heartbeat: connection.prepare(`
       INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
-    // A lease is far shorter: whoever was silent for so long has lost it anyway.
+    // Leases are far shorter than a day, so these have expired.
     forgetWorkers: connection.prepare('DELETE FROM workers WHERE beat_at < ? - 86400000'),
     lockChat: connection.prepare(`
       INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, token, background, locked_at)
@@ -117,7 +117,7 @@ function prepareLeases(connection: Connection) {
   }
 }
 
-/** Prepares a reading of approvals that meet a condition. */
+/** Prepares a query for approvals that meet a condition. */
 export function selectApprovals(connection: Connection, condition: string): Statement<ApprovalRow> {
   return connection.prepare(`SELECT asked, moved FROM approvals WHERE ${condition}`)
 }

@@ -23,7 +23,7 @@ function silenceMs(index) {
 
 function renew() {
   if (Atomics.load(shared, BUSY) === 0n || silenceMs(BEAT_AT) < leaseMs / 3) return
-  // An event loop that is blocked for ever must lose its lease.
+  // An event loop that is blocked forever must lose its lease.
   if (silenceMs(MOVED_AT) > maxBlockedMs) return
   try {
     database.exec('BEGIN IMMEDIATE')
@@ -32,7 +32,7 @@ function renew() {
     database.exec('COMMIT')
     Atomics.store(shared, BEAT_AT, now)
   } catch {
-    // The database is locked or closed. The next attempt is early enough: several fit into a lease.
+    // The database is locked or closed. Several attempts fit into a lease, so the next one is early enough.
     if (database.inTransaction) database.exec('ROLLBACK')
   }
 }

@@ -1,7 +1,7 @@
 import type { SessionKey } from '../session-key.ts'
 
 /**
- * The chats that this process has locked, with the fencing tokens of their locks. A write to such a chat succeeds only while the
+ * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the
  * database holds the same token.
  */
 export class LockedChats {
@@ -21,5 +21,5 @@ export class LockedChats {
   }
 }
 
-/** Application, principal and chat, which ADK calls application, user and session. */
+/** Application, principal and chat. ADK calls the latter two user and session. */
 type Key = SessionKey | readonly string[]

@@ -6,14 +6,14 @@ import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 
-/** Calls that wait for clients, in SQLite. They belong to the conversation, and outlive what it outlives. */
+/** Stores calls that wait for clients in SQLite, as durable as the conversation itself. */
 export class SqliteBrowserCallStore implements BrowserCallStore {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepareStatements>
 
   readonly #leaseNow: LeaseClock
 
-  /** `clock` is the SQL expression of the clock that counts for the time that a client has, in ms. */
+  /** `clock` is the SQL expression of the clock for timeouts, in ms. */
   constructor(
     connection: Connection,
     clock: string = DATABASE_CLOCK,
@@ -43,7 +43,7 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
   }
 
   async takeDue({ appName, leaseMs, limit }: DueBrowserCalls): Promise<BrowserCall[]> {
-    // Mostly nothing is due, and to find that out needs no lock.
+    // Usually nothing is due, and this query takes no lock.
     if ((await this.#statements.isDue.select(appName, this.#leaseNow())).length === 0) return []
     const rows = await this.#connection.write(
       () => this.#statements.takeDue.rows(appName, this.#leaseNow(), leaseMs, limit),

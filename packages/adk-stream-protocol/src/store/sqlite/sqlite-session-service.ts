@@ -49,11 +49,14 @@ interface Append {
   readonly session: Session
   readonly event: Event
   readonly delta: ScopedDelta
-  /** Calls that the session must hold. */
+  /** The ids of calls that the session must contain. */
   readonly calls: readonly string[]
 }
 
-/** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
+/**
+ * Stores ADK sessions in SQLite. Each append is one transaction that survives a crash of the process. Its cost does
+ * not depend on the length of the history.
+ */
 export class SqliteSessionService
   extends BaseSessionService
   implements RewindableSessionService, FirstMessageReader
@@ -77,7 +80,7 @@ export class SqliteSessionService
     if (session === undefined) {
       throw new StoreError(
         'conflict',
-        `The session ${request.sessionId} already exists; use getOrCreateSession.`,
+        `The session ${request.sessionId} already exists. Use getOrCreateSession.`,
       )
     }
     return session
@@ -133,12 +136,12 @@ export class SqliteSessionService
     return (await this.#appendIf(request, [])) ?? request.event
   }
 
-  /** Appends an event that answers calls, if the session still holds them, in one transaction. */
+  /** Appends a response to calls if the session still contains them, in one transaction. Returns false if it does not. */
   async appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
     return (await this.#appendIf(request, calls)) !== undefined
   }
 
-  /** Appends an event if the session holds all of these calls. */
+  /** Appends an event if the session contains all of these calls. */
   async #appendIf(
     request: AppendEventRequest,
     calls: readonly string[],
@@ -147,7 +150,7 @@ export class SqliteSessionService
     const delta = await this.#settleDelta(request.session, event)
     const row = { session: request.session, event, delta: scopeDelta(delta), calls }
     if (!(await this.#append(row))) return undefined
-    // Only now, so that a refused append leaves the caller's session as it is.
+    // Last, so that a rejected append does not change the session of the caller.
     await super.appendEvent({ session: request.session, event })
     request.session.lastUpdateTime = event.timestamp
     return event
@@ -170,7 +173,7 @@ export class SqliteSessionService
       if (event === undefined) {
         throw new StoreError(
           'conflict',
-          `The session holds no event ${eventId}; it may have been rewound already.`,
+          `The session has no event ${eventId}. It may have been rewound already.`,
         )
       }
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
@@ -204,18 +207,20 @@ export class SqliteSessionService
       })
       if (step === 'missing') return undefined
       if (step !== 'incomplete') return toSession(request, step.row, step.events)
-      // A long history is read piece by piece, so that others get their turn; what was read holds while its epoch does.
+      // A long history is read page by page, and other work runs in between. The pages stay valid as long as the
+      // epoch does.
       await nextTurn()
     }
   }
 
-  /** The writes of an event that count, by ADK's order of writing within a run. */
+  /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
   async #settleDelta(session: Session, event: Event): Promise<StateDelta> {
     if (isEmpty(event.actions?.stateDelta)) return []
-    // An object without a prototype is an empty state in which even `__proto__` is an ordinary key.
+    // Without a prototype, even `__proto__` is an ordinary key.
     const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
     this.#written.set(session, written)
-    // ADK alone knows when each write was made. It leaves a late one out of `written`, and `temp:` out of the event.
+    // Only ADK knows when each write was made. It leaves late writes out of `written` and removes `temp:` keys from
+    // the event.
     await super.appendEvent({ session: { ...session, state: written, events: [] }, event })
     return Object.entries(event.actions.stateDelta).filter(([key, value]) =>
       Object.is(written[key], value),
@@ -248,12 +253,12 @@ export class SqliteSessionService
     }, 'process-death')
   }
 
-  /** Refuses to write for a turn whose chat another process has taken since. */
+  /** Throws if another process has locked the chat since this process did. */
   #checkLock(key: SessionKey, token: string | null): void {
     if (token === null || this.#statements.isLocked.rows(...key, token).length > 0) return
     throw new StoreError(
       'lock-lost',
-      'Another process has taken over this chat; read the session again to see what it wrote.',
+      'Another process has taken over this chat. Read the session again.',
     )
   }
 
@@ -291,7 +296,7 @@ function toSession(request: GetSessionRequest, row: SessionView, events: Event[]
 function sessionGone(sessionId: string): StoreError {
   return new StoreError(
     'session-gone',
-    `The session ${sessionId} does not exist; it may have been deleted.`,
+    `The session ${sessionId} does not exist. It may have been deleted.`,
   )
 }
 
@@ -304,7 +309,7 @@ function inOrder(
 }
 
 function thawed(event: Event): Event {
-  // Events read from here are frozen; ADK writes to the actions of an event it appends.
+  // Events read from this store are frozen, but ADK writes to the actions of an event that it appends.
   return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
 }
 
