@@ -51,27 +51,27 @@ import { isWaiting } from '../agent/translate/translation.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
-  /** Whether the model is told the words of an error that a tool threw. */
+  /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
-  /** The agent that is run; a call below another one is made inside a workflow. */
+  /** The agent that the runner runs. A call under any other root is part of a workflow. */
   readonly root: unknown
-  /** Hears of errors that ADK turns into events or tool results, and of policies that fail. */
+  /** Receives errors that ADK turns into events or tool results, and errors of policies. */
   readonly onError: (error: unknown) => void
 }
 
 /**
- * The one place through which every tool call and every model call of a run passes. A call that needs approval is asked about by
- * ADK's own confirmation request and starts only by a claim in the ledger. It must be the first plugin: one that returns a value
- * keeps the later ones from being asked.
+ * Intercepts all tool calls and model calls of a run. A call that needs approval becomes ADK's confirmation request,
+ * and runs only after it was claimed in the ledger. This must be the first plugin, because a plugin that returns a
+ * value hides the call from later ones.
  */
 export class ApprovalPlugin extends QuietPlugin {
   readonly runner: CallRunner
-  /** The plugin that answers for tools that threw. It must be the last one. */
+  /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   readonly #options: ApprovalPluginOptions
   readonly #transfers = new AgentTransfers()
   readonly #runs = new Map<string, RunState>()
-  /** ADK's invocations by id: a run that was given up still ends its tools, while its chat has another run already. */
+  /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #invocations = new Map<string, RunState>()
 
   constructor(options: ApprovalPluginOptions) {
@@ -83,7 +83,7 @@ export class ApprovalPlugin extends QuietPlugin {
     this.runner = new CallRunner(ledger, this.errors)
   }
 
-  /** Opens the gate for a run of a chat. Whoever opens it closes it. */
+  /** Registers a run of a chat. The caller must close it. */
   open(chat: ApprovalChat, messageId: string, cause: RunCause): RunState {
     const run = new RunState(messageId, cause)
     this.#runs.set(keyOf(chat), run)
@@ -107,7 +107,7 @@ export class ApprovalPlugin extends QuietPlugin {
 
   override async beforeToolCallback(call: ToolCall): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext } = call
-    // ADK 2.0.0 finds among the tools what every object has, such as `constructor`.
+    // ADK 2.0.0 also finds inherited properties such as `constructor` among the tools.
     if (!isBaseTool(tool)) throw new ProtocolError('unknown-tool')
     this.errors.guard(call)
     if (this.runner.ranHere(toolContext)) return undefined
@@ -118,12 +118,12 @@ export class ApprovalPlugin extends QuietPlugin {
     const check = await checkCall(call, this.#options)
     if (check.verdict === 'refuse') return check.response
     if (check.verdict === 'run') {
-      // The policy of the host has the last word on what the tool was declared with; ADK would ask nevertheless.
+      // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
       if (await needsConfirmation(call))
         toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
       return undefined
     }
-    // A nested runner, as AgentTool makes one, has a session that no client can answer in.
+    // A nested runner, such as that of AgentTool, has a session in which no client can respond.
     if (!run || toolCallId === undefined || !this.#canWait(call)) return this.#refuse(tool)
     const { terms } = check
     run.asking.set(toolCallId, terms)
@@ -138,10 +138,10 @@ export class ApprovalPlugin extends QuietPlugin {
     const { tool, toolContext, result } = call
     const run = this.#runOf(toolContext.invocationContext)
     const toolCallId = toolContext.functionCallId
-    // Without a result, the call has been handed to somebody outside; what was approved has happened.
+    // A call without a result was handed over to a client or to the application. The approval itself is complete.
     const approvalId = await this.#record(run, toolContext, { by: 'tool', result })
     if (findQuestion(call) && !this.#canWait(call)) {
-      // ADK would show a question that cannot be answered.
+      // ADK would show a request that cannot be decided.
       toolContext.actions.requestedToolConfirmations = {}
       return this.#refuse(tool)
     }
@@ -157,14 +157,14 @@ export class ApprovalPlugin extends QuietPlugin {
     call: ToolCall & { readonly error: Error },
   ): Promise<undefined> {
     const { toolContext, error } = call
-    // What an agent that is a tool could not ask has been reported.
+    // The nested session has already reported this error.
     if (!(error instanceof ApprovalUnavailableError)) this.#options.onError(error)
     if (this.runner.ranHere(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
     await this.#record(run, toolContext, { by: 'failure', result: undefined, error, hidden: false })
   }
 
-  /** Notes that the response of a call has words that are not for clients. */
+  /** Records that clients may not see the response of a call. */
   #noteFailure({ toolContext }: ToolCall): void {
     const { functionCallId, invocationContext } = toolContext
     if (functionCallId !== undefined) this.#runOf(invocationContext)?.failed.add(functionCallId)
@@ -190,13 +190,14 @@ export class ApprovalPlugin extends QuietPlugin {
   }): Promise<LlmResponse | undefined> {
     const { callbackContext, llmRequest } = params
     const run = this.#runOf(callbackContext.invocationContext)
-    // AP8: the model goes on when everything that its turn waits for has come. An empty response ends the run.
+    // AP8: the model continues when all responses that its turn waits for have arrived. An empty response ends the
+    // run.
     if (run?.cause === 'responses' && isTurnWaiting(callbackContext.invocationContext.session, run))
       return {}
     if (run?.cause === 'responses' && hasRepliedWithNothing(callbackContext)) return {}
-    // ADK 2.0.0 asks the model again after a streamed long-running call or transfer, because the usage report that follows it
-    // counts as the last event. Gemini refuses a conversation that ends on an unanswered call, and a transfer would be answered
-    // twice.
+    // ADK 2.0.0 calls the model again after a streamed long-running call or transfer, because the usage report that
+    // follows counts as the last event. Gemini rejects a conversation that ends with an unanswered call, and a
+    // transfer would get two replies.
     const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
     return isOver || this.#transfers.has(callbackContext) ? {} : undefined
   }
@@ -205,7 +206,7 @@ export class ApprovalPlugin extends QuietPlugin {
     callbackContext: Context
     error: Error
   }): Promise<undefined> {
-    // A turn that was stopped breaks off its request; that is no fault.
+    // Stopping a turn aborts its request. That is not an error.
     if (params.callbackContext.abortSignal?.aborted) return
     this.#options.onError(params.error)
   }
@@ -224,7 +225,7 @@ export class ApprovalPlugin extends QuietPlugin {
     return APPROVAL_UNAVAILABLE
   }
 
-  /** Records what came of a call that ADK ran for an approval; gives the approval. */
+  /** Records the outcome of an approved call that ADK ran. Returns the id of the approval. */
   async #record(
     run: RunState | undefined,
     toolContext: Context,
@@ -237,7 +238,7 @@ export class ApprovalPlugin extends QuietPlugin {
     throw run?.markLost() ?? new ProtocolError('turn-lost')
   }
 
-  /** A tool may ask by itself, with `toolContext.requestConfirmation()`: it has run as far as its question. */
+  /** A tool may request approval itself, with `toolContext.requestConfirmation()`. It has then run up to that request. */
   async #trackToolQuestion(run: RunState, call: ToolCall): Promise<void> {
     const toolCallId = call.toolContext.functionCallId ?? ''
     const question = findQuestion(call)
@@ -246,7 +247,7 @@ export class ApprovalPlugin extends QuietPlugin {
     if (terms) run.asking.set(toolCallId, terms)
   }
 
-  /** Enters the questions of an event into the ledger before anybody sees them (AP2). */
+  /** Stores the approval requests of an event in the ledger before clients see them (AP2). */
   async #ask(run: RunState, context: InvocationContext, event: Event): Promise<Event> {
     const asked: AskedNote[] = []
     const parts: Part[] = []
@@ -260,7 +261,7 @@ export class ApprovalPlugin extends QuietPlugin {
     await storeResponses(run, context, { event, pending })
     const customMetadata = writeNotes({ asked, messageId: run.messageId }, event.customMetadata)
     const { content, ...rest } = event
-    // Gemini refuses a content without parts, in this turn and in every later one.
+    // Gemini rejects content without parts, in this turn and in all later ones.
     return { ...rest, ...(parts.length > 0 && { content: { ...content, parts } }), customMetadata }
   }
 
@@ -299,7 +300,7 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 }
 
-/** What a call asks: by the gate, or by the tool itself. */
+/** Returns the confirmation that this plugin or the tool itself requested. */
 function findQuestion({ toolContext }: ToolCall): ToolQuestion | undefined {
   return toolContext.actions.requestedToolConfirmations[toolContext.functionCallId ?? '']
 }
@@ -308,7 +309,7 @@ function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
   return JSON.stringify([appName, principalId, chatId])
 }
 
-/** Whether the turn of the run still waits for somebody. */
+/** Whether the turn of the run still waits for a response. */
 function isTurnWaiting({ events }: Session, { messageId }: RunState): boolean {
   const turn = splitTurns(events).find((stored) => stored.messageId === messageId)
   return turn !== undefined && isWaiting(replayTurn(turn, { exposeState: () => false }).state)
@@ -318,7 +319,7 @@ function endsOnCall(contents: readonly Content[]): boolean {
   return contents.at(-1)?.parts?.some((part) => part.functionCall !== undefined) === true
 }
 
-/** Whether the agent has just asked somebody outside by a call of ADK's own, which ADK leaves out of what it tells the model. */
+/** Whether the last event of the agent is one of ADK's own requests to the client, which ADK hides from the model. */
 function endsOnRequest({ invocationContext, invocationId, agentName }: Context): boolean {
   const last = invocationContext.session.events.findLast(
     (event) => event.invocationId === invocationId && (event.content?.parts ?? []).length > 0,

@@ -10,12 +10,12 @@ import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
 
-/** The arguments that an approver put in place of the model's, if any. */
+/** Returns the arguments as the approver edited them. Returns undefined if they were not edited. */
 export function getEditedArgs(approval: Approval | undefined): Args | undefined {
   return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
 }
 
-/** Confirms a call for its tool, with the approver's answer to its payload, or else with the payload that the tool proposed itself. */
+/** Confirms a call for its tool, with the approver's response to the payload, or else with the payload that the tool proposed. */
 export function confirmCall(toolContext: Context, { state, terms }: Approval): void {
   const approved = 'payload' in state ? state.payload : undefined
   const payload = approved ?? terms.payload
@@ -25,7 +25,7 @@ export function confirmCall(toolContext: Context, { state, terms }: Approval): v
   })
 }
 
-/** What is noted beside the result of a call that was approved. */
+/** Returns the note on the result of an approved call. */
 export function toApprovedNote(approval: Approval): DecidedNote {
   const { toolCallId, state } = approval
   const editedArgs = getEditedArgs(approval)
@@ -37,7 +37,7 @@ export function toApprovedNote(approval: Approval): DecidedNote {
   }
 }
 
-/** The result with what a person changed in the call: the model is to know what ran. */
+/** Adds the edited arguments to a result, so that the model knows what ran. */
 export function withEditedArgs({ by, result }: CallOutcome, editedArgs: Args | undefined): unknown {
   return editedArgs && by === 'tool'
     ? { ...toResponse(result), edited_arguments: editedArgs }
@@ -45,8 +45,8 @@ export function withEditedArgs({ by, result }: CallOutcome, editedArgs: Args | u
 }
 
 /**
- * Records what came of an approved call. False when this process has lost the call to another one, which has settled it
- * differently: then the outcome must be told to nobody.
+ * Records the outcome of an approved call. Returns false if another process has taken over and settled the call. The
+ * outcome must not be reported then.
  */
 export async function recordOutcome(
   ledger: Ledger,
@@ -60,11 +60,11 @@ export async function recordOutcome(
   return !isRefusal(recorded)
 }
 
-/** Gives a call of ADK what the tool did by another context of the same call: its changes of state, its artifacts, where it leads. */
+/** Copies the effects of a call from another context of the same call: state changes, artifacts, requests and transfers. */
 export function mergeContext(adopter: Context, { actions, invocationContext }: Context): void {
   const { stateDelta, artifactDelta, requestedAuthConfigs, requestedToolConfirmations, ...rest } =
     actions
-  // Not into the delta alone: the next call of this run reads what this one has set.
+  // `state.set` also updates the session state, which the next call of this run reads.
   for (const [key, value] of Object.entries(stateDelta)) adopter.state.set(key, value)
   Object.assign(adopter.actions.artifactDelta, artifactDelta)
   Object.assign(adopter.actions.requestedAuthConfigs, requestedAuthConfigs)

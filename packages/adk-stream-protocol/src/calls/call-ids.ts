@@ -1,8 +1,8 @@
 import type { Context } from '@google/adk'
 
 /**
- * Where a tool call was made. A long-running tool hands this to the job that it starts, and the job passes it to
- * `bridge.completeCall()` with the result.
+ * Returns the ids of a tool call. A long-running tool passes them to the job that it starts, and the job passes them
+ * to `bridge.completeCall()` with the result. Throws if the context does not belong to a tool call.
  */
 export function callAddress({
   userId,
@@ -19,8 +19,8 @@ export function callAddress({
 }
 
 /**
- * A key that is the same for every try to run one call, and another for every other call: what a payment service wants in order to
- * pay once.
+ * Returns a key that is unique for a call and the same for each attempt to run it. Pass it to services that accept an
+ * idempotency key, so that a payment is made only once. Throws if the context does not belong to a tool call.
  */
 export function idempotencyKey({
   userId,

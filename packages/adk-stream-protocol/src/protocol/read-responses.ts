@@ -7,60 +7,60 @@ import { isRecord } from './guards.ts'
 import { isRawPart, partsOf } from './raw-message.ts'
 import type { ToolResult } from './read-tool-result.ts'
 
-/** A person's decision about one call: all that a client may say about it. */
+/** A person's decision about a call. */
 export interface DecisionResponse {
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
   readonly editedArgs?: Readonly<Record<string, unknown>>
-  /** The answer to a tool that asked with a payload. */
+  /** The response to the payload of the tool. */
   readonly payload?: unknown
 }
 
-/** What a tool gave that ran on the client. */
+/** The result of a tool that ran in the client. */
 export interface OutputResponse {
   readonly toolCallId: string
   readonly result: { readonly output: unknown } | { readonly errorText: string }
 }
 
-/** What a client answers to a turn that waits. Only calls that really wait are answered by it; the rest is history. */
+/** The responses to a turn that waits. Only responses to calls that are waiting take effect. Others are history. */
 export interface Responses {
-  /** The assistant message that carries them, where one does. */
+  /** The assistant message that contains the responses, if there is one. */
   readonly messageId: string | undefined
   readonly decisions: readonly DecisionResponse[]
   readonly outputs: readonly OutputResponse[]
-  /** Results under an id that may be of an approval or of a call: only the server knows which. */
+  /** Results with an id that may belong to an approval or to a call. Only the server knows which. */
   readonly results: readonly ToolResult[]
 }
 
-/** Changed arguments by approval, beside the messages: the AI SDK has no place for them in a message. */
+/** Edited arguments by approval id. They are separate from the messages, because messages of the AI SDK have no field for them. */
 export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
   isRecord,
   { message: 'Invalid input: expected an object of edited arguments by approval id' },
 )
 export type Edits = z.infer<typeof Edits>
 
-/** Answers to the payloads of tools by approval, beside the messages for the same reason. */
+/** Responses to payloads of tools by approval id, separate from the messages for the same reason. */
 export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   message: 'Invalid input: expected an object of payloads by approval id',
 })
 export type Payloads = z.infer<typeof Payloads>
 
-/** What goes with decisions beside the messages. */
+/** Additions to decisions that are separate from the messages. */
 export interface Supplements {
   readonly edits?: Edits | undefined
   readonly payloads?: Payloads | undefined
 }
 
 export interface ReadResponsesOptions extends Supplements {
-  /** How many answers a request may hold (RQ131). */
+  /** The maximum number of responses in a request (RQ131). */
   readonly maxResponses: number
 }
 
 const Id = z.string().min(1).max(256)
 const Reason = z.string().max(2_000)
 
-/** A call that carries the person's decision, as the AI SDK sends it. One that ran in the client has its output beside it. */
+/** A call with the decision of a person, as the AI SDK sends it. A call that ran in the client also has its output. */
 const RespondedPart = z.object({
   state: z.enum(['approval-responded', 'output-available', 'output-error']),
   approval: z.object({ id: Id, approved: z.boolean(), reason: Reason.optional() }),
@@ -71,7 +71,7 @@ const OutputPart = z.discriminatedUnion('state', [
   z.object({ state: z.literal('output-error'), toolCallId: Id, errorText: z.string().max(10_000) }),
 ])
 
-/** A confirmation that is answered by `approval` in place of an output, as clients of the earlier system do. */
+/** A confirmation with an `approval` instead of an output, as clients of the Python bridge send it. */
 const ConfirmedPart = z.object({
   toolCallId: Id.optional(),
   approval: z.object({ id: Id.optional(), approved: z.boolean(), reason: Reason.optional() }),
@@ -84,7 +84,7 @@ const ResultPart = z.object({
   output: z.unknown().optional(),
 })
 
-/** Reads the answers in a message; undefined for a message that holds none. */
+/** Reads the responses in a message. Returns undefined if it contains none. */
 export function readResponses(
   message: RawMessage,
   { maxResponses, ...beside }: ReadResponsesOptions,
@@ -112,8 +112,9 @@ export function readResponses(
 }
 
 /**
- * Reads the decisions in messages that the request is not about: the AI SDK shows a click on an older question as answered, and
- * sends it only with the next message. What is none is ignored; of many, the newest count.
+ * Reads decisions in other messages than the one that the request is about. The AI SDK shows a decision on an older
+ * request as made, but sends it only with the next message. Ignores invalid ones, and all but the newest if there are
+ * too many.
  */
 export function readEarlierDecisions(
   messages: readonly unknown[],
@@ -132,7 +133,10 @@ export function readEarlierDecisions(
     .flatMap((part) => readDecision(part, beside))
 }
 
-/** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
+/**
+ * Reads results that only the server can interpret: all results in a user message, and the confirmations in an
+ * assistant message.
+ */
 export function readResults(message: RawMessage, maxResponses: number): ToolResult[] {
   const isUser = message.role === 'user'
   if (!isUser && message.role !== 'assistant') return []
@@ -142,15 +146,15 @@ export function readResults(message: RawMessage, maxResponses: number): ToolResu
   return given.map(toResult)
 }
 
-/** Counts before anything is read: a client answers what a person was asked, and nobody is asked so much at once. */
+/** Throws if a request contains too many responses. Called before any of them is read. */
 export function checkCount(count: number, maxResponses: number): void {
   if (count <= maxResponses) return
   throw badAnswer(`The request contains more than ${maxResponses} responses. Send fewer at once.`)
 }
 
 /**
- * The parts of an assistant message that may be answers. A call with an output is history in most cases, since clients send all
- * calls of a message: of those the newest ones are read, and the others ignored.
+ * Returns the parts of an assistant message that may be responses. Clients send all calls of a message, so most calls
+ * with an output are history. Only the newest of them are read.
  */
 function newest(parts: readonly unknown[], maxResponses: number): RawPart[] {
   const calls = parts.filter(
@@ -178,7 +182,7 @@ function readDecision(part: RawPart, beside: Supplements): DecisionResponse[] {
     const said = { approvalId, approved, ...(reason !== undefined && { reason }) }
     return [supplement(said, approvalId, beside)]
   }
-  // A decision that says something else than yes or no is neither.
+  // A decision must be true or false.
   if (part['state'] === 'approval-responded') throw badAnswer(BAD_DECISION)
   return []
 }
@@ -218,7 +222,7 @@ function toResult(part: RawPart): ToolResult {
   return { toolCallId, result, ...(named !== undefined && { toolName: named }) }
 }
 
-/** Adds what came beside the messages to the answer that it belongs to. */
+/** Adds edited arguments and payloads to the response that they belong to. */
 function supplement<Answer extends object>(
   answer: Answer,
   id: string,

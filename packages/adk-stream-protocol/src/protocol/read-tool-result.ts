@@ -4,25 +4,25 @@ import { CONFIRMATION_TOOL } from './message.ts'
 import { ProtocolError } from './errors.ts'
 import type { DecisionResponse, OutputResponse } from './read-responses.ts'
 
-/** What a client says of a call under an id: a decision about it, or what it gave. */
+/** A response of a client under an id: a decision about a call, or its result. */
 export interface ToolResult {
   readonly toolCallId: string
   readonly toolName?: string | undefined
   readonly result?: unknown
-  /** Changed arguments, where the client sent some beside it. */
+  /** Edited arguments, if the client sent them separately. */
   readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
-  /** The answer to a tool that asked with a payload, where the client sent it beside it. */
+  /** The response to the payload of the tool, if the client sent it separately. */
   readonly payload?: unknown
 }
 
-/** The approval that an id stands for: by its own id, or by that of the call that it is about. */
+/** The approval that an id refers to, by its own id or by the id of its call. */
 export interface NamedApproval {
   readonly by: 'approval' | 'call'
   readonly approvalId: string
   readonly toolCallId: string
   readonly toolName: string
   readonly messageId: string
-  /** Whether it is not decided yet. */
+  /** Whether the approval is pending. */
   readonly waits: boolean
 }
 
@@ -42,13 +42,16 @@ const Consent = z.object({
   reason: z.string().max(2_000).optional(),
 })
 
-/** Whether a result decides the approval that its id stands for. */
+/** Whether a result is a decision about the approval that its id refers to. */
 export function decides({ result }: ToolResult, known: NamedApproval | undefined): boolean {
   if (!known) return false
   return (known.by === 'approval' ? Confirmation : Consent).safeParse(result).success
 }
 
-/** Tells what a result means. A name, an id or a result that does not fit is refused with what to send instead (BD7, DI3). */
+/**
+ * Interprets a result as a decision or as an output. Throws an error that says what to send if the name, the id or
+ * the result does not match (BD7, DI3).
+ */
 export function readToolResult(given: ToolResult, known: NamedApproval | undefined): ReadResult {
   const { toolCallId, toolName, result } = given
   if (!known) {
@@ -65,7 +68,7 @@ export function readToolResult(given: ToolResult, known: NamedApproval | undefin
   throw waitsForApproval(known)
 }
 
-/** The refusal of an output for a call that a person has not decided. It says what to send instead. */
+/** Returns the error for the output of a call that waits for approval. It says what to send instead. */
 export function waitsForApproval(known: NamedApproval): ProtocolError {
   return refuse(`${known.toolName} waits for approval and has not run.`, known)
 }
