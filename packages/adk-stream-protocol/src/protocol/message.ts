@@ -143,5 +143,5 @@ export interface Message {
   parts: MessagePart[]
 }
 
-/** The tool name of ADK's confirmation requests. Clients of the Python bridge send decisions under it. */
+/** The tool name of ADK's confirmation requests. Clients of the Python server send decisions under it. */
 export const CONFIRMATION_TOOL = 'adk_request_confirmation'

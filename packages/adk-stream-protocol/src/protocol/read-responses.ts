@@ -71,7 +71,7 @@ const OutputPart = z.discriminatedUnion('state', [
   z.object({ state: z.literal('output-error'), toolCallId: Id, errorText: z.string().max(10_000) }),
 ])
 
-/** A confirmation with an `approval` instead of an output, as clients of the Python bridge send it. */
+/** A confirmation with an `approval` instead of an output, as clients of the Python server send it. */
 const ConfirmedPart = z.object({
   toolCallId: Id.optional(),
   approval: z.object({ id: Id.optional(), approved: z.boolean(), reason: Reason.optional() }),

@@ -91,7 +91,7 @@ export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
 })
 
 const Body = z.looseObject({
-  // The AI SDK sends `id`, clients of the Python bridge send `chatId`.
+  // The AI SDK sends `id`, clients of the Python server send `chatId`.
   id: ChatId.optional(),
   chatId: ChatId.optional(),
   messages: UncheckedArray.refine(({ length }) => length > 0, 'messages is empty.'),

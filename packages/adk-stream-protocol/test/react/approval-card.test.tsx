@@ -257,7 +257,7 @@ describe('what became of it', () => {
     const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
     const approval = { id: 'approval-1', approved: false as const }
     const page = show(answer(payment({ state: 'approval-responded', approval }), told()))
-    expect(announced()).toEqual(['Denied. ChunkWriter the assistant…'])
+    expect(announced()).toEqual(['Denied. Informing the assistant…'])
     page.update(answer(payment({ state: 'approval-responded', approval }), told()), { refusals })
     expect(screen.getByRole('alert').textContent).toBe('Too late.')
     expect(announced()).toEqual(['Your decision was not accepted.'])

@@ -36,7 +36,7 @@ export const en: AdkTexts = {
     waiting: 'Waiting for your decision.',
     waitingForOthers: 'You have approved. Waiting for another person.',
     running: 'Approved. It is running…',
-    denying: 'Denied. ChunkWriter the assistant…',
+    denying: 'Denied. Informing the assistant…',
     sending: 'Sending your decision…',
     unsent: 'Your decision is waiting for the connection. Nothing has run yet.',
     failed: 'Approved, but it failed.',
