@@ -66,8 +66,10 @@ const FailedParse = z.object({ success: z.literal(false), error: z.unknown() })
 export function describeIssues(error: unknown): string | undefined {
   const failed = ArgumentIssues.safeParse(error)
   if (!failed.success) return undefined
-  const words = failed.data.issues.map(({ path, message }) => `${path.join('.')}: ${message}.`)
-  return `the arguments do not match the schema of the tool. ${words.join(' ')}`
+  const descriptions = failed.data.issues.map(
+    ({ path, message }) => `${path.join('.')}: ${message}.`,
+  )
+  return `the arguments do not match the schema of the tool. ${descriptions.join(' ')}`
 }
 
 const ArgumentIssues = z.object({

@@ -10,7 +10,7 @@ export class RecentApprovals {
 
   keep(approval: Approval): void {
     this.#approvals.delete(approval.id)
-    if (!isSafe(approval)) return
+    if (!isCacheable(approval)) return
     this.#approvals.set(approval.id, approval)
     const [oldest] = this.#approvals.keys()
     if (this.#approvals.size > MAX_KEPT && oldest !== undefined) this.#approvals.delete(oldest)
@@ -23,6 +23,6 @@ const MAX_KEPT = 1_000
  * The caller holds the same object. If it changes the arguments, the digest no longer matches and the approval is
  * read again. Edited arguments have no digest.
  */
-function isSafe({ state }: Approval): boolean {
+function isCacheable({ state }: Approval): boolean {
   return state.name === 'requested' || (state.name === 'approved' && state.editedArgs === undefined)
 }

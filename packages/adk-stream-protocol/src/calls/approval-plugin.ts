@@ -78,7 +78,7 @@ export class ApprovalPlugin extends QuietPlugin {
     super('adk-stream-protocol:approval-gate')
     this.#options = options
     const { ledger, exposeErrors, onError } = options
-    const onFailure = (call: ToolCall): void => this.#noteFailure(call)
+    const onFailure = (call: ToolCall): void => this.#recordFailure(call)
     this.errors = new ToolErrors({ exposeErrors, onFailure, onError, onNestedError: onError })
     this.runner = new CallRunner(ledger, this.errors)
   }
@@ -165,7 +165,7 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   /** Records that clients may not see the response of a call. */
-  #noteFailure({ toolContext }: ToolCall): void {
+  #recordFailure({ toolContext }: ToolCall): void {
     const { functionCallId, invocationContext } = toolContext
     if (functionCallId !== undefined) this.#runOf(invocationContext)?.failed.add(functionCallId)
   }

@@ -31,7 +31,7 @@ function readDeclared(tool: BaseTool): unknown {
   // ADK's declaration omits limits from the schema of an MCP server.
   const mcp: unknown = Reflect.get(tool, 'mcpTool')
   if (isRecord(mcp)) return mcp['inputSchema']
-  // ADK's name for what a tool tells the model of itself.
+  // ADK's name for the declaration of a tool.
   // oxlint-disable-next-line no-underscore-dangle
   const declaration = tool._getDeclaration()
   return (

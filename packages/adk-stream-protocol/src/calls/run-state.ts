@@ -59,7 +59,7 @@ export class RunState {
   }
 
   /** Call this for each event that ADK yields. ADK has stored it and all earlier events. */
-  noteStored(): void {
+  markStored(): void {
     if (this.#endingsPending.size === 0) return
     for (const toolCallId of this.#endingsPending) this.endingsStored.add(toolCallId)
     this.#endingsPending.clear()

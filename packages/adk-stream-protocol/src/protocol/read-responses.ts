@@ -87,7 +87,7 @@ const ResultPart = z.object({
 /** Reads the responses in a message. Returns undefined if it contains none. */
 export function readResponses(
   message: RawMessage,
-  { maxResponses, ...beside }: ReadResponsesOptions,
+  { maxResponses, ...supplements }: ReadResponsesOptions,
 ): Responses | undefined {
   const results = readResults(message, maxResponses)
   if (message.role === 'user' && results.length > 0) {
@@ -95,19 +95,19 @@ export function readResponses(
       messageId: undefined,
       decisions: [],
       outputs: [],
-      results: results.map((result) => supplement(result, result.toolCallId, beside)),
+      results: results.map((result) => supplement(result, result.toolCallId, supplements)),
     }
   }
   if (message.role !== 'assistant') return undefined
-  const parts = newest(partsOf(message), maxResponses)
-  const decisions = parts.flatMap((part) => readDecision(part, beside))
+  const parts = selectResponses(partsOf(message), maxResponses)
+  const decisions = parts.flatMap((part) => readDecision(part, supplements))
   const outputs = parts.flatMap(readOutput)
   if (decisions.length + outputs.length + results.length === 0) return undefined
   return {
     messageId: message.id,
     decisions,
     outputs,
-    results: results.map((result) => supplement(result, result.toolCallId, beside)),
+    results: results.map((result) => supplement(result, result.toolCallId, supplements)),
   }
 }
 
@@ -118,7 +118,7 @@ export function readResponses(
  */
 export function readEarlierDecisions(
   messages: readonly unknown[],
-  { maxResponses, ...beside }: ReadResponsesOptions,
+  { maxResponses, ...supplements }: ReadResponsesOptions,
 ): DecisionResponse[] {
   const parts: RawPart[] = []
   for (const message of messages.toReversed()) {
@@ -130,7 +130,7 @@ export function readEarlierDecisions(
   }
   return parts
     .filter((part) => RespondedPart.safeParse(part).success)
-    .flatMap((part) => readDecision(part, beside))
+    .flatMap((part) => readDecision(part, supplements))
 }
 
 /**
@@ -141,25 +141,27 @@ export function readResults(message: RawMessage, maxResponses: number): ToolResu
   const isUser = message.role === 'user'
   if (!isUser && message.role !== 'assistant') return []
   const parts = partsOf(message).filter(isRawPart)
-  const given = isUser ? parts.filter(isToolPart) : parts.filter(isAnsweredConfirmation)
-  checkCount(given.length, maxResponses)
-  return given.map(toResult)
+  const results = isUser ? parts.filter(isToolPart) : parts.filter(isConfirmationResponse)
+  checkCount(results.length, maxResponses)
+  return results.map(toResult)
 }
 
 /** Throws if a request contains too many responses. Called before any of them is read. */
 export function checkCount(count: number, maxResponses: number): void {
   if (count <= maxResponses) return
-  throw badAnswer(`The request contains more than ${maxResponses} responses. Send fewer at once.`)
+  throw invalidResponse(
+    `The request contains more than ${maxResponses} responses. Send fewer at once.`,
+  )
 }
 
 /**
  * Returns the parts of an assistant message that may be responses. Clients send all calls of a message, so most calls
  * with an output are history. Only the newest of them are read.
  */
-function newest(parts: readonly unknown[], maxResponses: number): RawPart[] {
+function selectResponses(parts: readonly unknown[], maxResponses: number): RawPart[] {
   const calls = parts.filter(
     (part): part is RawPart =>
-      isRawPart(part) && isToolPart(part) && !isConfirmation(part) && isAnswered(part),
+      isRawPart(part) && isToolPart(part) && !isConfirmation(part) && hasResponse(part),
   )
   const responded = calls.filter(({ state }) => state === 'approval-responded')
   checkCount(responded.length, maxResponses)
@@ -167,7 +169,7 @@ function newest(parts: readonly unknown[], maxResponses: number): RawPart[] {
   return calls.filter((part) => !hasEnded(part) || (ignored -= 1) < 0)
 }
 
-function isAnswered(part: RawPart): boolean {
+function hasResponse(part: RawPart): boolean {
   return part['state'] === 'approval-responded' || hasEnded(part)
 }
 
@@ -175,28 +177,28 @@ function hasEnded({ state }: RawPart): boolean {
   return state === 'output-available' || state === 'output-error'
 }
 
-function readDecision(part: RawPart, beside: Supplements): DecisionResponse[] {
+function readDecision(part: RawPart, supplements: Supplements): DecisionResponse[] {
   const responded = RespondedPart.safeParse(part)
   if (responded.success) {
     const { id: approvalId, approved, reason } = responded.data.approval
-    const said = { approvalId, approved, ...(reason !== undefined && { reason }) }
-    return [supplement(said, approvalId, beside)]
+    const decision = { approvalId, approved, ...(reason !== undefined && { reason }) }
+    return [supplement(decision, approvalId, supplements)]
   }
   // A decision must be true or false.
-  if (part['state'] === 'approval-responded') throw badAnswer(BAD_DECISION)
+  if (part['state'] === 'approval-responded') throw invalidResponse(BAD_DECISION)
   return []
 }
 
 function readOutput(part: RawPart): OutputResponse[] {
-  const given = OutputPart.safeParse(part).data
-  if (given === undefined) return []
-  const { toolCallId } = given
-  return given.state === 'output-error'
-    ? [{ toolCallId, result: { errorText: given.errorText } }]
-    : [{ toolCallId, result: { output: given.output } }]
+  const parsed = OutputPart.safeParse(part).data
+  if (parsed === undefined) return []
+  const { toolCallId } = parsed
+  return parsed.state === 'output-error'
+    ? [{ toolCallId, result: { errorText: parsed.errorText } }]
+    : [{ toolCallId, result: { output: parsed.output } }]
 }
 
-function isAnsweredConfirmation(part: RawPart): boolean {
+function isConfirmationResponse(part: RawPart): boolean {
   if (!isConfirmation(part)) return false
   if (part['state'] === 'output-available') return true
   const { approval } = part
@@ -214,7 +216,7 @@ function toResult(part: RawPart): ToolResult {
   const parsed = ResultPart.safeParse(part)
   if (!parsed.success) {
     const type = JSON.stringify(part.type)
-    throw badAnswer(`A part of type ${type} needs the \`toolCallId\` of its call.`)
+    throw invalidResponse(`A part of type ${type} needs the \`toolCallId\` of its call.`)
   }
   const { toolCallId, output, result = output } = parsed.data
   const isNamed = part.type !== 'tool-result' && part.type !== 'dynamic-tool'
@@ -223,15 +225,15 @@ function toResult(part: RawPart): ToolResult {
 }
 
 /** Adds edited arguments and payloads to the response that they belong to. */
-function supplement<Answer extends object>(
-  answer: Answer,
+function supplement<Response extends object>(
+  response: Response,
   id: string,
   { edits = {}, payloads = {} }: Supplements,
-): Answer & Pick<DecisionResponse, 'editedArgs' | 'payload'> {
+): Response & Pick<DecisionResponse, 'editedArgs' | 'payload'> {
   const editedArgs = getEditedArgs(edits, id)
   const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
   return {
-    ...answer,
+    ...response,
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
   }
@@ -240,7 +242,7 @@ function supplement<Answer extends object>(
 function getEditedArgs(edits: Edits, approvalId: string): DecisionResponse['editedArgs'] {
   if (!Object.hasOwn(edits, approvalId)) return undefined
   const edit = edits[approvalId]
-  if (!isRecord(edit)) throw badAnswer('Edited arguments must be an object.')
+  if (!isRecord(edit)) throw invalidResponse('Edited arguments must be an object.')
   return edit
 }
 
@@ -255,6 +257,6 @@ function isConfirmation({ type }: RawPart): boolean {
 const BAD_DECISION =
   'A part in state approval-responded needs `approval: { id, approved }`, with `approved` true or false.'
 
-function badAnswer(message: string): ProtocolError {
+function invalidResponse(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
 }

@@ -52,25 +52,28 @@ export function decides({ result }: ToolResult, known: NamedApproval | undefined
  * Interprets a result as a decision or as an output. Throws an error that says what to send if the name, the id or
  * the result does not match (BD7, DI3).
  */
-export function readToolResult(given: ToolResult, known: NamedApproval | undefined): ReadResult {
-  const { toolCallId, toolName, result } = given
+export function readToolResult(response: ToolResult, known: NamedApproval | undefined): ReadResult {
+  const { toolCallId, toolName, result } = response
   if (!known) {
     if (toolName === CONFIRMATION_TOOL) throw new ProtocolError('unknown-approval')
     return { output: { toolCallId, result: { output: result } } }
   }
   const expected = known.by === 'approval' ? CONFIRMATION_TOOL : known.toolName
   if (toolName !== undefined && toolName !== expected) {
-    throw refuse(`The id ${toolCallId} belongs to ${expected}, not to ${toolName}.`, known)
+    throw createMismatchError(
+      `The id ${toolCallId} belongs to ${expected}, not to ${toolName}.`,
+      known,
+    )
   }
   const decided = known.by === 'approval' ? readConfirmation(result, known) : readConsent(result)
-  if (decided) return { decision: toDecision(decided, given, known) }
+  if (decided) return { decision: toDecision(decided, response, known) }
   if (!known.waits) return { output: { toolCallId, result: { output: result } } }
-  throw waitsForApproval(known)
+  throw createAwaitingApprovalError(known)
 }
 
 /** Returns the error for the output of a call that waits for approval. It says what to send instead. */
-export function waitsForApproval(known: NamedApproval): ProtocolError {
-  return refuse(`${known.toolName} waits for approval and has not run.`, known)
+export function createAwaitingApprovalError(known: NamedApproval): ProtocolError {
+  return createMismatchError(`${known.toolName} waits for approval and has not run.`, known)
 }
 
 interface Decided {
@@ -81,15 +84,16 @@ interface Decided {
 
 function readConfirmation(result: unknown, known: NamedApproval): Decided {
   const { data } = Confirmation.safeParse(result)
-  if (!data) throw refuse(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
+  if (!data)
+    throw createMismatchError(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
   return { approved: data.confirmed, reason: data.reason, payload: data.payload }
 }
 
 function readConsent(result: unknown): Decided | undefined {
   const { data } = Consent.safeParse(result)
   if (!data) return undefined
-  const { approved, user_message: said, reason = said, payload } = data
-  return { approved, reason: said ?? reason, payload }
+  const { approved, user_message: userMessage, reason = userMessage, payload } = data
+  return { approved, reason: userMessage ?? reason, payload }
 }
 
 function toDecision(
@@ -106,7 +110,10 @@ function toDecision(
   }
 }
 
-function refuse(fault: string, { approvalId, toolCallId, toolName }: NamedApproval): ProtocolError {
+function createMismatchError(
+  fault: string,
+  { approvalId, toolCallId, toolName }: NamedApproval,
+): ProtocolError {
   const question = `{ "confirmed": true or false } for ${CONFIRMATION_TOOL} under the id ${approvalId}`
   const call = `{ "approved": true or false, "user_message": text } for ${toolName} under the id ${toolCallId}`
   return new ProtocolError('bad-request', { message: `${fault} Send ${question}, or ${call}.` })

@@ -31,6 +31,6 @@ export function sseKeepAlive(everyMs: number): string {
 
 /** Returns the interval in ms from a keep-alive comment. Returns undefined for any other block. */
 export function readKeepAlive(block: string): number | undefined {
-  const told = /^: keep-alive (\d{1,9})$/.exec(block)?.[1]
-  return told === undefined ? undefined : Number(told)
+  const interval = /^: keep-alive (\d{1,9})$/.exec(block)?.[1]
+  return interval === undefined ? undefined : Number(interval)
 }

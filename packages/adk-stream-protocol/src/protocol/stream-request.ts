@@ -81,7 +81,7 @@ export interface MessageRequest {
 }
 
 export interface ResponsesRequest extends Responses {
-  readonly type: 'answers'
+  readonly type: 'responses'
   readonly chatId: string
 }
 
@@ -131,17 +131,17 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   const { maxResponses } = limits
   checkCount(Object.keys(edits ?? {}).length, maxResponses)
   checkCount(Object.keys(payloads ?? {}).length, maxResponses)
-  const beside = { maxResponses, edits, payloads }
+  const options = { maxResponses, edits, payloads }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
-  const named = findAnswered(messages, messageId)
-  const answers = readResponses(named?.message ?? last, beside)
-  const index = answers && named ? named.index : messages.length - 1
+  const named = findRespondedMessage(messages, messageId)
+  const responses = readResponses(named?.message ?? last, options)
+  const index = responses && named ? named.index : messages.length - 1
   const kind = {
-    earlier: readEarlierDecisions(messages.toSpliced(index, 1), beside),
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), options),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }
-  if (answers) return { type: 'answers', chatId, ...answers, ...kind }
+  if (responses) return { type: 'responses', chatId, ...responses, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
   return {
     ...kind,
@@ -164,7 +164,7 @@ const NO_CHAT =
   'The body needs a chat id in `id` (or `chatId`). Choose any name, and use it for all messages of the conversation.'
 
 /** AP14: a client that responds to an older request names its message, and sends newer messages after it. */
-function findAnswered(
+function findRespondedMessage(
   messages: readonly unknown[],
   messageId: string | null | undefined,
 ): { readonly message: RawMessage; readonly index: number } | undefined {

@@ -24,7 +24,7 @@ import type { RunState, RunCause } from '../calls/run-state.ts'
 import { prepareCall } from '../calls/prepare-call.ts'
 import type { ReadConversationOptions } from '../agent/history/read-conversation.ts'
 import { readConversation } from '../agent/history/read-conversation.ts'
-import { answerDanglingCalls, storePartialReply } from '../agent/history/repair-session.ts'
+import { respondToDanglingCalls, storePartialReply } from '../agent/history/repair-session.ts'
 import { scopeArtifacts } from '../agent/adk-workarounds/scope-artifacts.ts'
 import type { StoredTurn } from '../agent/history/replay-turn.ts'
 import { splitTurns } from '../agent/history/replay-turn.ts'
@@ -161,7 +161,7 @@ export class AgentHost {
     const prepare = async (): Promise<Event[]> => {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
       if (replaces) await this.#rewind(session, userMessageId)
-      await answerDanglingCalls(this.#sessions, session)
+      await respondToDanglingCalls(this.#sessions, session)
       return []
     }
     const notes = { messageId, userMessageId }
@@ -255,7 +255,7 @@ export class AgentHost {
     const marks = end === 'stopped' && unstored.invocationId !== ''
     if (marks || unstored.parts.length > 0)
       await storePartialReply(this.#sessions, session, unstored)
-    await answerDanglingCalls(this.#sessions, session)
+    await respondToDanglingCalls(this.#sessions, session)
   }
 
   /** A turn as it is stored; nothing for one that does not exist. */
@@ -324,7 +324,7 @@ export class AgentHost {
       })
       for await (const event of events) {
         if (run.loss) throw run.loss
-        run.noteStored()
+        run.markStored()
         if (run.hasAppended) yield* run.takeAppended()
         yield event
       }

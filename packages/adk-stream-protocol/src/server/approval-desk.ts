@@ -14,7 +14,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { UncheckedObject } from '../protocol/raw-message.ts'
 import type { Responses, DecisionResponse } from '../protocol/read-responses.ts'
 import type { NamedApproval } from '../protocol/read-tool-result.ts'
-import { readToolResult, waitsForApproval } from '../protocol/read-tool-result.ts'
+import { readToolResult, createAwaitingApprovalError } from '../protocol/read-tool-result.ts'
 import type { ChatKey } from '../turns/turn-registry.ts'
 import { viewApproval, viewRecord } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
@@ -69,7 +69,7 @@ export class ApprovalDesk {
   async refuseOutputs(chat: ChatKey, outputs: Responses['outputs']): Promise<ProtocolError> {
     for (const { toolCallId } of outputs.toReversed()) {
       const known = await this.find(chat, toolCallId)
-      if (known?.waits === true) return waitsForApproval(known)
+      if (known?.waits === true) return createAwaitingApprovalError(known)
     }
     return new ProtocolError('nothing-new', { message: NOTHING_WAITS })
   }

@@ -5,7 +5,7 @@ import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
 import { BROWSER_TIMED_OUT, asBrowserTool } from '../calls/browser-tool.ts'
-import { readAsked } from '../agent/history/cut-events.ts'
+import { readRequestedApprovals } from '../agent/history/cut-events.ts'
 import {
   toReplay,
   closeAtPause,
@@ -296,7 +296,7 @@ export class TurnDesk {
 
   async #hasActed(backend: Backend, chat: ChatKey, userMessageId: string): Promise<boolean> {
     const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
-    for (const [id, end] of readAsked(cut?.removed ?? [])) {
+    for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
       const approval = await backend.ledger.get(id)
       const state = approval?.state.name ?? end
       if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true

@@ -64,7 +64,7 @@ export class TurnByTurn implements TurnSource {
     const decideEarlier = async (): Promise<void> => {
       if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
     }
-    if (request.type === 'answers') {
+    if (request.type === 'responses') {
       await decideEarlier()
       return this.goOn(principal, request, onDecided)
     }

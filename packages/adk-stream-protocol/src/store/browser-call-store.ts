@@ -14,7 +14,7 @@ export interface BrowserCall {
  */
 export interface BrowserCallStore {
   /** Adds a call with its deadline. Does nothing if the call is already stored. */
-  add(wait: BrowserCall, timeoutMs: number): Promise<void>
+  add(call: BrowserCall, timeoutMs: number): Promise<void>
   /** Removes calls that have a result. */
   drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
   dropChat(chat: ApprovalChat): Promise<void>

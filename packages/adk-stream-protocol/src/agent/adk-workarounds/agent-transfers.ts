@@ -10,14 +10,14 @@ export class AgentTransfers {
    * The number of events in the session when an agent started. ADK creates a context for each run of an agent, so an
    * agent that receives the conversation back is distinguished from its earlier run.
    */
-  readonly #begun = new WeakMap<InvocationContext, number>()
+  readonly #eventCounts = new WeakMap<InvocationContext, number>()
 
   /** Whether an agent has transferred since it started. Call this before each call of its model. */
   has({ invocationContext, invocationId, agentName }: Context): boolean {
     const { events } = invocationContext.session
-    const start = this.#begun.get(invocationContext)
+    const start = this.#eventCounts.get(invocationContext)
     if (start === undefined) {
-      this.#begun.set(invocationContext, events.length)
+      this.#eventCounts.set(invocationContext, events.length)
       return false
     }
     return events

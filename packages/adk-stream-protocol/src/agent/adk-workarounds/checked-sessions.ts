@@ -29,13 +29,13 @@ export function checkSessions<Service extends BaseSessionService>(
     const { session, event } = request
     if (session.appName !== options.appName)
       await refuseCallsThatNeedApproval(session, event, options)
-    if (!event.partial) stamp(session, event)
+    if (!event.partial) setTimestamp(session, event)
     return service.appendEvent(request)
   }
   return interceptAppend(service, appendEvent)
 }
 
-function stamp({ events }: Session, event: Event): void {
+function setTimestamp({ events }: Session, event: Event): void {
   const last = events.at(-1)
   if (last && last.id !== event.id && event.timestamp <= last.timestamp)
     event.timestamp = last.timestamp + 1
@@ -49,17 +49,22 @@ async function refuseCallsThatNeedApproval(
   const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? [])
   for (const { name: toolName = '', args = {} } of calls) {
     const call = { chat: { appName, principalId, chatId }, toolName, args }
-    const isAsked = Object.keys(actions.requestedToolConfirmations).length > 0
-    const needs = isAsked || (await resolvePolicy(policy, call, { required: () => false, onError }))
-    if (!needs) continue
-    const error = new ApprovalUnavailableError(isAsked ? readAsked(args) : toolName, agentName)
+    const isConfirmationRequest = Object.keys(actions.requestedToolConfirmations).length > 0
+    const needsApproval =
+      isConfirmationRequest ||
+      (await resolvePolicy(policy, call, { required: () => false, onError }))
+    if (!needsApproval) continue
+    const error = new ApprovalUnavailableError(
+      isConfirmationRequest ? readToolName(args) : toolName,
+      agentName,
+    )
     onError(error)
     throw error
   }
 }
 
 /** Returns the name of the tool for which ADK requests a confirmation. */
-function readAsked({ originalFunctionCall: call }: Record<string, unknown>): string {
+function readToolName({ originalFunctionCall: call }: Record<string, unknown>): string {
   const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
   return typeof name === 'string' ? name : ''
 }

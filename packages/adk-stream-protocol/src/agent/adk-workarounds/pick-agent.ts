@@ -7,12 +7,12 @@ import type { InvocationContext } from '@google/adk'
  */
 export function pickAgent(context: InvocationContext): void {
   const { events } = context.session
-  const answered = new Set(
+  const respondedIds = new Set(
     events.at(-1)?.content?.parts?.flatMap(({ functionResponse }) => functionResponse?.id ?? []),
   )
-  const asked = events.find((event) =>
-    event.content?.parts?.some(({ functionCall }) => answered.has(functionCall?.id ?? '')),
+  const callEvent = events.find((event) =>
+    event.content?.parts?.some(({ functionCall }) => respondedIds.has(functionCall?.id ?? '')),
   )
-  const agent = context.agent?.rootAgent.findAgent(asked?.author ?? '')
+  const agent = context.agent?.rootAgent.findAgent(callEvent?.author ?? '')
   if (agent) context.agent = agent
 }

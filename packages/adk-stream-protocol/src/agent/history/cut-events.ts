@@ -27,11 +27,11 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
   const removed: Event[] = []
   const kept: Event[] = []
   for (const event of events.slice(start)) {
-    const answered = event === firstEvent ? [] : responseIds(event)
+    const responses = event === firstEvent ? [] : responseIds(event)
     // A call and its response are kept or removed together.
-    const stays = answered.length > 0 ? answered.some((id) => calls.has(id)) : earlier.has(event)
-    if (stays) for (const id of callIds(event)) calls.add(id)
-    ;(stays ? kept : removed).push(event)
+    const isKept = responses.length > 0 ? responses.some((id) => calls.has(id)) : earlier.has(event)
+    if (isKept) for (const id of callIds(event)) calls.add(id)
+    ;(isKept ? kept : removed).push(event)
   }
   return { firstEvent, removed, kept }
 }
@@ -43,7 +43,7 @@ export function respondsToKnownCalls(event: Event, events: readonly Event[]): bo
 }
 
 /** Returns the approvals that the events request, with their outcomes, if the events contain them. */
-export function readAsked(events: readonly Event[]): Map<string, string | undefined> {
+export function readRequestedApprovals(events: readonly Event[]): Map<string, string | undefined> {
   const notes = events.map(readNotes)
   const ends = new Map(
     notes.flatMap(({ decided = [] }) =>

@@ -22,9 +22,9 @@ export function toInputResponse({ parts = [] }: Content, call: FunctionCall | un
   const question = call?.args?.['message']
   const asked = typeof question === 'string' ? question : 'your question'
   const text = `Answer to ${JSON.stringify(asked)}: ${JSON.stringify(response)}`
-  const answer: NotedContent = {
+  const message: NotedContent = {
     content: { role: 'user', parts: [{ text }] },
     notes: { input: { toolCallId: id, response } },
   }
-  return answer
+  return message
 }

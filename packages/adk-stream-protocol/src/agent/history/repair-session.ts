@@ -39,7 +39,7 @@ export async function storePartialReply(
  * Appends responses to calls that a stopped or crashed run left without a result. Gemini rejects a conversation with
  * an unanswered call, in this turn and in all later ones.
  */
-export async function answerDanglingCalls(
+export async function respondToDanglingCalls(
   service: BaseSessionService,
   session: Session,
 ): Promise<void> {
@@ -79,18 +79,18 @@ interface DanglingCalls {
 }
 
 function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
-  const answered = new Set<string | undefined>()
+  const respondedIds = new Set<string | undefined>()
   // Each turn scans the whole conversation, and few of its events contain a call.
-  const calling: Event[] = []
+  const callEvents: Event[] = []
   for (const event of events) {
     for (const { functionCall, functionResponse } of event.content?.parts ?? []) {
-      if (functionResponse) answered.add(functionResponse.id)
-      if (functionCall && calling.at(-1) !== event) calling.push(event)
+      if (functionResponse) respondedIds.add(functionResponse.id)
+      if (functionCall && callEvents.at(-1) !== event) callEvents.push(event)
     }
   }
-  return calling.flatMap((event) => {
+  return callEvents.flatMap((event) => {
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
-      functionCall && !isAdkRequest(functionCall) && !answered.has(functionCall.id)
+      functionCall && !isAdkRequest(functionCall) && !respondedIds.has(functionCall.id)
         ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]
         : [],
     )

@@ -100,11 +100,11 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
 function endsPause({ calls }: Translation, event: Event): boolean {
   const { messageId, pending = [], handedOver = [], input } = readNotes(event)
   if (messageId === undefined && !input) return false
-  const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+  const respondedIds = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
     return id === undefined || pending.includes(id) ? [] : id
   })
-  return [...answered, ...handedOver, ...(input ? [input.toolCallId] : [])].some((id) => {
+  return [...respondedIds, ...handedOver, ...(input ? [input.toolCallId] : [])].some((id) => {
     const state = calls.get(id)?.state
     return state === 'asked' || state === 'waiting'
   })

@@ -105,7 +105,7 @@ export class ChunkWriter {
   }
 
   /**
-   * Writes that the client may run a call. While a stream stays open, the client cannot tell otherwise that the call
+   * Writes that the client may run a call. While a stream stays open, this is the only sign that the call
    * needs no approval.
    */
   offer(toolCallId: string): void {

@@ -22,7 +22,7 @@ function classify(errorCode: string, errorMessage: string): ErrorCode {
   if (status >= 400) return 'model-refused'
   // Any other code except ADK's catch-all is the reason why Gemini returned no candidate.
   if (errorCode !== 'UNKNOWN_ERROR') return 'model-blocked'
-  return CAUSES.find(([words]) => words.test(errorMessage))?.[1] ?? 'internal'
+  return CAUSES.find(([pattern]) => pattern.test(errorMessage))?.[1] ?? 'internal'
 }
 
 // An error inside an open stream reaches ADK as text around Gemini's JSON, so ADK finds no code.

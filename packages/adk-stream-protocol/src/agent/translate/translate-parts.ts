@@ -92,7 +92,8 @@ function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void 
   }
   if (toolName === CREDENTIAL_CALL) {
     const asked = input['function_call_id']
-    if (typeof asked === 'string') writer.settle(asked, { errorText: CANNOT_ASK.credential })
+    if (typeof asked === 'string')
+      writer.settle(asked, { errorText: UNSUPPORTED_REQUEST.credential })
     return
   }
   const waiting = event.longRunningToolIds?.includes(id) === true
@@ -111,10 +112,10 @@ function writeApprovalRequest(
   }
   // Another program requested this approval. The ledger has no record of it, so it cannot be decided here.
   const call = readConfirmedCall(input)
-  if (typeof call === 'string') writer.settle(call, { errorText: CANNOT_ASK.confirmation })
+  if (typeof call === 'string') writer.settle(call, { errorText: UNSUPPORTED_REQUEST.confirmation })
 }
 
-const CANNOT_ASK = {
+const UNSUPPORTED_REQUEST = {
   confirmation:
     'Not run: this tool needs the approval of a person, and another program requested it.',
   credential: 'Not run: this tool needs a sign-in, which this server does not support.',
@@ -127,8 +128,12 @@ function readConfirmedCall(input: Record<string, unknown>): unknown {
     : undefined
 }
 
-function writeResponse(writer: ChunkWriter, answer: FunctionResponse, notes: EventNotes): void {
-  const { id, name, response = {}, parts } = answer
+function writeResponse(
+  writer: ChunkWriter,
+  functionResponse: FunctionResponse,
+  notes: EventNotes,
+): void {
+  const { id, name, response = {}, parts } = functionResponse
   if (id === undefined || notes.pending?.includes(id)) return
   if (notes.completed?.includes(id)) {
     writer.complete(id, readToolResult(name ?? 'tool', response))

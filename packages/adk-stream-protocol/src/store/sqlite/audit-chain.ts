@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import type { AuditCheck, AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import type { Connection } from './connection.ts'
@@ -81,7 +81,7 @@ export async function verifyChain(
       after = seq
     }
     if (rows.length < PAGE) break
-    await nextTurn()
+    await yieldToEventLoop()
   }
   // SQLite keeps its counter when rows are removed.
   const missing = Math.max(last, known?.seq ?? 0)

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:timers/promises'
 
 import Database from 'libsql'
 import { StoreError } from '../store-error.ts'
@@ -10,9 +10,9 @@ export type SqlValue = string | number | Buffer | null
  * What an acknowledged commit survives. `process-death` does not wait for the disk: it survives a killed process, but
  * a power failure may lose the newest commits. A later `power-loss` commit makes all earlier ones durable.
  */
-type Outlives = 'process-death' | 'power-loss'
+type Durability = 'process-death' | 'power-loss'
 
-const SYNCHRONOUS: Record<Outlives, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
+const SYNCHRONOUS: Record<Durability, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
 
 export interface Statement<Row> {
   /** Runs a statement without result rows and returns the number of changed rows. For use within `read` and `write`. */
@@ -39,7 +39,7 @@ interface QueuedWrite {
  */
 export class Connection {
   #database: Database.Database | undefined
-  #outlives: Outlives | undefined
+  #durability: Durability | undefined
   /** How long a read or write waits for a locked database, in ms. */
   busyTimeoutMs: number
   readonly #release: (() => void)[] = []
@@ -86,11 +86,11 @@ export class Connection {
   }
 
   /** Runs writes in one transaction. Waits for the write lock, after all writes that were requested before. `work` runs once. */
-  write<Result>(work: () => Result, outlives: Outlives = 'power-loss'): Promise<Result> {
+  write<Result>(work: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
     return new Promise((resolve, reject) => {
       const attempt = (): boolean => {
         try {
-          this.#setOutlives(outlives)
+          this.#setDurability(durability)
           if (!this.#beginWrite()) return false
           resolve(this.#commitAfter(work))
         } catch (error) {
@@ -166,7 +166,7 @@ export class Connection {
         tries = 0
         // The queue may be long. Yield to the event loop from time to time.
         if (performance.now() - since < MAX_RUN_MS) continue
-        await nextTurn()
+        await yieldToEventLoop()
       } else {
         this.#refuseOverdue()
         await delay(pauseMs(tries))
@@ -182,10 +182,10 @@ export class Connection {
     while ((this.#queue[0]?.deadline ?? Infinity) <= now) this.#queue.shift()?.reject(busyError())
   }
 
-  #setOutlives(outlives: Outlives): void {
-    if (outlives === this.#outlives) return
-    this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[outlives]}`)
-    this.#outlives = outlives
+  #setDurability(durability: Durability): void {
+    if (durability === this.#durability) return
+    this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[durability]}`)
+    this.#durability = durability
   }
 
   /** Acquires the write lock. Returns false if another connection holds it. */

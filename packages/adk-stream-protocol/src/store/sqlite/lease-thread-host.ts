@@ -7,7 +7,7 @@ import { StoreError } from '../store-error.ts'
  * Indices of the array that both threads share: when the event loop last ran, when the lease was last renewed (both
  * in ns of the monotonic clock), and whether the process is busy.
  */
-const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
+const [LOOP_RAN_AT, RENEWED_AT, BUSY] = [0, 1, 2]
 
 /** The data that the thread receives at its start. */
 export interface LeaseThreadData {
@@ -26,7 +26,7 @@ export class LeaseThread implements LeaseRenewal {
   readonly #ended: Promise<void>
 
   constructor(path: string, { worker, leaseMs, maxBlockedMs, onError }: LeaseOptions) {
-    this.#move()
+    this.#recordLoopRun()
     const shared = this.#shared
     const workerData: LeaseThreadData = { path, worker, leaseMs, maxBlockedMs, shared }
     this.#thread = new Worker(new URL('./lease-thread.js', import.meta.url), {
@@ -49,20 +49,20 @@ export class LeaseThread implements LeaseRenewal {
     })
     // Neither keeps the process alive.
     this.#thread.unref()
-    this.#timer = setInterval(() => this.#move(), leaseMs / 8)
+    this.#timer = setInterval(() => this.#recordLoopRun(), leaseMs / 8)
     this.#timer.unref()
   }
 
   setBusy(busy: boolean): void {
-    this.#move()
+    this.#recordLoopRun()
     // Claiming a call or locking a chat has renewed the lease.
-    if (busy) Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+    if (busy) Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
     Atomics.store(this.#shared, BUSY, busy ? 1n : 0n)
   }
 
   /** Records that the event loop has renewed the lease itself. */
-  noteBeat(): void {
-    Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+  recordRenewal(): void {
+    Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
   }
 
   async close(): Promise<void> {
@@ -74,7 +74,7 @@ export class LeaseThread implements LeaseRenewal {
     await this.#ended
   }
 
-  #move(): void {
-    Atomics.store(this.#shared, MOVED_AT, process.hrtime.bigint())
+  #recordLoopRun(): void {
+    Atomics.store(this.#shared, LOOP_RAN_AT, process.hrtime.bigint())
   }
 }

@@ -69,10 +69,10 @@ async function createFile(path: string): Promise<void> {
 async function migrate(connection: Connection, path: string): Promise<void> {
   let version = await connection.retry(() => readVersion(connection, path))
   while (version < migrations.length)
-    version = await connection.write(() => takeStep(connection, path))
+    version = await connection.write(() => applyMigration(connection, path))
 }
 
-function takeStep(connection: Connection, path: string): number {
+function applyMigration(connection: Connection, path: string): number {
   // Read again under the write lock, because another process may have migrated meanwhile.
   const version = readVersion(connection, path)
   const step = migrations[version]

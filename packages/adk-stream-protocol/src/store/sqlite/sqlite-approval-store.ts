@@ -191,7 +191,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       this.#statements.heartbeat.run(worker, now)
       this.#statements.forgetWorkers.run(now)
     }, 'process-death')
-    this.#threads.get(worker)?.noteBeat()
+    this.#threads.get(worker)?.recordRenewal()
   }
 
   startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {

@@ -57,7 +57,7 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
   }
 }
 
-interface WaitRow {
+interface BrowserCallRow {
   readonly principal_id: string
   readonly chat_id: string
   readonly tool_call_id: string
@@ -76,7 +76,7 @@ function prepareStatements(connection: Connection, clock: string) {
       `SELECT 1 AS due FROM waits
       WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2 LIMIT 1`,
     ),
-    takeDue: connection.prepare<WaitRow>(`
+    takeDue: connection.prepare<BrowserCallRow>(`
       UPDATE waits SET taken_at = ?2, lease_ms = ?3
       WHERE wait IN (
         SELECT wait FROM waits

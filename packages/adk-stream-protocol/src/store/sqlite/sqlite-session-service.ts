@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import {
   type AppendEventRequest,
@@ -64,12 +64,12 @@ export class SqliteSessionService
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
-  readonly #held: LockedChats
+  readonly #locked: LockedChats
   readonly #written = new WeakMap<Session, SessionState>()
 
-  constructor(connection: Connection, cache: SessionCache, held = new LockedChats()) {
+  constructor(connection: Connection, cache: SessionCache, locked = new LockedChats()) {
     super()
-    this.#held = held
+    this.#locked = locked
     this.#connection = connection
     this.#statements = prepareSessionStatements(connection)
     this.#cache = cache
@@ -146,8 +146,8 @@ export class SqliteSessionService
     request: AppendEventRequest,
     calls: readonly string[],
   ): Promise<Event | undefined> {
-    const event = thawed(request.event)
-    const delta = await this.#settleDelta(request.session, event)
+    const event = withWritableActions(request.event)
+    const delta = await this.#selectEffectiveWrites(request.session, event)
     const row = { session: request.session, event, delta: scopeDelta(delta), calls }
     if (!(await this.#append(row))) return undefined
     // Last, so that a rejected append does not change the session of the caller.
@@ -168,7 +168,7 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
-      this.#checkLock(key, this.#held.tokenOf(key) ?? null)
+      this.#checkLock(key, this.#locked.tokenOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) {
         throw new StoreError(
@@ -209,12 +209,12 @@ export class SqliteSessionService
       if (step !== 'incomplete') return toSession(request, step.row, step.events)
       // A long history is read page by page, and other work runs in between. The pages stay valid as long as the
       // epoch does.
-      await nextTurn()
+      await yieldToEventLoop()
     }
   }
 
   /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
-  async #settleDelta(session: Session, event: Event): Promise<StateDelta> {
+  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateDelta> {
     if (isEmpty(event.actions?.stateDelta)) return []
     // Without a prototype, even `__proto__` is an ordinary key.
     const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
@@ -234,7 +234,7 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    const token = this.#held.tokenOf(key) ?? null
+    const token = this.#locked.tokenOf(key) ?? null
     return this.#connection.write(() => {
       const isMissing =
         calls.length > 0 &&
@@ -308,7 +308,7 @@ function inOrder(
   return order === 'asc' ? list.ascending : list.descending
 }
 
-function thawed(event: Event): Event {
+function withWritableActions(event: Event): Event {
   // Events read from this store are frozen, but ADK writes to the actions of an event that it appends.
   return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
 }
