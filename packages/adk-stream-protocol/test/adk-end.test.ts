@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import { readFinishReason } from '../src/agent/translate/finish-reason.ts'
 import { describeModelError } from '../src/agent/translate/model-error.ts'
-import { call, event, lines, partial, response, tellTurn, whole } from './adk-told.ts'
+import { call, event, lines, partial, response, translateTurn, whole } from './translate-events.ts'
 
 const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}) => ({
   usageMetadata: {
@@ -13,7 +13,7 @@ const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}
     ...more,
   },
 })
-const last = (events: Parameters<typeof tellTurn>[0]) => tellTurn(events).at(-1)
+const last = (events: Parameters<typeof translateTurn>[0]) => translateTurn(events).at(-1)
 
 describe('usage', () => {
   test('[CH7] the last report of a call counts, and calls are added', () => {
@@ -73,7 +73,7 @@ describe('the end of a turn', () => {
   })
 
   test('[CH2] a stopped turn closes its text and says so', () => {
-    expect(lines(tellTurn([partial({ text: 'Hel' })], 'stopped')).slice(3)).toEqual([
+    expect(lines(translateTurn([partial({ text: 'Hel' })], 'stopped')).slice(3)).toEqual([
       'text-end text-1',
       'finish-step',
       'abort',
@@ -84,7 +84,7 @@ describe('the end of a turn', () => {
   test('[ER2] an error is told once, after its metadata, and ends the turn', () => {
     const failed = event({ errorCode: '429', errorMessage: 'Quota. Please retry in 12.5s.' })
     expect(
-      tellTurn([partial({ text: 'Hel' }), failed, failed, whole({ text: 'later' })]).slice(3),
+      translateTurn([partial({ text: 'Hel' }), failed, failed, whole({ text: 'later' })]).slice(3),
     ).toEqual([
       { type: 'text-end', id: 'text-1' },
       { type: 'finish-step' },
@@ -111,13 +111,13 @@ describe('the end of a turn', () => {
       errorCode,
       finishReason: errorCode as FinishReason,
     })
-    const told = tellTurn([cut])
+    const told = translateTurn([cut])
     expect(lines(told)).toContain('text-delta text-1 "So far"')
     expect(told.at(-1)).toMatchObject({ type: 'finish', finishReason })
   })
 
   test('[MP11] a blocked answer without a word is an error', () => {
-    expect(tellTurn([event({ errorCode: 'SAFETY' })]).at(-1)).toMatchObject({
+    expect(translateTurn([event({ errorCode: 'SAFETY' })]).at(-1)).toMatchObject({
       type: 'error',
       errorText: 'The model declined to answer this.',
     })

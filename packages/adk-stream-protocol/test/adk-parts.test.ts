@@ -1,12 +1,20 @@
 import { describe, expect, test } from 'vitest'
 
-import { call, event, lines, response, tell, tellTurn, whole } from './adk-told.ts'
+import {
+  call,
+  event,
+  lines,
+  response,
+  translate,
+  translateTurn,
+  whole,
+} from './translate-events.ts'
 
-const withMetadata = (params: Parameters<typeof event>[0]) => tell([event(params)])
+const withMetadata = (params: Parameters<typeof event>[0]) => translate([event(params)])
 
 describe('tools', () => {
   test('[MP3] a call and its response are told on one part', () => {
-    const told = tell([
+    const told = translate([
       whole(call('c1', 'look', { at: '空' })),
       whole(response('c1', { seen: true })),
     ])
@@ -19,16 +27,16 @@ describe('tools', () => {
   })
 
   test('[MP3] parallel calls share a step', () => {
-    const told = tell([whole(call('c1'), call('c2')), whole(response('c1'), response('c2'))])
+    const told = translate([whole(call('c1'), call('c2')), whole(response('c1'), response('c2'))])
     expect(lines(told).filter((line) => line === 'start-step')).toHaveLength(1)
   })
 
   test('[MP3] a partial call is not told before it is whole', () => {
-    expect(tell([event({ partial: true, content: { parts: [call('c1')] } })])).toEqual([])
+    expect(translate([event({ partial: true, content: { parts: [call('c1')] } })])).toEqual([])
   })
 
   test('[CH5] a call told twice is shown once, a second result is dropped', () => {
-    const told = tell([
+    const told = translate([
       whole(call('c1')),
       whole(call('c1')),
       whole(response('c1', { n: 1 })),
@@ -42,7 +50,7 @@ describe('tools', () => {
   })
 
   test('[CH5] a response to a call of another message is not told', () => {
-    expect(tell([whole(response('elsewhere'))])).toEqual([])
+    expect(translate([whole(response('elsewhere'))])).toEqual([])
   })
 
   test.each([
@@ -54,11 +62,11 @@ describe('tools', () => {
     ],
     ['null error', { error: null }, 'tool-output-available c1 {"error":null}'],
   ])('[MP3] %s', (_name, result, line) => {
-    expect(lines(tell([whole(call('c1')), whole(response('c1', result))])).at(-1)).toBe(line)
+    expect(lines(translate([whole(call('c1')), whole(response('c1', result))])).at(-1)).toBe(line)
   })
 
   test('[ER3] the words of a thrown error stay on the server', () => {
-    const told = tell([
+    const told = translate([
       whole(call('c1')),
       whole(response('c1', { error: "Error in tool 'look': ENOENT /etc/secret" })),
     ])
@@ -66,21 +74,24 @@ describe('tools', () => {
   })
 
   test('[CH5] a call without a result is settled at the end', () => {
-    expect(lines(tellTurn([whole(call('c1'))])).slice(3, 4)).toEqual([
+    expect(lines(translateTurn([whole(call('c1'))])).slice(3, 4)).toEqual([
       'tool-output-error c1 "The call ended without a result."',
     ])
-    expect(lines(tellTurn([whole(call('c1'))], 'stopped'))[3]).toMatch(
+    expect(lines(translateTurn([whole(call('c1'))], 'stopped'))[3]).toMatch(
       /may or may not have taken effect/,
     )
   })
 
   test('[CH8] a call that waits for somebody outside ends the turn with tool-calls', () => {
     const waiting = event({ content: { parts: [call('c1')] }, longRunningToolIds: ['c1'] })
-    expect(lines(tellTurn([waiting])).slice(3)).toEqual(['finish-step', 'finish "tool-calls" {}'])
+    expect(lines(translateTurn([waiting])).slice(3)).toEqual([
+      'finish-step',
+      'finish "tool-calls" {}',
+    ])
   })
 
   test('[CH4] a turn that ends on a result ends with an empty step', () => {
-    const told = tellTurn([whole(call('c1')), whole(response('c1'))])
+    const told = translateTurn([whole(call('c1')), whole(response('c1'))])
     expect(lines(told).slice(4)).toEqual([
       'finish-step',
       'start-step',
@@ -94,7 +105,7 @@ describe('tools', () => {
       originalFunctionCall: { id: 'c1', name: 'pay' },
       toolConfirmation: { confirmed: false },
     }
-    const told = tell([
+    const told = translate([
       whole(call('c1', 'pay')),
       whole(call('k1', 'adk_request_confirmation', args)),
     ])
@@ -103,7 +114,7 @@ describe('tools', () => {
 
   test('[AP0] a request for a sign-in settles the call it is about', () => {
     const args = { function_call_id: 'c1', auth_config: {} }
-    const told = tell([
+    const told = translate([
       whole(call('c1', 'mail')),
       whole(call('k1', 'adk_request_credential', args)),
     ])
@@ -116,7 +127,7 @@ describe('tools', () => {
       content: { parts: [response('t1', {}, 'transfer_to_agent')] },
       actions: { transferToAgent: 'cook' },
     }
-    const told = tell([
+    const told = translate([
       whole(transfer),
       event(done),
       event({ author: 'cook', content: { parts: [{ text: 'Hi' }] } }),
@@ -134,7 +145,7 @@ describe('tools', () => {
 
 describe('media, code and sources', () => {
   test('[MP4] an inline image becomes a file, PCM a transient part', () => {
-    const told = tell([
+    const told = translate([
       whole({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
       whole({ inlineData: { mimeType: 'audio/pcm;rate=16000', data: 'BBBB' } }),
     ])
@@ -154,12 +165,12 @@ describe('media, code and sources', () => {
     ['javascript:alert(1)', 0],
     ['file:///etc/passwd', 0],
   ])('[MP4] fileData at %s', (fileUri, files) => {
-    const told = tell([whole({ fileData: { fileUri, mimeType: 'application/pdf' } })])
+    const told = translate([whole({ fileData: { fileUri, mimeType: 'application/pdf' } })])
     expect(told.filter((chunk) => chunk.type === 'file')).toHaveLength(files)
   })
 
   test('[MP5] code and its result', () => {
-    const told = tell([
+    const told = translate([
       whole({ executableCode: { code: 'print(1)' } }, { codeExecutionResult: { output: '1\n' } }),
     ])
     expect(lines(told).slice(1)).toEqual([
@@ -181,7 +192,7 @@ describe('media, code and sources', () => {
     const grounded = event({
       groundingMetadata: { groundingChunks, groundingSupports, webSearchQueries: ['a?'] },
     })
-    const told = tell([grounded, grounded])
+    const told = translate([grounded, grounded])
     expect(told.slice(1, 5)).toEqual([
       { type: 'source-url', sourceId: 'source-1', url: 'https://a.test/', title: 'A' },
       { type: 'source-document', sourceId: 'source-2', mediaType: 'text/plain', title: 'Trap' },
@@ -205,7 +216,7 @@ describe('media, code and sources', () => {
         citations: [{ uri: 'https://a.test/', startIndex: 0, endIndex: 4, license: 'MIT' }],
       },
     })
-    const told = tellTurn([cited])
+    const told = translateTurn([cited])
     expect(told[1]).toEqual({ type: 'source-url', sourceId: 'source-1', url: 'https://a.test/' })
     expect(told.at(-1)).toMatchObject({
       messageMetadata: {
@@ -218,7 +229,7 @@ describe('media, code and sources', () => {
 describe('actions', () => {
   test('[MP8] state, artifacts and outputs', () => {
     const actions = { stateDelta: { step: 2, secret: 1 }, artifactDelta: { 'a.txt': 3 } }
-    const told = tell(
+    const told = translate(
       [event({ actions }), event({ output: { total: 4 } })],
       (key) => key !== 'secret',
     )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { call, event, lines, partial, response, tell, whole } from './adk-told.ts'
+import { call, event, lines, partial, response, translate, whole } from './translate-events.ts'
 
 const text = (value: string) => ({ text: value })
 const thought = (value: string) => ({ text: value, thought: true })
@@ -16,7 +16,7 @@ function of(author: string, value: string, isPartial: boolean) {
 }
 
 /** All prose that the client ends up with, by kind. */
-function prose(chunks: ReturnType<typeof tell>, kind: 'text' | 'reasoning'): string {
+function prose(chunks: ReturnType<typeof translate>, kind: 'text' | 'reasoning'): string {
   return chunks
     .flatMap((chunk) => (chunk.type === `${kind}-delta` && 'delta' in chunk ? [chunk.delta] : []))
     .join('')
@@ -24,7 +24,7 @@ function prose(chunks: ReturnType<typeof tell>, kind: 'text' | 'reasoning'): str
 
 describe('text', () => {
   test('[MP1] streamed text is not repeated by the whole event', () => {
-    const told = tell([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
+    const told = translate([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
     expect(lines(told)).toEqual([
       'start-step',
       'text-start text-1',
@@ -35,7 +35,7 @@ describe('text', () => {
   })
 
   test('[MP1] a whole event without a stream is told entirely', () => {
-    expect(lines(tell([whole(text('Hello'))]))).toEqual([
+    expect(lines(translate([whole(text('Hello'))]))).toEqual([
       'start-step',
       'text-start text-1',
       'text-delta text-1 "Hello"',
@@ -44,22 +44,22 @@ describe('text', () => {
   })
 
   test('[MP1] what the stream missed is told from the whole event', () => {
-    const told = tell([partial(text('Hel')), whole(text('Hello'))])
+    const told = translate([partial(text('Hel')), whole(text('Hello'))])
     expect(prose(told, 'text')).toBe('Hello')
   })
 
   test('[MP1] another text than the streamed one is told beside it, not lost', () => {
-    const told = tell([partial(text('I think')), whole(text('[filtered]'))])
+    const told = translate([partial(text('I think')), whole(text('[filtered]'))])
     expect(prose(told, 'text')).toBe('I think[filtered]')
   })
 
   test('[MP1] a whole event in several parts is matched as one text', () => {
-    const told = tell([partial(text('AB')), partial(text('C')), whole(text('A'), text('BCD'))])
+    const told = translate([partial(text('AB')), partial(text('C')), whole(text('A'), text('BCD'))])
     expect(prose(told, 'text')).toBe('ABCD')
   })
 
   test('[MP1] the same words in two model calls are told twice', () => {
-    const told = tell([
+    const told = translate([
       partial(text('Yes.')),
       whole(text('Yes.')),
       partial(text('Yes.')),
@@ -70,7 +70,7 @@ describe('text', () => {
 
   test('[MP1] a long text is matched by its length and tail alone', () => {
     const pieces = Array.from({ length: 500 }, (_, index) => `piece ${index} `)
-    const told = tell([
+    const told = translate([
       ...pieces.map((piece) => partial(text(piece))),
       whole(text(pieces.join(''))),
     ])
@@ -78,7 +78,7 @@ describe('text', () => {
   })
 
   test('[MP2] thoughts and text keep the order they were streamed in', () => {
-    const told = tell([
+    const told = translate([
       partial(thought('Hmm. ')),
       partial(text('One. ')),
       partial(thought('So. ')),
@@ -103,7 +103,7 @@ describe('text', () => {
   })
 
   test('[MP1] text before a call is closed by the event that flushes it', () => {
-    const told = tell([partial(text('Look: ')), whole(text('Look: ')), whole(call('c1'))])
+    const told = translate([partial(text('Look: ')), whole(text('Look: ')), whole(call('c1'))])
     expect(lines(told).slice(-3)).toEqual([
       'text-end text-1',
       'tool-input-start c1 "look"',
@@ -112,11 +112,11 @@ describe('text', () => {
   })
 
   test('[CH3] empty text opens no part', () => {
-    expect(tell([partial(text('')), whole(text(''))])).toEqual([])
+    expect(translate([partial(text('')), whole(text(''))])).toEqual([])
   })
 
   test('[MP7] parallel branches stream into parts of their own', () => {
-    const told = tell([
+    const told = translate([
       of('one', 'a', true),
       of('two', 'x', true),
       of('one', 'b', true),
@@ -130,7 +130,7 @@ describe('text', () => {
   })
 
   test('[MP9] the transcript of speech becomes text once, the person’s stays transient', () => {
-    const told = tell([
+    const told = translate([
       event({
         author: 'user',
         partial: true,
@@ -157,7 +157,11 @@ describe('text', () => {
   })
 
   test('[CH4] text after a tool’s result opens a new step', () => {
-    const told = tell([whole(call('c1')), whole(response('c1', { ok: 1 })), partial(text('Done'))])
+    const told = translate([
+      whole(call('c1')),
+      whole(response('c1', { ok: 1 })),
+      partial(text('Done')),
+    ])
     expect(lines(told).slice(3)).toEqual([
       'tool-output-available c1 {"ok":1}',
       'finish-step',

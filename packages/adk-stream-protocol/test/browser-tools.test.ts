@@ -74,7 +74,7 @@ test('[BT4] an output of the wrong shape, or an error, is told to the model', as
     })
   ).text()
   expect(toolParts(await lastMessage(browser))).toMatchObject([{ state: 'output-error' }])
-  expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('wrong shape')
+  expect(JSON.stringify(server.emulator.requests[1]?.body)).toContain('does not match the schema')
   const again = await ask(browser)
   await (
     await answer(browser, again, { state: 'output-error', errorText: 'Permission denied' })

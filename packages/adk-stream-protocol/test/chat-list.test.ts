@@ -2,7 +2,7 @@ import { createEvent, FunctionTool, InMemorySessionService } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
-import { titleOf } from '../src/agent/history/chat-title.ts'
+import { createTitle } from '../src/agent/history/chat-title.ts'
 import type { ChatSummary } from '../src/protocol/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { speak } from './live/support/voice.ts'
@@ -171,7 +171,7 @@ test.each([
   ['a picture alone', [{ inlineData: { mimeType: 'image/png' } }], 'image/png'],
   ['nothing', [{ text: ' ' }], ''],
 ])('[CV7] the title of %s', (_what, parts, title) => {
-  expect(titleOf({ role: 'user', parts })).toBe(title)
+  expect(createTitle({ role: 'user', parts })).toBe(title)
 })
 
 test.each(clients)('[CV7] an edited first message gives another title, $name', async (client) => {
@@ -291,14 +291,14 @@ test('[CV9] no session is read for a list, and the begin of each only once', asy
   for (const id of ['a', 'b', 'c']) await (await browser.say(`${id} [[say Hi.]]`, id)).text()
   const reads = { whole: 0, begin: 0 }
   const sessions = store.sessions as typeof store.sessions & {
-    readOpening: (key: object) => Promise<unknown>
+    readFirstMessage: (key: object) => Promise<unknown>
   }
-  const [getSession, readOpening] = [
+  const [getSession, readFirstMessage] = [
     sessions.getSession.bind(sessions),
-    sessions.readOpening.bind(sessions),
+    sessions.readFirstMessage.bind(sessions),
   ]
   sessions.getSession = (request) => ((reads.whole += 1), getSession(request))
-  sessions.readOpening = (request) => ((reads.begin += 1), readOpening(request))
+  sessions.readFirstMessage = (request) => ((reads.begin += 1), readFirstMessage(request))
   for (let n = 0; n < 3; n += 1) expect(await listOf(browser)).toHaveLength(3)
   expect(reads).toEqual({ whole: 0, begin: 3 })
 })

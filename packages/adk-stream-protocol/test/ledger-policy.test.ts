@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type Call, digestCall } from '../src/approvals/digest.ts'
-import { type ApprovalPolicy, type PolicyAnswer, resolvePolicy } from '../src/approvals/policy.ts'
+import { type ApprovalPolicy, type PolicyVerdict, resolvePolicy } from '../src/approvals/policy.ts'
 import { chat, ownerStep } from './ledger/fixture.ts'
 
 const call: Call = { chat, toolCallId: 'call-1', toolName: 'pay', args: { b: 1, a: '花子' } }
@@ -53,7 +53,7 @@ const ungated = { required: () => false }
 
 async function resolve(answer: unknown, defaults: Parameters<typeof resolvePolicy>[2] = ungated) {
   // A policy written in JavaScript may say anything.
-  return resolvePolicy({ pay: () => answer as PolicyAnswer }, asked, defaults)
+  return resolvePolicy({ pay: () => answer as PolicyVerdict }, asked, defaults)
 }
 
 test('[LG17] by default the chat’s principal decides within a day', async () => {

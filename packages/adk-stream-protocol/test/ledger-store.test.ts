@@ -284,7 +284,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     }
     subject.setClock(NOON + 99)
     expect(await ids(store.stale(100))).toEqual([])
-    await store.beat('worker-2')
+    await store.heartbeat('worker-2')
     subject.setClock(NOON + 100)
     expect(await ids(store.stale(100))).toEqual(['a-0'])
     subject.setClock(NOON + 199)
@@ -306,17 +306,17 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
     await store.unlockChat(chat, 'of w-2')
     expect(await lock('w-2')).toBe(false)
-    expect(await store.holderOf(chat)).toEqual({
+    expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-1',
       background: false,
       signAt: NOON,
     })
     await store.unlockChat(chat, 'of w-1')
-    expect(await store.holderOf(chat)).toBeUndefined()
+    expect(await store.findLockHolder(chat)).toBeUndefined()
     expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
     subject.setClock(NOON + 80)
-    await store.beat('w-2')
-    expect(await store.holderOf(chat)).toEqual({
+    await store.heartbeat('w-2')
+    expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-2',
       background: true,
       signAt: NOON + 80,
@@ -325,7 +325,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await lock('w-1')).toBe(false)
     const { appName, principalId } = chat
     const heldFor = (worker: string) =>
-      store.heldByOthers({ appName, principalId, worker, leaseMs: 100 })
+      store.listLockedByOthers({ appName, principalId, worker, leaseMs: 100 })
     expect((await heldFor('w-1')).toSorted()).toEqual([chat.chatId, 'other'].toSorted())
     expect(await heldFor('w-2')).toEqual([])
     subject.setClock(NOON + 180)

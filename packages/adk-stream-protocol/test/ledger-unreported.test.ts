@@ -73,7 +73,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     const unreported = () => ids(store.unreported({ appName: 'demo', leaseMs: 100, limit: 10 }))
     await store.lockChat(chat, { worker: 'w-1', token: 't-1', leaseMs: 100, background: false })
     subject.setClock(NOON + 90)
-    await store.beat('w-1')
+    await store.heartbeat('w-1')
     subject.setClock(NOON + 189)
     expect(await unreported()).toEqual([])
     subject.setClock(NOON + 190)

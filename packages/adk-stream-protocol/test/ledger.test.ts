@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Approval } from '../src/approvals/approval.ts'
 import { Ledger, type LedgerOptions } from '../src/approvals/ledger.ts'
 import { argsToRun } from '../src/approvals/next-approval.ts'
-import { MemoryApprovalStore } from '../src/approvals/memory-approval-store.ts'
+import { MemoryApprovalStore } from './ledger/memory-approval-store.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import {
   chat,
@@ -79,7 +79,7 @@ test('[LG14] a worker that gives no sign loses what it runs', async () => {
   taken(await ledger.decide('approval-1', yes))
   taken(await ledger.claim('approval-1', requestOf()))
   clock.now += 99
-  await ledger.beat()
+  await ledger.heartbeat()
   clock.now += 99
   expect(await other.recover()).toEqual([])
   clock.now += 1
@@ -101,7 +101,7 @@ test('[LG14] a worker that gives a sign in the last moment loses nothing', async
   store.stale = async (leaseMs) => {
     const found = await stale(leaseMs)
     expect(found).toHaveLength(1)
-    await ledger.beat()
+    await ledger.heartbeat()
     return found
   }
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })

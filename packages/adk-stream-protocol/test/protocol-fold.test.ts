@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { Chunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
-import { call, event, partial, response, tellTurn, whole } from './adk-told.ts'
+import { call, event, partial, response, translateTurn, whole } from './translate-events.ts'
 
 /** What both versions of `readUIMessageStream` have in common; that our chunks fit their types is part of what is tested. */
 type ReadMessages = (options: {
@@ -34,18 +34,18 @@ async function readByClient(read: ReadMessages, chunks: readonly Chunk[]): Promi
 }
 
 const TURNS: Record<string, Chunk[]> = {
-  prose: tellTurn([
+  prose: translateTurn([
     partial({ text: 'Hm', thought: true }),
     partial({ text: 'Hel' }),
     partial({ text: 'lo' }),
   ]),
-  'tools and steps': tellTurn([
+  'tools and steps': translateTurn([
     whole({ text: 'Look:' }),
     whole(call('c1'), call('c2', 'ask', { q: '何?' })),
     whole(response('c1', { ok: 1 }), response('c2', { error: 'No' })),
     whole({ text: 'Done' }),
   ]),
-  'media, data and sources': tellTurn([
+  'media, data and sources': translateTurn([
     whole(
       { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
       { executableCode: { code: '1' } },
@@ -65,7 +65,7 @@ const TURNS: Record<string, Chunk[]> = {
     }),
     event({ actions: { stateDelta: { a: 1 } }, usageMetadata: { promptTokenCount: 1 } }),
   ]),
-  stopped: tellTurn([partial({ text: 'Hel' })], 'stopped'),
+  stopped: translateTurn([partial({ text: 'Hel' })], 'stopped'),
 }
 
 describe.each([

@@ -95,7 +95,7 @@ function counting(part: object): { part: object; reads: () => number } {
   return { part: watched, reads: () => reads }
 }
 
-describe('answers', () => {
+describe('responses', () => {
   test.each([
     ['decisions', 'assistant', { type: 'tool-pay', state: 'approval-responded' }],
     ['results', 'user', { type: 'tool-result', toolCallId: 'a' }],
@@ -118,9 +118,9 @@ describe('answers', () => {
     const ended = { ...part, errorText: 'no' }
     const parts = Array.from({ length: 98_665 }, () => part)
     const request = readStreamRequest(assistant([...parts, ended]), DEFAULT_LIMITS)
-    expect(request).toMatchObject({ type: 'answers', outputs: [{ toolCallId: 'a' }] })
+    expect(request).toMatchObject({ type: 'responses', outputs: [{ toolCallId: 'a' }] })
     // zod may look twice at a part; it must not look at parts that do not count.
-    expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxAnswers)
+    expect(reads()).toBeLessThan(4 * DEFAULT_LIMITS.maxResponses)
   })
 
   test('[RQ131] changed arguments count as answers', () => {

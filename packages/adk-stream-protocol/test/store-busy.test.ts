@@ -76,7 +76,7 @@ test('[ST90] every kind of write waits for another process', { timeout: 90_000 }
     store.sessions.getOrCreateSession({ ...key, sessionId: 'chat-2' }),
     store.sessions.deleteSession(key),
     store.approvals.lockChat(chat, lock),
-    store.approvals.beat('w'),
+    store.approvals.heartbeat('w'),
     store.approvals.deleteChat(chat, 'deleted'),
     store.browserCalls.add({ chat, messageId: 'm', toolCallId: 'c' }, 1_000),
     store.chats.rename(chat, 'A name'),

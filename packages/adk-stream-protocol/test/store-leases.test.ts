@@ -47,7 +47,7 @@ async function leaveLeases(path: string): Promise<void> {
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 60_000 })
   await ledger.lockChat(chat)
-  await ledger.beat()
+  await ledger.heartbeat()
   for (const id of ['runs', 'denied']) {
     taken(await ledger.request(requestOf({ id, toolCallId: id })))
     taken(await ledger.decide(id, { by: hanako, approved: id === 'runs' }))
@@ -65,7 +65,7 @@ async function readLeft(path: string): Promise<unknown> {
   const leaseMs = 60_000
   const filter = { appName: chat.appName, leaseMs, limit: 10 }
   return {
-    holder: await approvals.holderOf(chat),
+    holder: await approvals.findLockHolder(chat),
     stale: (await approvals.stale(leaseMs)).map(({ id }) => id),
     unreported: (await approvals.unreported(filter)).map(({ id }) => id),
     waits: (await waits.takeDue(filter)).length,

@@ -1,6 +1,6 @@
 import { createEvent, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
-import { appendsAnswers } from '../src/agent/history/answer-appender.ts'
+import { canAppendResponse } from '../src/agent/history/append-response.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { isRewindable } from '../src/store/store.ts'
 import { deltaEvent, idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
@@ -86,15 +86,15 @@ test('[ST190] the answer to a call is not stored when another process has remove
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('s.db') })
   await using two = await openSqliteStore({ path: folder.path('s.db') })
-  if (!appendsAnswers(one.sessions)) throw new Error('The store cannot do both at once.')
+  if (!canAppendResponse(one.sessions)) throw new Error('The store cannot do both at once.')
   const session = await one.sessions.createSession(key)
   const call = { functionCall: { id: 'call-1', name: 'pay', args: {} } }
   const answer = { functionResponse: { id: 'call-1', name: 'pay', response: {} } }
   const eventOf = (id: string, part: typeof call | typeof answer) =>
     createEvent({ id, author: 'assistant', content: { role: 'model', parts: [part] } })
   const append = (id: string) => {
-    if (!appendsAnswers(one.sessions)) return undefined
-    return one.sessions.appendAnswer({ session, event: eventOf(id, answer) }, ['call-1'])
+    if (!canAppendResponse(one.sessions)) return undefined
+    return one.sessions.appendResponse({ session, event: eventOf(id, answer) }, ['call-1'])
   }
   await one.sessions.appendEvent({ session, event: eventOf('made', call) })
   expect(await append('answered')).toBe(true)

@@ -180,7 +180,7 @@ describe.each(clients)('$name', (client) => {
     })
     const chat = await office.page().open(client)
     await chat.send('[[call fail {"amount":"much"}]][[then]][[say Sorry.]]')
-    expect(JSON.stringify(office.results)).toMatch(/Not run: the arguments do not fit.*amount: /)
+    expect(JSON.stringify(office.results)).toMatch(/Not run: the arguments do not match.*amount: /)
   })
 
   test('[ER3] a plugin of the host may answer for a tool that threw', async () => {

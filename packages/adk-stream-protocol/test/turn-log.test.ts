@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 
-import type { Chunk, SoundChunk } from '../src/protocol/chunk.ts'
+import type { Chunk, AudioChunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
 import type { Sink } from '../src/turns/log-reader.ts'
 import { TurnLog } from '../src/turns/turn-log.ts'
@@ -197,7 +197,7 @@ describe('pressure', () => {
   })
 })
 
-const piece = (content: string): SoundChunk => ({
+const piece = (content: string): AudioChunk => ({
   type: 'data-pcm',
   data: { content, sampleRate: 24_000, channels: 1, bitDepth: 16 },
   transient: true,

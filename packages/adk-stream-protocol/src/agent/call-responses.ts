@@ -2,42 +2,43 @@ import type { Approval } from '../approvals/approval.ts'
 import type { Refusal } from '../approvals/refusal.ts'
 import type { DecidedNote } from './history/event-notes.ts'
 
-/** What the model is told of a call that a person is still being asked about. */
+/** The response for the model while a call waits for approval. */
 export const PENDING = {
   status: 'pending',
-  note: 'Waiting for the approval of a person. It has not run.',
+  note: 'This call waits for the approval of a person. It has not run.',
 } as const
 
-/** What the model is told of a call that could not be asked about: it would be one question too many, or its id is taken. */
-export function describeUnasked({ refused }: Refusal): { readonly error: string } {
+/**
+ * Returns the response for the model to a call whose approval could not be requested, because too many are pending or
+ * its id is taken.
+ */
+export function describeRefusedRequest({ refused }: Refusal): { readonly error: string } {
   return {
     error:
       refused === 'mismatch'
-        ? 'Not run: an earlier call of this conversation, with another tool or other arguments, has the same id. Make the call again with an id of its own.'
-        : 'Not run: too many calls wait for approval already. Wait until some are decided.',
+        ? 'Not run: an earlier call in this conversation has the same id but a different tool or different arguments. Repeat the call with a new id.'
+        : 'Not run: too many calls are waiting for approval. Wait until some of them are decided.',
   }
 }
 
-/** What the model is told of a call that nobody can be asked about from where it is made. */
-export const UNASKABLE = {
-  error: 'Not run: this tool needs the approval of a person, which cannot be asked for from here.',
+/** The response for the model to a call that needs approval where approval cannot be requested. */
+export const APPROVAL_UNAVAILABLE = {
+  error:
+    'Not run: this tool needs the approval of a person, but approval cannot be requested here.',
 } as const
 
-/** What the model is told of a call whose tool failed to say whether it needs approval. */
+/** The response for the model to a call whose tool could not determine whether it needs approval. */
 export const UNDETERMINED = {
-  error: 'Not run: the tool failed to say whether this call needs the approval of a person.',
+  error: 'Not run: it could not be determined whether this call needs the approval of a person.',
 } as const
 
-/** The end of an approval without a run: what the model is told, and what is noted for the client. */
+/** The outcome of an approval: the response for the model, and the note for the client. */
 export interface Ending {
   readonly response: Record<string, unknown>
   readonly note: DecidedNote
 }
 
-/**
- * How a call ends that does not run, or that nobody saw run. An approval that is still open, or that ended with a result, has no
- * such ending.
- */
+/** Returns the outcome of an approval. Returns undefined while it is pending, approved but not started, or running. */
 export function describeEnding({ toolCallId, toolName, state }: Approval): Ending | undefined {
   switch (state.name) {
     case 'denied': {
@@ -53,12 +54,18 @@ export function describeEnding({ toolCallId, toolName, state }: Approval): Endin
     }
     case 'expired':
       return {
-        response: { status: 'expired', error: 'Nobody decided in time. The call did not run.' },
+        response: {
+          status: 'expired',
+          error: 'The approval expired before anyone decided. The call did not run.',
+        },
         note: { toolCallId, state: 'expired' },
       }
     case 'cancelled':
       return {
-        response: { status: 'cancelled', error: `Cancelled, not run: ${state.reason}` },
+        response: {
+          status: 'cancelled',
+          error: `Not run: the approval was cancelled. ${state.reason}`,
+        },
         note: { toolCallId, state: 'cancelled', reason: state.reason },
       }
     case 'unknown':
@@ -66,14 +73,14 @@ export function describeEnding({ toolCallId, toolName, state }: Approval): Endin
         response: {
           status: 'unknown',
           error:
-            'The server stopped while this call ran. It may or may not have taken effect; do not repeat it unasked.',
+            'The server stopped while this call was running. It may or may not have taken effect. Do not repeat it unless the user asks.',
         },
         note: { toolCallId, state: 'unknown' },
       }
     case 'succeeded':
       return { response: toResponse(state.output), note: { toolCallId, state: 'approved' } }
     case 'failed':
-      // The record holds the words of the error, which are for the log.
+      // The ledger contains the error message, which is only for the log.
       return {
         response: { error: `The tool ${toolName} failed.` },
         note: { toolCallId, state: 'approved' },
@@ -85,10 +92,10 @@ export function describeEnding({ toolCallId, toolName, state }: Approval): Endin
   }
 }
 
-/** A tool's result as Gemini wants it: an object, with ADK's names for what is none. */
+/** Returns the result of a tool as the object that Gemini requires. Wraps other values under the keys that ADK uses. */
 export function toResponse(result: unknown): Record<string, unknown> {
   if (typeof result === 'object' && result !== null && !Array.isArray(result)) {
-    // A plain object by the checks above.
+    // The checks above leave only plain objects.
     return result as Record<string, unknown>
   }
   return Array.isArray(result) ? { results: result } : { result: result ?? null }

@@ -1,8 +1,14 @@
-import type { BaseTool, Context } from '@google/adk'
+import type { BaseTool, Context, Session } from '@google/adk'
+import type { ApprovalChat } from '../approvals/approval.ts'
 
-/** A call as ADK hands it to its callbacks. */
+/** A tool call as ADK passes it to callbacks. */
 export interface ToolCall {
   readonly tool: BaseTool
   readonly toolArgs: Record<string, unknown>
   readonly toolContext: Context
+}
+
+/** Returns the chat of an ADK session. */
+export function chatOf({ appName, userId, id }: Session): ApprovalChat {
+  return { appName, principalId: userId, chatId: id }
 }

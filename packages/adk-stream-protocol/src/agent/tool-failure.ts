@@ -2,41 +2,41 @@ import type { BaseTool } from '@google/adk'
 import { isFunctionTool, RestApiTool } from '@google/adk'
 import * as z from 'zod'
 
-import { UNASKABLE } from './call-responses.ts'
+import { APPROVAL_UNAVAILABLE } from './call-responses.ts'
 import type { ToolCall } from './tool-call.ts'
 
-/** A call inside an AgentTool that needs the approval of a person, who cannot be asked there. */
-export class UnaskableError extends Error {
-  override readonly name = 'UnaskableError'
+/** A call inside an `AgentTool` needs approval, which cannot be requested there. */
+export class ApprovalUnavailableError extends Error {
+  override readonly name = 'ApprovalUnavailableError'
 
   constructor(toolName: string, agentName: string) {
     super(
-      `Not run: the tool ${toolName} needs the approval of a person, which cannot be asked for inside ${agentName}, an agent that is used as a tool. Make ${agentName} a sub-agent and let the parent transfer to it.`,
+      `Not run: the tool ${toolName} needs the approval of a person, but approval cannot be requested inside ${agentName}, because it is used as a tool. Make ${agentName} a sub-agent and let the parent transfer to it.`,
     )
   }
 }
 
 /**
- * What the model is told of a call that threw. The words of an error may hold addresses, paths and secrets; only what is wrong with the
- * arguments is the model's own.
+ * Returns the response for the model to a call that threw. The message of an error may contain addresses, paths and
+ * secrets, so the model only learns what is wrong with its arguments.
  */
 export function describeToolError(
   { tool, toolArgs }: ToolCall,
   error: unknown,
   exposeErrors: boolean,
 ): Record<string, unknown> {
-  if (error instanceof UnaskableError) return UNASKABLE
+  if (error instanceof ApprovalUnavailableError) return APPROVAL_UNAVAILABLE
   if (exposeErrors) return { error: error instanceof Error ? error.message : String(error) }
   const issues = findIssues(tool, toolArgs)
-  return { error: issues === undefined ? failureOf(tool.name) : `Not run: ${issues}` }
+  return { error: issues === undefined ? describeToolFailure(tool.name) : `Not run: ${issues}` }
 }
 
-/** The sentence for a tool that failed. */
-export function failureOf(toolName: string): string {
+/** Returns the message for a tool that failed. */
+export function describeToolFailure(toolName: string): string {
   return `The tool ${toolName} failed.`
 }
 
-/** Whether a tool returned the words of an error that it caught. ADK's OpenAPI tools do when a request fails. */
+/** Whether a tool returned the message of an error that it caught. ADK's OpenAPI tools do that when a request fails. */
 export function returnsCaughtError(tool: BaseTool, result: unknown): boolean {
   if (!(tool instanceof RestApiTool)) return false
   const caught = CaughtError.safeParse(result)
@@ -45,9 +45,9 @@ export function returnsCaughtError(tool: BaseTool, result: unknown): boolean {
 
 const CaughtError = z.strictObject({ error: z.string() })
 
-/** What is wrong with arguments that do not fit the schema of a tool, if that can be told. */
+/** Returns a description of arguments that do not match the schema of a tool. Returns undefined if the schema cannot be checked. */
 function findIssues(tool: BaseTool, args: unknown): string | undefined {
-  // ADK declares the schema private; it may be one of another copy of zod, or none of zod.
+  // ADK declares the schema private. It may come from another copy of zod, or not from zod at all.
   const parameters: unknown = isFunctionTool(tool) && Reflect.get(tool, 'parameters')
   if (typeof parameters !== 'object' || parameters === null || !('safeParse' in parameters))
     return undefined
@@ -62,12 +62,14 @@ function findIssues(tool: BaseTool, args: unknown): string | undefined {
 
 const FailedParse = z.object({ success: z.literal(false), error: z.unknown() })
 
-/** A validation error of zod in words; undefined for any other error. */
+/** Describes a validation error of zod. Returns undefined for any other error. */
 export function describeIssues(error: unknown): string | undefined {
   const failed = ArgumentIssues.safeParse(error)
   if (!failed.success) return undefined
-  const words = failed.data.issues.map(({ path, message }) => `${path.join('.')}: ${message}.`)
-  return `the arguments do not fit the tool. ${words.join(' ')}`
+  const descriptions = failed.data.issues.map(
+    ({ path, message }) => `${path.join('.')}: ${message}.`,
+  )
+  return `the arguments do not match the schema of the tool. ${descriptions.join(' ')}`
 }
 
 const ArgumentIssues = z.object({

@@ -1,6 +1,6 @@
 export type ApprovalErrorCode = 'invalid' | 'contended'
 
-/** What the ledger cannot do; a refusal of a command is a value, not an error. */
+/** An error of the ledger itself. A rejected command is not an error but a `Refusal`. */
 export class ApprovalError extends Error {
   override readonly name = 'ApprovalError'
   readonly code: ApprovalErrorCode

@@ -2,12 +2,18 @@ import type { Approval, ApprovalChat, ApprovalStateName } from './approval.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
 import type { Decider, Transition } from './next-approval.ts'
 
-/** Where approvals live. Every method is atomic, durable when it answers, and seen by every process at once. */
+/**
+ * Stores approvals, their audit record, worker leases and chat locks. Every method is atomic. Its effect is durable
+ * when the promise resolves, and visible to all processes at once.
+ */
 export interface ApprovalStore {
-  /** The one clock that counts for deadlines, in ms since 1970. Leases go by a clock of their own, which nobody can set. */
+  /** Returns the current time in ms since 1970. All deadlines use this clock. Leases use a separate monotonic clock. */
   now(): Promise<number>
 
-  /** Adds an approval with its first audit entry, unless the call or the id is known, or too many wait already. */
+  /**
+   * Adds an approval with its first audit entry. Adds nothing if the id or the tool call is already known, or if the
+   * quota is used up.
+   */
   insert(
     approval: Approval,
     entry: AuditEntry,
@@ -16,124 +22,138 @@ export interface ApprovalStore {
   get(id: string): Promise<Approval | undefined>
   findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined>
   /**
-   * Stores a transition with its audit entry if the stored version is still the one before it, if the store's clock is still
-   * before the transition's limit, and if the worker that it takes a call from is still silent; answers whether it did.
+   * Stores a transition and its audit entry. Returns false, and stores nothing, if the stored version is not the
+   * preceding one, if the time of `before` has passed, or if the worker in `silent` has renewed its lease.
    */
   replace(transition: Transition): Promise<boolean>
-  /** Lists approvals, the oldest first. */
+  /** Lists approvals, oldest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
-  /** Those that wait and whose deadline has passed, the longest overdue first. */
+  /** Lists pending approvals whose deadline has passed, most overdue first. */
   due(limit: number): Promise<Approval[]>
 
   /**
-   * Those of an application of which nobody has noted that their conversation shows what came of them: given
-   * and not begun, or ended for `leaseMs`. Without those of chats that a living worker holds, for it may be about to tell. The
-   * first of each principal come before the second of any, so that many of one principal do not keep back those of another.
+   * Lists approvals of an application whose outcome may be missing from the conversation: approved but not started,
+   * or ended at least `leaseMs` ago and not marked as reported. Leaves out chats that a worker with a valid lease has
+   * locked, because that worker may be about to report. Takes principals in turn, so that many approvals of one
+   * principal do not delay those of another.
    */
   unreported(filter: UnreportedFilter): Promise<Approval[]>
-  /** Notes that the conversation shows how these calls ended; one that is given and not begun has not ended. May be lost with the power. */
+  /**
+   * Records that the conversation shows the outcome of these calls. Ignores calls that are approved but not started.
+   * The record may be lost in a power failure.
+   */
   markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
 
-  /** Reads the audit record in the order of writing. */
+  /** Reads the audit record in write order. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
-  /** The `seq` of the newest entry of the audit record; 0 while there is none. */
+  /** Returns the `seq` of the newest audit entry, or 0 if there is none. */
   lastSeq(): Promise<number>
 
-  /** Checks that no entry of the audit record was changed or removed. For stores that other programs can write to. */
+  /** Checks that no audit entry was changed or removed. For stores that other programs can write to. */
   verifyAudit?(check?: AuditCheck): Promise<AuditVerification>
 
-  /** Signs that a worker lives. */
-  beat(worker: string): Promise<void>
+  /** Renews the lease of a worker. */
+  heartbeat(worker: string): Promise<void>
   /**
-   * Signs for a worker from outside of its event loop, as long as the worker is busy and its event loop is not blocked for longer
-   * than `maxBlockedMs`. The store ends it when it is closed. For stores that other processes can open.
+   * Renews the lease of a worker outside its event loop while the worker is busy. Stops if the event loop is blocked
+   * for longer than `maxBlockedMs`, and when the store is closed. For stores that several processes can open.
    */
-  keepLease?(lease: LeaseOptions): LeaseKeeper
-  /** Those that run although their worker gave no sign, by `beat`, `keepLease` or the claim itself, for `leaseMs`. */
+  startLeaseRenewal?(lease: LeaseOptions): LeaseRenewal
+  /**
+   * Lists running calls whose worker has not renewed its lease for `leaseMs`. A heartbeat, `startLeaseRenewal` and
+   * the claim itself renew it.
+   */
   stale(leaseMs: number): Promise<Approval[]>
 
   /**
-   * Gives a chat to one worker until it is unlocked, or until the worker gave no sign, by `beat` or by this call, for `leaseMs`.
-   * The worker that holds it gets it again, under the new token. From then until `unlockChat`, the sessions of this store refuse
-   * what this process writes into the chat if the stored token is another. A lock need not outlive a loss of power.
+   * Locks a chat for a worker until the chat is unlocked or the worker has not renewed its lease for `leaseMs`.
+   * Returns false if another worker holds the lock. A worker that holds the lock gets it again with the new token.
+   * Until `unlockChat`, the sessions of this store reject writes of this process to the chat if the stored token is a
+   * different one. A lock need not survive a power failure.
    */
   lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
-  /** Who holds a chat, dead or alive; nothing when nobody does. */
-  holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined>
-  /** The chats of a principal that other workers hold which gave a sign within `leaseMs`. */
-  heldByOthers(filter: HeldFilter): Promise<string[]>
-  /** Gives a chat back; a token that does not hold it changes nothing. */
+  /** Returns the holder of a chat lock, even if its lease has expired. Returns undefined if the chat is not locked. */
+  findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined>
+  /** Lists the chats of a principal that other workers with a valid lease have locked. */
+  listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
+  /** Unlocks a chat. Does nothing if another token holds the lock. */
   unlockChat(chat: ApprovalChat, token: string): Promise<void>
 
-  /** Cancels all of a chat that has not begun to run, at once, and answers those; nobody is told any more. The audit record stays. */
+  /**
+   * Cancels all pending and approved calls of a chat and returns them. Marks all calls of the chat as reported. Keeps
+   * the audit record.
+   */
   deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
 }
 
-/** What a worker wants to keep while its event loop is blocked. */
+/** A lease that must be renewed while the event loop of the worker is blocked. */
 export interface LeaseOptions {
   readonly worker: string
   readonly leaseMs: number
-  /** How long the event loop may be blocked before the lease is given up, in ms. */
+  /** How long the event loop may be blocked before the lease expires, in ms. */
   readonly maxBlockedMs: number
   readonly onError: (error: unknown) => void
 }
 
-/** Signs for a worker from outside of its event loop. */
-export interface LeaseKeeper {
-  /** Whether the worker has anything to lose. */
+/** Renews the lease of a worker outside its event loop. */
+export interface LeaseRenewal {
+  /** Starts or stops the renewal. A worker is busy while it runs a call or holds a chat lock. */
   setBusy(busy: boolean): void
 }
 
 export interface UnreportedFilter {
   readonly appName: string
   readonly leaseMs: number
-  /** Ids that are not wanted. */
+  /** Ids of approvals to leave out. */
   readonly except?: readonly string[]
   readonly limit: number
 }
 
 export interface ChatLock {
   readonly worker: string
-  /** Names this lock and no other, of this worker or another one: a fencing token. */
+  /** A fencing token: unique for each lock. */
   readonly token: string
   readonly leaseMs: number
-  /** Whether nobody waits for what is done with the chat: others wait for its end and are not turned away. */
+  /** Whether the work in the chat is background work. Requests then wait for the lock instead of failing. */
   readonly background: boolean
 }
 
-export interface HeldFilter {
+export interface LockedChatsFilter {
   readonly appName: string
   readonly principalId: string
-  /** Who asks. */
+  /** The worker that asks. Its own locks are left out. */
   readonly worker: string
   readonly leaseMs: number
 }
 
-export interface ChatHolder {
+export interface ChatLockHolder {
   readonly token: string
   readonly background: boolean
-  /** When it was last known to live, by the store's lease clock. */
-  readonly signAt: number
+  /** When the holder last renewed its lease, by the lease clock of the store. */
+  readonly lastSeenAt: number
 }
 
-/** How many approvals may wait at once. */
+/** How many approvals may be pending at the same time. */
 export interface PendingQuota {
   readonly perChat: number
-  /** In all chats of the principal in one application. */
+  /** The limit for all chats of a principal in one application. */
   readonly perPrincipal: number
 }
 
-/** What is listed must meet every condition given. */
+/** Selects approvals that meet all given conditions. */
 export interface ApprovalFilter {
   readonly appName?: string
-  /** Those of this principal's chats. */
+  /** Approvals in chats of this principal. */
   readonly principalId?: string
   readonly chat?: ApprovalChat
   readonly states?: readonly ApprovalStateName[]
-  /** Those that are pending in this principal's chats, that they can decide now, or for which they can withdraw their vote. */
+  /**
+   * Pending approvals in chats of this principal, pending approvals that they can decide now, and those for which
+   * they can withdraw their vote.
+   */
   readonly waitsFor?: Decider
   readonly limit: number
-  /** The id of the last approval of the page before. */
+  /** The id of the last approval of the previous page. */
   readonly after?: string
 }
 
@@ -141,31 +161,34 @@ export interface AuditFilter {
   readonly appName?: string
   readonly approvalId?: string
   readonly chat?: ApprovalChat
-  /** The `seq` of the last entry known. */
+  /** The `seq` of the last entry that the caller has read. */
   readonly after?: number
   readonly limit?: number
 }
 
-/** How much of the audit record is checked. */
+/** Which part of the audit record to check. */
 export interface AuditCheck {
-  /** Only so many of the newest entries. Default: all. */
+  /** How many of the newest entries to check. Default: all. */
   readonly newest?: number
-  /** A head that was noted before, outside of the database: its entry must still be there. */
+  /**
+   * A head that an earlier check returned and that was kept outside the database. The check fails if its entry is
+   * missing or changed.
+   */
   readonly head?: AuditHead
 }
 
-/** The newest entry of an audit record: its hash stands for all entries before it. */
+/** The newest entry of an audit record. Its hash covers all entries before it. */
 export interface AuditHead {
   readonly seq: number
   readonly hash: string
 }
 
-/** What a check of the audit record has found. */
+/** The result of a check of the audit record. */
 export interface AuditVerification {
-  /** How many entries are as they were written, and follow the entry before them. */
+  /** How many entries are intact. */
   readonly entries: number
-  /** The newest of them; nothing for an empty record. */
+  /** The newest intact entry. Undefined if the record is empty. */
   readonly head: AuditHead | undefined
-  /** The first entry that was changed, or that is missing; nothing if the record is whole. */
+  /** The first entry that was changed or is missing. Undefined if the record is intact. */
   readonly fault?: { readonly seq: number; readonly reason: 'changed' | 'missing' }
 }

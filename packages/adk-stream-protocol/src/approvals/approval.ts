@@ -1,58 +1,61 @@
-/** Whose call it is that waits: the chat of a principal, in an application. */
+/** Identifies a chat: the application, the principal that owns it, and its id. */
 export interface ApprovalChat {
   readonly appName: string
   readonly principalId: string
   readonly chatId: string
 }
 
-/** One tool call that a person decides: an entry of the ledger. All but `state`, `votes` and `version` is fixed when it is asked. */
+/** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes` and `version` change. */
 export interface Approval {
-  /** Unguessable; the id of ADK's confirmation request. */
+  /** The id of ADK's confirmation request. It cannot be guessed. */
   readonly id: string
   readonly chat: ApprovalChat
-  /** The assistant message whose turn waits. */
+  /** The assistant message whose turn waits for the decision. */
   readonly messageId: string
-  /** The worker whose live conversation made the call and goes on by the decision. Undefined for a call made turn by turn. */
+  /** The worker whose live session made the call and continues after the decision. Undefined for calls outside a live session. */
   readonly liveWorker?: string
   readonly toolCallId: string
   readonly toolName: string
-  /** The arguments as they were shown. */
+  /** The arguments that people see when they decide. */
   readonly args: Readonly<Record<string, unknown>>
   /** Binds the decision to the call: SHA-256 over the canonical JSON of chat, call, tool and arguments. */
   readonly digest: string
   readonly terms: ApprovalTerms
   readonly requestedAt: number
-  /** When it expires, by the store's clock. */
+  /** When the approval expires, by the clock of the store. */
   readonly deadline: number
   readonly votes: readonly Vote[]
   readonly state: ApprovalState
-  /** Counts the transitions; every one is a compare-and-set on it. */
+  /** The number of transitions. Each transition is a compare-and-set on it. */
   readonly version: number
 }
 
-/** What the policy says about a call, as it was when the call was asked. */
+/** The terms of an approval, as the policy set them when the call was made. */
 export interface ApprovalTerms {
   readonly hint?: string
   readonly title?: string
   readonly severity?: 'low' | 'medium' | 'high'
   readonly icon?: string
-  /** What the tool itself adds to its request. */
+  /** The payload that the tool adds to its request. */
   readonly payload?: unknown
-  /** Who decides, in order: every step needs its number of approvals by different people before the next is asked. */
+  /**
+   * The steps of the approval, in order. Each step needs its number of approvals by different people before the next
+   * step starts.
+   */
   readonly chain: readonly ApprovalStep[]
-  /** A tool that may be run again with the same idempotency key when nobody knows whether it ran. */
+  /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. */
   readonly idempotent: boolean
 }
 
 export interface ApprovalStep {
   /** How many different principals must approve. */
   readonly count: number
-  /** Principals by id, or by a role of theirs. */
+  /** The ids of principals who may decide. */
   readonly principals: readonly string[]
   readonly roles: readonly string[]
 }
 
-/** One approval by one person. A denial needs no vote: the first one decides. */
+/** The approval of one person. There is no vote for a denial, because a single denial decides. */
 export interface Vote {
   readonly principalId: string
   readonly step: number
@@ -64,9 +67,9 @@ export type ApprovalState =
   | {
       readonly name: 'approved'
       readonly at: number
-      /** What runs in place of `args`, when the approver changed it. */
+      /** The arguments that run instead of `args`, if the approver edited them. */
       readonly editedArgs?: Readonly<Record<string, unknown>>
-      /** What the approver answers to a tool that asked with a payload. */
+      /** The approver's response to the payload of the tool. */
       readonly payload?: unknown
       readonly reason?: string
     }
@@ -94,7 +97,7 @@ export type ApprovalState =
       readonly editedArgs?: Readonly<Record<string, unknown>>
       readonly payload?: unknown
     }
-  /** The process died, or lost its lease, while the tool ran: it may or may not have taken effect. */
+  /** The process crashed, or its lease expired, while the tool was running. The call may or may not have taken effect. */
   | {
       readonly name: 'unknown'
       readonly at: number

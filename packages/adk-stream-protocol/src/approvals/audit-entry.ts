@@ -1,24 +1,24 @@
 import type { ApprovalChat, ApprovalTerms } from './approval.ts'
 
-/** One line of the audit record: what a transition of an approval did. It is written with the transition and never changed. */
+/** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
   readonly approvalId: string
   readonly chat: ApprovalChat
-  /** The version that the transition made; 0 for the request. */
+  /** The version of the approval after the transition. 0 for the request. */
   readonly version: number
-  /** When, by the store's clock. */
+  /** When the transition happened, by the clock of the store. */
   readonly at: number
   readonly event: AuditEvent
 }
 
-/** An entry in its place in the record. */
+/** A stored audit entry. */
 export interface AuditRecord extends AuditEntry {
-  /** Grows with every entry of the store. */
+  /** The position in the record. It grows with each entry of the store. */
   readonly seq: number
 }
 
 export type AuditEvent =
-  /** What was shown, and on which terms. */
+  /** The call as people saw it, and its terms. */
   | {
       readonly type: 'requested'
       readonly messageId: string
@@ -29,19 +29,19 @@ export type AuditEvent =
       readonly terms: ApprovalTerms
       readonly deadline: number
     }
-  /** An approval that is not yet enough. */
+  /** An approval that needs further approvals. */
   | {
       readonly type: 'voted'
       readonly by: string
       readonly step: number
       readonly reason?: string
     }
-  /** A vote that was taken back, with the votes of later steps, which were given on the strength of it. */
+  /** A withdrawn vote. Votes of later steps depend on it and are dropped. */
   | {
       readonly type: 'withdrawn'
       readonly by: string
       readonly step: number
-      /** Whose votes of later steps were dropped. */
+      /** The principals whose votes of later steps were dropped. */
       readonly dropped: readonly string[]
     }
   | {
@@ -60,17 +60,17 @@ export type AuditEvent =
     }
   | { readonly type: 'expired' }
   | { readonly type: 'cancelled'; readonly reason: string }
-  /** What really runs: the arguments as shown, or as the approver changed them. */
+  /** The call that runs, with the original or the edited arguments. */
   | {
       readonly type: 'started'
       readonly worker: string
       readonly args: Readonly<Record<string, unknown>>
-      /** What the approver answered to the tool's payload. */
+      /** The approver's response to the payload of the tool. */
       readonly payload?: unknown
     }
   | { readonly type: 'succeeded'; readonly output: unknown }
   | { readonly type: 'failed'; readonly error: string }
-  /** The worker's lease ran out while the tool ran. */
+  /** The lease of the worker expired while the tool was running. */
   | {
       readonly type: 'lost'
       readonly worker: string

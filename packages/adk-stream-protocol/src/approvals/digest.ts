@@ -11,26 +11,29 @@ export interface Call {
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** Binds a decision to one call: SHA-256, in base64url, over the canonical JSON (RFC 8785) of chat, call, tool and arguments. */
+/**
+ * Returns the digest that binds a decision to one call: SHA-256, in base64url, over the canonical JSON (RFC 8785) of
+ * chat, call, tool and arguments.
+ */
 export function digestCall({ chat, toolCallId, toolName, args }: Call): string {
   const { appName, principalId, chatId } = chat
   const text = canonicalText([appName, principalId, chatId, toolCallId, toolName, args])
   return createHash('sha256').update(text).digest('base64url')
 }
 
-// canonicalize 2.1.0 is CommonJS that exports the function itself, while its types speak of an ES module.
+// canonicalize 2.1.0 is a CommonJS module that exports the function itself. Its types describe an ES module.
 const canonicalize = canonicalizeExport as unknown as (value: unknown) => string | undefined
 
 function canonicalText(value: readonly unknown[]): string {
   if (isDeeperThan(value, MAX_DEPTH + 1)) {
     throw new ApprovalError(
       'invalid',
-      `The arguments are nested in more than ${MAX_DEPTH} levels, or in themselves.`,
+      `The arguments are circular or nested deeper than ${MAX_DEPTH} levels.`,
     )
   }
   try {
     return canonicalize(value) ?? ''
   } catch (cause) {
-    throw new ApprovalError('invalid', 'The arguments cannot be written as JSON.', { cause })
+    throw new ApprovalError('invalid', 'The arguments cannot be encoded as JSON.', { cause })
   }
 }

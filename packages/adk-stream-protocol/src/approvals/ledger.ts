@@ -5,8 +5,8 @@ import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatHolder,
-  LeaseKeeper,
+  ChatLockHolder,
+  LeaseRenewal,
   PendingQuota,
   UnreportedFilter,
 } from './approval-store.ts'
@@ -25,31 +25,31 @@ import { isRefusal, type Refusal } from './refusal.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
-  /** The application whose approvals these are: principals of another one are strangers here. */
+  /** The application. Approvals of other applications are invisible. */
   readonly appName: string
-  /** This process, for leases. Default: a random name. */
+  /** Names this process in leases. Default: a random id. */
   readonly worker?: string
-  /** How many approvals may wait at once. Default 16 in a chat, 100 of a principal. */
+  /** How many approvals may be pending at the same time. Default: 16 in a chat, 100 for a principal. */
   readonly quota?: Partial<PendingQuota>
-  /** How long a worker that gives no sign keeps what it runs, in ms. Default 15,000. */
+  /** How long a lease is valid without renewal, in ms. Default 15,000. */
   readonly leaseMs?: number
-  /** How long the event loop of this process may be blocked before it loses what it runs, in ms. Default 8 leases. */
+  /** How long the event loop of this process may be blocked before its lease expires, in ms. Default: 8 times `leaseMs`. */
   readonly maxBlockedMs?: number
-  /** Hears of listeners that throw, and of what goes wrong where nobody waits for an answer. Default: nobody. */
+  /** Receives errors that listeners throw and errors of background work. Default: ignores them. */
   readonly onError?: (error: unknown) => void
 }
 
 export interface ApprovalRequest extends Call {
-  /** Default: a random one. */
+  /** Default: a random id. */
   readonly id?: string
   readonly messageId: string
   readonly terms: ApprovalTerms
   readonly deadlineMs: number
-  /** Whether a live conversation of this worker made the call. Default false. */
+  /** Whether a live session of this worker made the call. Default false. */
   readonly live?: boolean
 }
 
-/** The approvals of an application: every change is one compare-and-set in the store, with its line in the audit record. */
+/** The approvals of an application. Each change is one compare-and-set in the store, written together with its audit entry. */
 export class Ledger {
   readonly worker: string
   readonly appName: string
@@ -59,12 +59,15 @@ export class Ledger {
   readonly #onError: (error: unknown) => void
   readonly #recent = new RecentApprovals()
   readonly #listeners = new Set<(approval: Approval) => void>()
-  /** Calls that this worker has claimed and whose end is not stored; with what is still to be stored of one that has ended. */
+  /**
+   * Calls that this worker has claimed and whose outcome is not stored. The value is the outcome that still has to be
+   * stored, if the call has ended.
+   */
   readonly #running = new Map<string, ApprovalCommand | undefined>()
-  /** The tokens of the chats that this worker has locked. */
+  /** The tokens of the chat locks that this worker holds. */
   readonly #locks = new Map<string, string>()
   readonly #maxBlockedMs: number
-  #keeper: LeaseKeeper | undefined
+  #renewal: LeaseRenewal | undefined
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     this.#store = store
@@ -76,7 +79,7 @@ export class Ledger {
     this.#onError = options.onError ?? (() => {})
   }
 
-  /** Asks for a decision about a call. The same call asked again gives the approval it has. */
+  /** Requests an approval for a call. Returns the existing approval if the same call was requested before. */
   async request(request: ApprovalRequest): Promise<Approval | Refusal> {
     const { id = randomUUID(), messageId, toolCallId, toolName, deadlineMs } = request
     const { appName, principalId, chatId } = request.chat
@@ -102,7 +105,7 @@ export class Ledger {
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
       case 'inserted':
-        this.#tell(approval)
+        this.#publish(approval)
         return approval
       case 'too-many-pending':
         return { refused: 'too-many-pending' }
@@ -113,7 +116,7 @@ export class Ledger {
     }
   }
 
-  /** Takes a person's decision; what it answers is durable. */
+  /** Records a person's decision. It is durable when the promise resolves. */
   async decide(id: string, decision: Decision): Promise<Approval | Refusal> {
     const editedArgs =
       decision.editedArgs === undefined
@@ -122,73 +125,84 @@ export class Ledger {
     const payload =
       decision.payload === undefined ? {} : { payload: plainJson('`payload`', decision.payload) }
     const result = await this.#step(id, { type: 'decide', ...decision, ...editedArgs, ...payload })
-    // Too late, and the sweep has not come by: everyone may know now.
+    // The deadline has passed, but the sweep has not run yet. Expire the approval now.
     if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
     return result
   }
 
-  /** Whether this worker holds anything that another one would take from it when it gives no sign: a call that runs, or a chat. */
+  /**
+   * Whether this worker holds anything that another worker would take over when its lease expires: a running call or
+   * a chat lock.
+   */
   get busy(): boolean {
     return this.#running.size > 0 || this.#locks.size > 0
   }
 
-  /** Takes back a vote, while others have still to decide. */
+  /** Withdraws a vote while other people still have to decide. */
   async withdraw(id: string, by: Decider): Promise<Approval | Refusal> {
     const result = await this.#step(id, { type: 'withdraw', by })
     if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
     return result
   }
 
-  /** Takes an approval for this worker to run, once; the caller runs `argsToRun` of what it gets, and nothing when refused. */
+  /**
+   * Claims an approved call for this worker. A call can be claimed only once. The caller runs it with `argsToRun`, or
+   * does not run it if the claim is refused.
+   */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
     const { toolCallId, toolName } = call
     const digest = digestCall(call)
-    // It may be approved again, because this worker gave no sign for a while; it is not run beside itself for that.
+    // Another worker may have set the call back to approved because the lease of this one expired. It is still
+    // running here and must not run twice.
     if (this.#running.has(id)) return { refused: 'not-approved' }
-    this.#hold(() => this.#running.set(id, undefined))
+    this.#updateHeld(() => this.#running.set(id, undefined))
     let claimed: Approval | Refusal | undefined
     try {
       const { worker } = this
       claimed = await this.#step(id, { type: 'claim', toolCallId, toolName, digest, worker })
       return claimed
     } finally {
-      if (claimed === undefined || isRefusal(claimed)) this.#hold(() => this.#running.delete(id))
+      if (claimed === undefined || isRefusal(claimed))
+        this.#updateHeld(() => this.#running.delete(id))
     }
   }
 
-  /** Records that a call took effect. Refused when this worker has lost it: then another one tells what came of it. */
+  /** Records that a call succeeded. Refused if this worker has lost the call: another worker then reports its outcome. */
   async succeed(id: string, output: unknown): Promise<Approval | Refusal> {
-    return this.#end(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
+    return this.#finish(id, { type: 'succeed', worker: this.worker, output: recordable(output) })
   }
 
   async fail(id: string, error: string): Promise<Approval | Refusal> {
-    return this.#end(id, { type: 'fail', worker: this.worker, error })
+    return this.#finish(id, { type: 'fail', worker: this.worker, error })
   }
 
-  /** Gives up a call of which this worker cannot say what came of it; `recover` settles it. */
+  /** Gives up a call whose outcome this worker does not know. `recover` settles it. */
   abandon(id: string): void {
     if (this.#running.has(id)) this.#running.set(id, { type: 'lose', worker: this.worker })
   }
 
-  /** Withdraws an approval that has not begun to run. */
+  /** Cancels an approval that has not started to run. */
   async cancel(id: string, reason: string): Promise<Approval | Refusal> {
     return this.#step(id, { type: 'cancel', reason })
   }
 
-  /** Cancels all of a chat that has not begun to run. */
+  /** Cancels all approvals of a chat that have not started to run. */
   async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
     const cancelled = await this.#store.deleteChat(chat, reason)
-    for (const approval of cancelled) this.#tell(approval)
+    for (const approval of cancelled) this.#publish(approval)
     return cancelled
   }
 
-  /** Expires those whose deadline has passed, at most `limit` of them, and answers those. */
+  /** Expires approvals whose deadline has passed, at most `limit`, and returns them. */
   async expireDue(limit = 100): Promise<Approval[]> {
     const due = await this.#store.due(limit)
     return this.#stepEach(due, () => ({ type: 'expire' }))
   }
 
-  /** Those whose conversation may not show what came of them, because whoever was to tell it died. At most 100 by default. */
+  /**
+   * Lists approvals whose outcome may be missing from the conversation because the process that had to report it
+   * crashed. At most 100 by default.
+   */
   async unreported(
     filter: Partial<Pick<UnreportedFilter, 'limit' | 'except'>> = {},
   ): Promise<Approval[]> {
@@ -196,37 +210,38 @@ export class Ledger {
     return this.#store.unreported({ limit: 100, ...filter, appName, leaseMs })
   }
 
-  /** Notes that the conversation shows how these calls ended. */
+  /** Records that the conversation shows the outcome of these calls. */
   async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     if (toolCallIds.length > 0) await this.#store.markReported(chat, toolCallIds)
   }
 
-  /** Signs that this worker lives; to be called several times in `leaseMs`. */
-  async beat(): Promise<void> {
-    await this.#store.beat(this.worker)
+  /** Renews the lease of this worker. Call it several times within `leaseMs`. */
+  async heartbeat(): Promise<void> {
+    await this.#store.heartbeat(this.worker)
   }
 
   /**
-   * Settles what workers left that gave no sign for `leaseMs`: `unknown`, or `approved` again where the tool is idempotent. Never a
-   * call that this worker runs. Stores the end of those that have ended here and could not be recorded.
+   * Settles the calls of workers whose lease has expired: as `unknown`, or as `approved` again if the tool is
+   * idempotent. Never settles a call that runs in this process. Also stores the outcomes of calls of this process
+   * that could not be stored when they ended.
    */
   async recover(): Promise<Approval[]> {
-    const settled = await this.recordEnded()
+    const settled = await this.recordFinished()
     for (const approval of await this.#store.stale(this.leaseMs)) {
       const { id, state } = approval
       if (state.name !== 'executing' || this.#running.has(id)) continue
       const { leaseMs } = this
       const command = { type: 'lose', worker: state.worker, leaseMs } as const
       const result = nextApproval(approval, command, await this.#store.now())
-      // Whoever came first, the worker itself or another one that settles, has settled it; the next look shows.
+      // The worker itself or another process has settled the call first.
       if (isRefusal(result) || !(await this.#store.replace(result))) continue
-      this.#tell(result.next)
+      this.#publish(result.next)
       settled.push(result.next)
     }
     return settled
   }
 
-  /** Reads an approval; with a principal, only if they may know of it. */
+  /** Returns an approval. With a principal, returns it only if the principal may see it. */
   async get(id: string, principal?: Decider): Promise<Approval | undefined> {
     const approval = await this.#store.get(id)
     if (approval?.chat.appName !== this.appName) return undefined
@@ -237,7 +252,7 @@ export class Ledger {
     return this.#store.findByCall(chat, toolCallId)
   }
 
-  /** Those of a chat that wait for people. */
+  /** Lists the pending approvals of a chat. */
   async pendingOf(chat: ApprovalChat): Promise<Approval[]> {
     return this.#store.list({ chat, states: ['requested'], limit: 1_000 })
   }
@@ -246,74 +261,81 @@ export class Ledger {
     return this.#store.list({ ...filter, appName: this.appName })
   }
 
-  /** Reads the audit record in the order of writing. */
+  /** Reads the audit record in write order. */
   audit(filter: Omit<AuditFilter, 'appName'> = {}): AsyncIterable<AuditRecord> {
     return this.#store.audit({ ...filter, appName: this.appName })
   }
 
-  /** The `seq` of the newest entry of the audit record, of whichever application. */
+  /** Returns the `seq` of the newest audit entry of any application. */
   lastSeq(): Promise<number> {
     return this.#store.lastSeq()
   }
 
-  /** Writes the audit record as JSON Lines. */
+  /** Returns the audit record as JSON Lines. */
   async *exportAudit(filter: Omit<AuditFilter, 'appName'> = {}): AsyncIterable<string> {
     for await (const record of this.audit(filter)) yield `${JSON.stringify(record)}\n`
   }
 
-  /** Takes a chat for this worker and gives the token of the lock, if it is free; `background` says that others may wait for its end. */
+  /**
+   * Locks a chat for this worker and returns the token, or undefined if another worker holds the lock. Requests wait
+   * for a `background` lock instead of failing.
+   */
   async lockChat(chat: ApprovalChat, background = false): Promise<string | undefined> {
     const { worker, leaseMs } = this
     const token = randomUUID()
     const lock = { worker, token, leaseMs, background }
     if (!(await this.#store.lockChat(chat, lock))) return undefined
-    this.#hold(() => this.#locks.set(keyOf(chat), token))
+    this.#updateHeld(() => this.#locks.set(keyOf(chat), token))
     return token
   }
 
-  /** Whether a chat that this worker has locked is still its own; true for one that it has not locked. */
-  async stillHolds(chat: ApprovalChat): Promise<boolean> {
+  /** Whether this worker still holds its lock on a chat. Returns true if it has not locked the chat. */
+  async stillHoldsLock(chat: ApprovalChat): Promise<boolean> {
     const token = this.#locks.get(keyOf(chat))
-    return token === undefined || (await this.#store.holderOf(chat))?.token === token
+    return token === undefined || (await this.#store.findLockHolder(chat))?.token === token
   }
 
-  /** The chats of a principal in which another process is at work. */
-  async heldByOthers(principalId: string): Promise<string[]> {
+  /** Lists the chats of a principal that other processes have locked. */
+  async listLockedByOthers(principalId: string): Promise<string[]> {
     const { appName, worker, leaseMs } = this
-    return this.#store.heldByOthers({ appName, principalId, worker, leaseMs })
+    return this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
   }
 
-  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
-    return this.#store.holderOf(chat)
+  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+    return this.#store.findLockHolder(chat)
   }
 
   async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
-    if (this.#locks.get(keyOf(chat)) === token) this.#hold(() => this.#locks.delete(keyOf(chat)))
+    if (this.#locks.get(keyOf(chat)) === token)
+      this.#updateHeld(() => this.#locks.delete(keyOf(chat)))
     await this.#store.unlockChat(chat, token)
   }
 
-  /** Tells every change made through this ledger; those of other processes are seen by reading. Returns the way to stop. */
+  /**
+   * Calls the listener for each change made through this ledger, not for changes of other processes. Returns a
+   * function that unsubscribes.
+   */
   onChange(listener: (approval: Approval) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Changes what this worker holds, and has its lease kept as long as it holds anything. */
-  #hold(change: () => void): void {
+  /** Changes what this worker holds. Its lease is renewed as long as it holds anything. */
+  #updateHeld(change: () => void): void {
     const wasBusy = this.busy
     change()
     if (this.busy === wasBusy) return
     const { worker, leaseMs } = this
     const lease = { worker, leaseMs, maxBlockedMs: this.#maxBlockedMs, onError: this.#onError }
-    this.#keeper ??= this.#store.keepLease?.(lease)
-    this.#keeper?.setBusy(this.busy)
+    this.#renewal ??= this.#store.startLeaseRenewal?.(lease)
+    this.#renewal?.setBusy(this.busy)
   }
 
-  /** Stores the end of a call. What cannot be stored now is stored by `recover`, and is this worker's until then. */
-  async #end(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
+  /** Stores the outcome of a call. If that fails, the call stays with this worker and `recover` tries again. */
+  async #finish(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     try {
       const ended = await this.#record(id, command)
-      this.#hold(() => this.#running.delete(id))
+      this.#updateHeld(() => this.#running.delete(id))
       return ended
     } catch (error) {
       if (this.#running.has(id)) this.#running.set(id, command)
@@ -321,20 +343,23 @@ export class Ledger {
     }
   }
 
-  /** Stores the ends of calls that could not be stored when they came. */
-  async recordEnded(): Promise<Approval[]> {
+  /** Stores the outcomes of calls that could not be stored when the calls ended. */
+  async recordFinished(): Promise<Approval[]> {
     const recorded: Approval[] = []
     for (const [id, command] of this.#running) {
       if (!command) continue
-      // While it is tried, nobody else tries it.
+      // No other caller stores this outcome meanwhile.
       this.#running.set(id, undefined)
-      const result = await this.#end(id, command)
+      const result = await this.#finish(id, command)
       if (!isRefusal(result)) recorded.push(result)
     }
     return recorded
   }
 
-  /** Records what a tool has done. It cannot be done again, so a locked database is waited for longer than by a request. */
+  /**
+   * Stores the outcome of a tool that has run. It cannot run again, so this waits longer for a locked database than a
+   * request does.
+   */
   async #record(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -347,10 +372,11 @@ export class Ledger {
 
   async #step(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
     const known = this.#recent.get(id)
-    // What is known may be old. The compare-and-set shows it when the step is possible; when it is not, reading does.
+    // The cached approval may be outdated. If the step is possible, the compare-and-set detects that. If it is not,
+    // the approval is read again.
     const result = known && nextApproval(known, command, await this.#store.now())
     if (result && !isRefusal(result) && (await this.#store.replace(result))) {
-      this.#tell(result.next)
+      this.#publish(result.next)
       return result.next
     }
     const approval = await this.get(id)
@@ -365,14 +391,14 @@ export class Ledger {
       const result = nextApproval(current, command, await this.#store.now())
       if (isRefusal(result)) return result
       if (await this.#store.replace(result)) {
-        this.#tell(result.next)
+        this.#publish(result.next)
         return result.next
       }
       current = await this.#store.get(approval.id)
     }
     throw new ApprovalError(
       'contended',
-      `The approval ${approval.id} changed ${MAX_ATTEMPTS} times while it was to be changed.`,
+      `The approval ${approval.id} changed ${MAX_ATTEMPTS} times during one update. Try again.`,
     )
   }
 
@@ -389,7 +415,7 @@ export class Ledger {
     return changed
   }
 
-  #tell(approval: Approval): void {
+  #publish(approval: Approval): void {
     this.#recent.keep(approval)
     for (const listener of this.#listeners) {
       try {
@@ -405,13 +431,13 @@ function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
   return JSON.stringify([appName, principalId, chatId])
 }
 
-// Every lost race is a step forward of another: a life has fewer steps than this, its votes included.
+// Each lost race is a transition by another process, and an approval has fewer transitions than this, votes included.
 const MAX_ATTEMPTS = 256
 
-/** Each takes as long as the store waits: a minute by default. */
+/** Each attempt takes as long as the store waits for a lock: a minute in total by default. */
 const RECORD_ATTEMPTS = 12
 
-/** Tells whether a store failed only because another process held it; see `StoreErrorCode`. */
+/** Whether a store failed only because another process had locked the database. See `StoreErrorCode`. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'busy'
 }
@@ -420,9 +446,9 @@ function recordable(output: unknown): unknown {
   try {
     return plainJson('The output', output)
   } catch (error) {
-    // The tool has taken effect, so that it did must be recorded whatever it returned.
+    // The tool has taken effect, so its success must be recorded, whatever it returned.
     return {
-      unrecorded: error instanceof ApprovalError ? error.message : 'The output is unreadable.',
+      unrecorded: error instanceof ApprovalError ? error.message : 'The output cannot be read.',
     }
   }
 }

@@ -3,7 +3,7 @@ import type { AuditEntry, AuditEvent } from './audit-entry.ts'
 import { digestCall } from './digest.ts'
 import type { Refusal } from './refusal.ts'
 
-/** Who decides: a principal with the roles that `authenticate` gave. */
+/** The principal who decides, with the roles that `authenticate` returned. */
 export interface Decider {
   readonly id: string
   readonly roles: readonly string[]
@@ -13,9 +13,9 @@ export interface Decision {
   readonly by: Decider
   readonly approved: boolean
   readonly reason?: string
-  /** What is to run in place of the arguments shown; already checked against the tool's own schema. */
+  /** The arguments to run instead of those shown. They have been validated against the schema of the tool. */
   readonly editedArgs?: Readonly<Record<string, unknown>>
-  /** The answer to a tool that asked with a payload. */
+  /** The response to the payload of the tool. */
   readonly payload?: unknown
 }
 
@@ -33,19 +33,19 @@ export type ApprovalCommand =
     }
   | { readonly type: 'succeed'; readonly worker: string; readonly output: unknown }
   | { readonly type: 'fail'; readonly worker: string; readonly error: string }
-  /** With `leaseMs`, only if the worker gave no sign for so long. */
+  /** With `leaseMs`: only if the worker has not renewed its lease for that time. */
   | { readonly type: 'lose'; readonly worker: string; readonly leaseMs?: number }
 
 export interface Transition {
   readonly next: Approval
   readonly entry: AuditEntry
-  /** The transition holds only if it is stored before this time, by the store's clock. */
+  /** Store the transition only before this time, by the clock of the store. */
   readonly before?: number
-  /** The transition holds only if this worker has given no sign for its lease when it is stored. */
+  /** Store the transition only if this worker has not renewed its lease for `leaseMs`. */
   readonly silent?: { readonly worker: string; readonly leaseMs: number }
 }
 
-/** Says what a command makes of an approval at a time of the store's clock, or why it changes nothing. */
+/** Returns the transition that a command causes at a time of the store's clock, or the reason why it changes nothing. */
 export function nextApproval(
   approval: Approval,
   command: ApprovalCommand,
@@ -69,7 +69,7 @@ export function nextApproval(
   }
 }
 
-/** The step of the chain that waits for votes; none when all have them. */
+/** Returns the index of the step that needs votes. Returns undefined if all steps have enough. */
 export function currentStep({ terms, votes }: Approval): number | undefined {
   const step = terms.chain.findIndex(
     ({ count }, index) => votes.filter((vote) => vote.step === index).length < count,
@@ -77,7 +77,7 @@ export function currentStep({ terms, votes }: Approval): number | undefined {
   return step === -1 ? undefined : step
 }
 
-/** Tells whether a principal may know of an approval: it is of their chat, or they are named to decide it. */
+/** Whether a principal may see an approval: it belongs to their chat, or they may decide one of its steps. */
 export function maySee(
   { chat, terms }: Pick<Approval, 'chat' | 'terms'>,
   principal: Decider,
@@ -94,18 +94,21 @@ export function isWaitingFor(approval: Approval, principal: Decider): boolean {
   return isOwn || isAsked(approval, principal) || hasVoted(approval, principal)
 }
 
-/** Tells whether the vote of one principal is all that terms ask for. */
+/** Whether the vote of this principal alone satisfies the terms. */
 export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decider): boolean {
   const [step] = terms.chain
   return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
 }
 
-/** What runs: the arguments as shown, or as the approver changed them. */
+/** Returns the arguments to run: the original ones, or the edited ones. */
 export function argsToRun({ state, args }: Approval): Readonly<Record<string, unknown>> {
   return editedArgsOf(state) ?? args
 }
 
-/** Whether there is something to tell of an approval: it was given, or it ended. What waits or runs is told when it ends. */
+/**
+ * Whether the conversation has to show an outcome: the call was approved or has ended. Pending and running calls have
+ * no outcome yet.
+ */
 export function isUnreported({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
@@ -115,7 +118,7 @@ function decide(approval: Approval, decision: Decision, now: number): Transition
   if (refusal !== undefined) return refusal
   const { by, approved, reason } = decision
   const step = currentStep(approval)
-  // `refuseDecision` lets only those pass who are eligible for a step that waits.
+  // `refuseDecision` only accepts principals who are eligible for a step that needs votes.
   if (step === undefined) return { refused: 'not-allowed' }
   const why = reason === undefined ? {} : { reason }
   const before = approval.deadline
@@ -154,7 +157,7 @@ function refuseDecision(
   return isIntact(approval) ? undefined : { refused: 'mismatch' }
 }
 
-/** Takes back the vote of a principal. Votes of later steps were given on the strength of it, and are asked for again. */
+/** Withdraws the vote of a principal. Votes of later steps depend on it and are dropped. */
 function withdraw(approval: Approval, by: Decider, now: number): Transition | Refusal {
   const { state, votes, deadline } = approval
   const vote = votes.find(({ principalId }) => principalId === by.id)
@@ -179,7 +182,7 @@ function isAsked(approval: Approval, by: Decider): boolean {
 }
 
 function expire(approval: Approval, now: number): Transition | Refusal {
-  // An approval that was given is never taken back by time: expiry is for those that nobody decided.
+  // Only pending approvals expire. An approved call never does.
   if (approval.state.name !== 'requested') return refuseState(approval.state)
   if (now < approval.deadline) return { refused: 'not-due' }
   const state = { name: 'expired', at: now } as const
@@ -223,7 +226,7 @@ function finish(
 ): Transition | Refusal {
   const { state, terms } = approval
   if (state.name !== 'executing') return refuseState(state)
-  // The lease of this worker ran out and another one has taken the call over.
+  // The lease of this worker has expired, and another worker has taken over the call.
   if (state.worker !== command.worker) return { refused: 'not-approved' }
   const edit = changesOf(state)
   switch (command.type) {
@@ -281,9 +284,9 @@ function isIntact(approval: Approval): boolean {
   return digestCall(approval) === approval.digest
 }
 
-/** What the approver put in place of what was shown: other arguments, an answer to the tool's payload. */
-function changesOf(given: object): Changes {
-  const { editedArgs, payload }: Changes = given
+/** Returns the changes of the approver: edited arguments and the response to the payload. */
+function changesOf(source: object): Changes {
+  const { editedArgs, payload }: Changes = source
   return {
     ...(editedArgs !== undefined && { editedArgs }),
     ...(payload !== undefined && { payload }),

@@ -1,21 +1,21 @@
 import { ApprovalError } from './approval-error.ts'
 
-/** How deep arguments and outputs may nest; what reads them later recurses. */
+/** The maximum nesting depth of arguments and outputs. Code that reads them later is recursive. */
 export const MAX_DEPTH = 200
 
-/** Copies a value as JSON would carry it, and refuses what JSON cannot carry. */
+/** Returns a copy of a value as JSON carries it. Throws if JSON cannot carry it. */
 export function plainJson<Value>(what: string, value: Value): Value {
   if (isDeeperThan(value, MAX_DEPTH)) {
     throw new ApprovalError(
       'invalid',
-      `${what} is nested in more than ${MAX_DEPTH} levels, or in itself.`,
+      `${what} is circular or nested deeper than ${MAX_DEPTH} levels.`,
     )
   }
   try {
-    // `undefined` has no JSON; a value whose type allows it allows `null` to stand for it in a stored record.
+    // JSON has no `undefined`. If the type of a value allows it, the stored record contains `null`.
     return JSON.parse(JSON.stringify(value) ?? 'null') as Value
   } catch (cause) {
-    throw new ApprovalError('invalid', `${what} cannot be written as JSON.`, { cause })
+    throw new ApprovalError('invalid', `${what} cannot be encoded as JSON.`, { cause })
   }
 }
 

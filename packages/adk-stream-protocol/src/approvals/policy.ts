@@ -8,61 +8,68 @@ const Deciders = z.strictObject({
 
 const Count = z.int().min(1).max(100)
 
-/** On which terms a call is asked about. */
+/** The terms of an approval: who must approve, by when, and what they see. */
 export const PolicyTerms = z.strictObject({
-  /** Default true: whoever writes terms wants them asked for. */
+  /** Whether the call needs approval at all. Default true. */
   required: z.boolean().optional(),
   hint: z.string().optional(),
   title: z.string().optional(),
   severity: z.enum(['low', 'medium', 'high']).optional(),
   icon: z.string().optional(),
-  /** How long the decision may take, in ms. Default 24 hours. */
+  /** How long people may take to decide, in ms. Then the approval expires. Default: 24 hours. */
   deadlineMs: z
     .number()
     .positive()
     .max(10 * 365 * 24 * 3_600_000)
     .optional(),
-  /** Who decides. Default: the chat's principal. */
+  /** The principals and roles that may decide. Default: the owner of the chat. */
   deciders: Deciders.optional(),
   /** How many of the deciders must approve. Default 1. */
   approvers: Count.optional(),
-  /** Several steps, one after the other, in place of `deciders` and `approvers`. */
+  /** Several steps, one after the other, instead of `deciders` and `approvers`. */
   chain: z
     .array(Deciders.extend({ count: Count.optional() }))
     .min(1)
     .readonly()
     .optional(),
-  /** The tool may be run again with the same idempotency key when nobody knows whether it ran. Default false. */
+  /** Whether the tool may run again with the same idempotency key if it is not known whether it ran. Default false. */
   idempotent: z.boolean().optional(),
 })
 
-/** What a policy says about a call: no approval, an approval by the chat's principal, or an approval on its own terms. */
-export const PolicyAnswer = z.union([z.boolean(), PolicyTerms])
-export type PolicyAnswer = z.infer<typeof PolicyAnswer>
+/**
+ * The verdict of a policy on a call: `false` (no approval), `true` (approval by the owner of the chat), or the terms
+ * of the approval.
+ */
+export const PolicyVerdict = z.union([z.boolean(), PolicyTerms])
+export type PolicyVerdict = z.infer<typeof PolicyVerdict>
 
-/** The call that a policy is asked about. */
+/** The call that a policy judges. */
 export interface PolicyCall {
   readonly chat: ApprovalChat
   readonly toolName: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-type PolicyFunction = (call: PolicyCall) => PolicyAnswer | Promise<PolicyAnswer>
+type PolicyFunction = (call: PolicyCall) => PolicyVerdict | Promise<PolicyVerdict>
 
-/** One function for all calls, or an answer or a function by the name of the tool. */
+/**
+ * Decides which calls need approval: a function for all calls, or a verdict or function for each tool name. For a
+ * tool that the policy does not name, the tool's own `requireConfirmation` applies. If a policy throws or returns an
+ * invalid verdict, the call needs the approval of the owner of the chat.
+ */
 export type ApprovalPolicy =
   | PolicyFunction
-  | Readonly<Record<string, PolicyAnswer | PolicyFunction>>
+  | Readonly<Record<string, PolicyVerdict | PolicyFunction>>
 
 export interface PolicyDefaults {
-  /** Whether a call needs approval that no policy speaks of: what the tool itself says, asked only then. */
+  /** Whether a call that the policy does not name needs approval, according to the tool itself. */
   readonly required: () => boolean | Promise<boolean>
-  /** How long a decision may take where the policy does not say, in ms. Default 24 hours. */
+  /** How long people may take if the policy does not say, in ms. Default: 24 hours. */
   readonly deadlineMs?: number
-  /** What the tool itself says when it asks. */
+  /** The hint and payload that the tool passes to `requestConfirmation`. */
   readonly hint?: string
   readonly payload?: unknown
-  /** Hears of a policy that throws or answers nonsense. */
+  /** Receives the error of a policy that throws or returns an invalid verdict. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -70,15 +77,15 @@ export type ResolvedTerms = ApprovalTerms & { readonly deadlineMs: number }
 
 const DEFAULT_DEADLINE_MS = 24 * 3_600_000
 
-/** Asks the policy about a call; nothing when the call needs no approval. A policy that fails is a policy that wants one. */
+/** Returns the terms of a call, or undefined if it needs no approval. If the policy fails, the call needs approval. */
 export async function resolvePolicy(
   policy: ApprovalPolicy,
   call: PolicyCall,
   defaults: PolicyDefaults,
 ): Promise<ResolvedTerms | undefined> {
-  const answer = await askPolicy(policy, call, defaults)
-  if (answer === false) return undefined
-  const terms = answer === true ? {} : answer
+  const verdict = await evaluatePolicy(policy, call, defaults)
+  if (verdict === false) return undefined
+  const terms = verdict === true ? {} : verdict
   if (terms.required === false) return undefined
   const { hint = defaults.hint, title, severity, icon } = terms
   return {
@@ -89,26 +96,26 @@ export async function resolvePolicy(
   }
 }
 
-async function askPolicy(
+async function evaluatePolicy(
   policy: ApprovalPolicy,
   call: PolicyCall,
   { required, onError }: PolicyDefaults,
-): Promise<PolicyAnswer> {
+): Promise<PolicyVerdict> {
   try {
-    const own = typeof policy === 'function' ? policy : findOwn(policy, call.toolName)
-    const answer = typeof own === 'function' ? await own(call) : (own ?? (await required()))
-    return PolicyAnswer.parse(answer)
+    const own = typeof policy === 'function' ? policy : findByName(policy, call.toolName)
+    const verdict = typeof own === 'function' ? await own(call) : (own ?? (await required()))
+    return PolicyVerdict.parse(verdict)
   } catch (error) {
     onError?.(error)
     return true
   }
 }
 
-function findOwn(
+function findByName(
   policy: Exclude<ApprovalPolicy, PolicyFunction>,
   toolName: string,
-): PolicyAnswer | PolicyFunction | undefined {
-  // The model chooses the name: `constructor` must not find what every object has.
+): PolicyVerdict | PolicyFunction | undefined {
+  // The model chooses the name, so `constructor` must not find an inherited property.
   return Object.hasOwn(policy, toolName) ? policy[toolName] : undefined
 }
 
@@ -131,6 +138,6 @@ function withoutUndefined<Fields extends object>(
   fields: Fields,
 ): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
   const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
-  // The keys are those of `fields`, and the values are not `undefined`.
+  // The keys are those of `fields`, and no value is `undefined`.
   return Object.fromEntries(defined) as { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> }
 }

@@ -1,6 +1,6 @@
 import type { Approval } from './approval.ts'
 
-/** The latest known form of approvals that wait for their next step, so that it need not be read before it is tried. */
+/** Caches approvals that wait for their next transition, so that the ledger can try it without reading them again. */
 export class RecentApprovals {
   readonly #approvals = new Map<string, Approval>()
 
@@ -10,7 +10,7 @@ export class RecentApprovals {
 
   keep(approval: Approval): void {
     this.#approvals.delete(approval.id)
-    if (!isSafe(approval)) return
+    if (!isCacheable(approval)) return
     this.#approvals.set(approval.id, approval)
     const [oldest] = this.#approvals.keys()
     if (this.#approvals.size > MAX_KEPT && oldest !== undefined) this.#approvals.delete(oldest)
@@ -20,9 +20,9 @@ export class RecentApprovals {
 const MAX_KEPT = 1_000
 
 /**
- * The caller holds the same object. If it changes the arguments, the digest no longer fits and the approval is read again;
- * edited arguments have no digest.
+ * The caller holds the same object. If it changes the arguments, the digest no longer matches and the approval is
+ * read again. Edited arguments have no digest.
  */
-function isSafe({ state }: Approval): boolean {
+function isCacheable({ state }: Approval): boolean {
   return state.name === 'requested' || (state.name === 'approved' && state.editedArgs === undefined)
 }

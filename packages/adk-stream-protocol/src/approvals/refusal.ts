@@ -1,34 +1,34 @@
 import type { ApprovalState } from './approval.ts'
 
-/** Why a command changes nothing. */
+/** The reason why a command changed nothing. */
 export type Refusal =
-  /** There is no such approval, or none that this principal may know of. */
+  /** The approval does not exist, or the principal may not see it. */
   | { readonly refused: 'unknown-approval' }
-  /** The principal may see the approval, and may not decide it, or not yet. */
+  /** The principal may see the approval but may not decide it, or not yet. */
   | { readonly refused: 'not-allowed' }
-  /** It has been decided, and perhaps run; `state` tells how. */
+  /** The approval was already decided, and the call may have run. `state` is its current state. */
   | { readonly refused: 'already-decided'; readonly state: ApprovalState }
-  /** The principal has approved, and others have still to decide. */
+  /** The principal has already approved. Other people still have to decide. */
   | { readonly refused: 'already-voted' }
-  /** There is no vote of this principal to withdraw. */
+  /** The principal has no vote to withdraw. */
   | { readonly refused: 'not-voted' }
   | { readonly refused: 'expired' }
   | { readonly refused: 'cancelled' }
-  /** Others have to decide it too, as it was shown or as it would be changed: one alone may not change what they see. */
+  /** Other people must approve the call too, so one of them cannot edit it. */
   | { readonly refused: 'not-editable' }
-  /** The tool asked for no payload. */
+  /** The tool requested no payload. */
   | { readonly refused: 'no-payload' }
-  /** The call waits for a decision, or the worker does not run it. */
+  /** The call is not approved, or this worker does not run it. */
   | { readonly refused: 'not-approved' }
-  /** The call is not the one that was shown. */
+  /** The call differs from the one that people saw. */
   | { readonly refused: 'mismatch' }
   | { readonly refused: 'too-many-pending' }
-  /** The deadline has not passed. Only the ledger's own sweep meets it. */
+  /** The deadline has not passed. Only the sweep of the ledger gets this. */
   | { readonly refused: 'not-due' }
 
 export type RefusalCode = Refusal['refused']
 
-/** Tells a refusal from what was asked for. */
+/** Whether a result is a refusal. */
 export function isRefusal(result: object): result is Refusal {
   return 'refused' in result
 }

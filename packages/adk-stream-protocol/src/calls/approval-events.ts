@@ -7,7 +7,7 @@ import type { AskedNote } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { RunState } from './run-state.ts'
 
-/** What a client is to know of a question. */
+/** Returns what a client needs to know about an approval request. */
 export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: Approval): AskedNote {
   const { hint, title, severity, icon, payload, chain } = terms
   return {
@@ -23,12 +23,15 @@ export function toAskedNote({ id: approvalId, toolCallId, deadline, terms }: App
   }
 }
 
-/** Whether ADK asks by this event. A model that calls by the name of the question asks nobody: only ADK notes which calls asked. */
-export function isQuestion({ actions }: Event): boolean {
+/**
+ * Whether ADK requests approval with this event. A model that calls the confirmation tool by name requests nothing:
+ * only ADK sets `requestedToolConfirmations`.
+ */
+export function asksForApproval({ actions }: Event): boolean {
   return Object.keys(actions.requestedToolConfirmations).length > 0
 }
 
-/** The call that a confirmation request is about. */
+/** Returns the call that a confirmation request is about. */
 export function readOriginalCall(
   args: Record<string, unknown> | undefined,
 ): { id: string; name: string; args: Record<string, unknown> } | undefined {
@@ -43,10 +46,11 @@ const OriginalCall = z.object({
 })
 
 /**
- * Stores the response event that ADK throws away when a call of it asks for approval: the results of the other calls, and a
- * place for those that are asked about. It stands before the question, where ADK looks for what a tool asked by itself.
+ * Stores the response event that ADK discards when one of its calls requests approval: the results of the other
+ * calls, and placeholders for the calls that wait. It precedes the request, where ADK looks for confirmations that a
+ * tool requested itself.
  */
-export async function keepResponses(
+export async function storeResponses(
   run: RunState,
   { session, sessionService }: InvocationContext,
   { event, pending }: { readonly event: Event; readonly pending: readonly string[] },
@@ -74,15 +78,15 @@ export async function keepResponses(
   run.append(kept)
 }
 
-/** Notes beside the responses of an event how their approvals ended, and which calls failed. */
-export function noteEndings(run: RunState, event: Event): Event | undefined {
+/** Adds to an event how the approvals of its calls ended and which calls failed. Returns undefined if there is nothing to add. */
+export function annotateEndings(run: RunState, event: Event): Event | undefined {
   const failed: string[] = []
   const decided = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id ?? ''
     run.results.delete(id)
     if (run.failed.has(id)) failed.push(id)
     const note = run.decided.get(id)
-    if (note) run.tell(id)
+    if (note) run.markEndingPending(id)
     return note ?? []
   })
   if (decided.length === 0 && failed.length === 0) return undefined
@@ -93,8 +97,8 @@ export function noteEndings(run: RunState, event: Event): Event | undefined {
   return { ...event, customMetadata: writeNotes(notes, event.customMetadata) }
 }
 
-/** The event that says so: an approved call was handed to the client. */
-export function toHandover(
+/** Creates the event that hands an approved call over to the client. */
+export function createHandoverEvent(
   { invocationId, agent }: InvocationContext,
   messageId: string,
   toolCallId: string,
@@ -106,8 +110,11 @@ export function toHandover(
   })
 }
 
-/** The event that says that a call waits for the client, and nobody is asked about it. */
-export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: string): Event {
+/** Creates the event for a call that waits for the client and needs no approval. */
+export function createOfferEvent(
+  { invocationId, agent }: InvocationContext,
+  toolCallId: string,
+): Event {
   return createEvent({
     invocationId,
     customMetadata: writeNotes({ offered: [toolCallId] }),
@@ -115,15 +122,15 @@ export function toOffer({ invocationId, agent }: InvocationContext, toolCallId: 
   })
 }
 
-/** Notes that an approved call was handed to the client. ADK stores nothing of a call without a result. */
-export async function noteHandover(
+/** Stores that an approved call was handed over to the client. ADK stores nothing for a call without a result. */
+export async function storeHandover(
   run: RunState,
   context: InvocationContext,
   toolCallId: string,
 ): Promise<void> {
   const { session, sessionService } = context
-  const handed = toHandover(context, run.messageId, toolCallId)
-  await sessionService?.appendEvent({ session, event: handed })
-  run.told.add(toolCallId)
-  run.append(handed)
+  const event = createHandoverEvent(context, run.messageId, toolCallId)
+  await sessionService?.appendEvent({ session, event: event })
+  run.endingsStored.add(toolCallId)
+  run.append(event)
 }

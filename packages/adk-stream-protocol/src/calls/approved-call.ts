@@ -10,25 +10,25 @@ import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
 
-/** The arguments that an approver put in place of the model's, if any. */
-export function editOf(approval: Approval | undefined): Args | undefined {
+/** Returns the arguments as the approver edited them. Returns undefined if they were not edited. */
+export function getEditedArgs(approval: Approval | undefined): Args | undefined {
   return approval?.state.name === 'executing' ? approval.state.editedArgs : undefined
 }
 
-/** Confirms a call for its tool, with the approver's answer to its payload, or else with the payload that the tool proposed itself. */
+/** Confirms a call for its tool, with the approver's response to the payload, or else with the payload that the tool proposed. */
 export function confirmCall(toolContext: Context, { state, terms }: Approval): void {
-  const given = 'payload' in state ? state.payload : undefined
-  const payload = given ?? terms.payload
+  const approved = 'payload' in state ? state.payload : undefined
+  const payload = approved ?? terms.payload
   toolContext.toolConfirmation = new ToolConfirmation({
     confirmed: true,
     ...(payload !== undefined && { payload }),
   })
 }
 
-/** What is noted beside the result of a call that was approved. */
+/** Returns the note on the result of an approved call. */
 export function toApprovedNote(approval: Approval): DecidedNote {
   const { toolCallId, state } = approval
-  const editedArgs = editOf(approval)
+  const editedArgs = getEditedArgs(approval)
   return {
     toolCallId,
     state: 'approved',
@@ -37,14 +37,16 @@ export function toApprovedNote(approval: Approval): DecidedNote {
   }
 }
 
-/** The result with what a person changed in the call: the model is to know what ran. */
-export function resultOf({ by, result }: CallOutcome, edited: Args | undefined): unknown {
-  return edited && by === 'tool' ? { ...toResponse(result), edited_arguments: edited } : result
+/** Adds the edited arguments to a result, so that the model knows what ran. */
+export function withEditedArgs({ by, result }: CallOutcome, editedArgs: Args | undefined): unknown {
+  return editedArgs && by === 'tool'
+    ? { ...toResponse(result), edited_arguments: editedArgs }
+    : result
 }
 
 /**
- * Records what came of an approved call. False when this process has lost the call to another one, which has settled it
- * differently: then the outcome must be told to nobody.
+ * Records the outcome of an approved call. Returns false if another process has taken over and settled the call. The
+ * outcome must not be reported then.
  */
 export async function recordOutcome(
   ledger: Ledger,
@@ -56,4 +58,17 @@ export async function recordOutcome(
       ? await ledger.fail(approvalId, outcome.error.message)
       : await ledger.succeed(approvalId, outcome.result ?? null)
   return !isRefusal(recorded)
+}
+
+/** Copies the effects of a call from another context of the same call: state changes, artifacts, requests and transfers. */
+export function mergeContext(adopter: Context, { actions, invocationContext }: Context): void {
+  const { stateDelta, artifactDelta, requestedAuthConfigs, requestedToolConfirmations, ...rest } =
+    actions
+  // `state.set` also updates the session state, which the next call of this run reads.
+  for (const [key, value] of Object.entries(stateDelta)) adopter.state.set(key, value)
+  Object.assign(adopter.actions.artifactDelta, artifactDelta)
+  Object.assign(adopter.actions.requestedAuthConfigs, requestedAuthConfigs)
+  Object.assign(adopter.actions.requestedToolConfirmations, requestedToolConfirmations)
+  Object.assign(adopter.actions, rest)
+  if (invocationContext.endInvocation) adopter.invocationContext.endInvocation = true
 }

@@ -5,20 +5,22 @@ import { z } from 'zod'
 import { isRecord } from '../protocol/guards.ts'
 
 /**
- * The schema that the arguments of a tool must fit: the tool's own, or the one that it declares to the model, or that of the MCP
- * server behind it. Returns undefined for a tool without one, and for a schema that cannot be checked completely.
+ * Returns the schema of the arguments of a tool: its own, the one that it declares to the model, or that of its MCP
+ * server. Returns undefined if there is none, or if the schema cannot be checked completely.
  */
 export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
-  // ADK keeps the schema of a FunctionTool to itself, and checks by it only when the tool runs: too late to tell the approver.
+  // ADK keeps the schema of a FunctionTool private and only applies it when the tool runs. That is too late to reject
+  // edited arguments.
   const own: unknown = Reflect.get(tool, 'parameters')
   if (own instanceof z.ZodObject) return own
   const declared = readDeclared(tool)
   if (!isObjectSchema(declared)) return undefined
   try {
-    // What the schema does not name is refused, unless it says that other properties are allowed.
+    // Unknown properties are rejected, unless the schema allows them.
     return z.fromJSONSchema({ additionalProperties: false, ...declared })
   } catch {
-    // A keyword that zod does not know. Arguments that are checked only in part could be refused by the tool, or worse, taken.
+    // zod does not support a keyword of the schema. After a partial check, the tool might reject the arguments, or
+    // accept wrong ones.
     return undefined
   }
 }
@@ -26,10 +28,10 @@ export function readArgumentsSchema(tool: BaseTool): z.ZodType | undefined {
 type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>
 
 function readDeclared(tool: BaseTool): unknown {
-  // ADK tells the model less than the schema of an MCP server says: it leaves out limits.
+  // ADK's declaration omits limits from the schema of an MCP server.
   const mcp: unknown = Reflect.get(tool, 'mcpTool')
   if (isRecord(mcp)) return mcp['inputSchema']
-  // ADK's name for what a tool tells the model of itself.
+  // ADK's name for the declaration of a tool.
   // oxlint-disable-next-line no-underscore-dangle
   const declaration = tool._getDeclaration()
   return (
@@ -42,7 +44,7 @@ function isObjectSchema(schema: unknown): schema is JsonSchema {
   return isRecord(schema) && schema['type'] === 'object' && isRecord(schema['properties'])
 }
 
-/** Gemini's form of a schema as JSON Schema. */
+/** Converts Gemini's schema format to JSON Schema. */
 function toJsonSchema(schema: Schema): JsonSchema {
   const { type, nullable, properties, items, anyOf, required, enum: values } = schema
   const name = type?.toLowerCase()
@@ -53,7 +55,7 @@ function toJsonSchema(schema: Schema): JsonSchema {
     ...(items && { items: toJsonSchema(items) }),
     ...(anyOf && { anyOf: anyOf.map(toJsonSchema) }),
     ...(required && { required: [...required] }),
-    // Gemini writes every value of an enumeration as text, and every count.
+    // Gemini encodes enum values and counts as strings.
     ...(values && { enum: isNumeric ? values.map(Number) : [...values] }),
     ...limitsOf(schema),
   }

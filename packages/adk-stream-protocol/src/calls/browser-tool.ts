@@ -1,23 +1,25 @@
 import type { BaseTool } from '@google/adk'
 import { FunctionTool } from '@google/adk'
 import { z } from 'zod'
+import type { OutputResponse } from '../protocol/read-responses.ts'
+import { toResponse } from '../agent/call-responses.ts'
 
-/** What the model is told of a browser tool, and what is asked of the page. */
+/** Options of {@link browserTool}. */
 export interface BrowserToolOptions<Parameters extends z.ZodObject> {
   readonly name: string
   readonly description: string
   readonly parameters: Parameters
-  /** What the client must give back. Default: anything. */
+  /** The schema of the result that the client sends. Default: any value. */
   readonly output?: z.ZodType
-  /** How long the client may take, in ms. Default 120,000. */
+  /** How long the client may take, in ms. Default 120,000. Then the model learns that the browser did not respond. */
   readonly timeoutMs?: number
-  /** Whether a person decides first: always, or by the arguments. Default false. */
+  /** Whether a call needs approval before it runs, for all arguments or depending on them. Default false. */
   readonly requireConfirmation?:
     | boolean
     | ((args: z.infer<Parameters>) => boolean | Promise<boolean>)
 }
 
-/** What the bridge must know of a tool that runs in the client. */
+/** The properties of a browser tool that the bridge needs. */
 export interface BrowserTool {
   readonly timeoutMs: number
   readonly output: z.ZodType
@@ -27,8 +29,8 @@ const DEFAULT_TIMEOUT_MS = 120_000
 const browserTools = new WeakMap<BaseTool, BrowserTool>()
 
 /**
- * Declares a tool whose execution happens in the client, such as asking for the person's location: the turn pauses until the client
- * sends the output of the call.
+ * Creates a tool that runs in the client, for example to read the user's location. The turn pauses until the client
+ * sends the result.
  */
 export function browserTool<Parameters extends z.ZodObject>(
   options: BrowserToolOptions<Parameters>,
@@ -40,7 +42,7 @@ export function browserTool<Parameters extends z.ZodObject>(
     parameters,
     requireConfirmation: toRequirement(requireConfirmation, parameters),
     isLongRunning: true,
-    // A long-running call without a result is one that somebody outside answers.
+    // ADK treats a long-running call without a result as one that is completed from outside.
     execute: () => undefined,
   })
   const { timeoutMs = DEFAULT_TIMEOUT_MS, output = z.unknown() } = options
@@ -48,7 +50,7 @@ export function browserTool<Parameters extends z.ZodObject>(
   return tool
 }
 
-/** Tells a tool that runs in the client from one that runs here. */
+/** Returns the properties of a browser tool. Returns undefined for a tool that runs on the server. */
 export function asBrowserTool(tool: BaseTool): BrowserTool | undefined {
   return browserTools.get(tool)
 }
@@ -59,4 +61,19 @@ function toRequirement<Parameters extends z.ZodObject>(
 ): boolean | ((args: unknown) => Promise<boolean>) {
   if (typeof required === 'boolean') return required
   return async (args) => required(parameters.parse(args))
+}
+
+/** The error of a call whose client did not send a result in time. */
+export const BROWSER_TIMED_OUT = 'The browser did not respond in time.'
+
+/** Converts the result of a client to the response for the model. Validates it against the schema of the tool. */
+export function toBrowserResponse(
+  result: OutputResponse['result'],
+  { output }: BrowserTool,
+): Record<string, unknown> {
+  if ('errorText' in result) return { error: result.errorText }
+  const parsed = output.safeParse(result.output)
+  if (!parsed.success)
+    return { error: 'The result of the browser does not match the schema of the tool.' }
+  return toResponse(parsed.data)
 }

@@ -1,33 +1,33 @@
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
 import { UNDETERMINED } from '../agent/call-responses.ts'
-import { chatOf } from './session-chat.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { describeIssues } from '../agent/tool-failure.ts'
 
 export interface TermsOptions {
-  /** Which calls need approval, and on which terms, beside what the tools themselves require. */
+  /** Which calls need approval, and on which terms, in addition to what the tools require. */
   readonly policy: ApprovalPolicy
-  /** How long a person may take where the policy does not say. */
+  /** How long people may take if the policy does not say, in ms. */
   readonly deadlineMs: number | undefined
-  /** Hears of a policy that throws or answers nonsense. */
+  /** Receives the error of a policy that throws or returns an invalid verdict. */
   readonly onError: (error: unknown) => void
 }
 
-/** What a tool asks by itself, with `toolContext.requestConfirmation()`. */
-export interface OwnQuestion {
+/** A confirmation that a tool requests itself, with `toolContext.requestConfirmation()`. */
+export interface ToolQuestion {
   readonly hint: string
   readonly payload?: unknown
 }
 
-/** What is known of a call before it runs. */
+/** The verdict on a call before it runs. */
 export type CallCheck =
   | { readonly verdict: 'run' }
   | { readonly verdict: 'ask'; readonly terms: ResolvedTerms }
-  /** The tool failed to say whether the call needs approval. The call is answered with this and does not run. */
+  /** The tool failed to determine whether the call needs approval. The call gets this response and does not run. */
   | { readonly verdict: 'refuse'; readonly response: { readonly error: string } }
 
-/** Says whether a call runs, needs approval first, or is refused. The policy decides; where it is silent, the tool does. */
+/** Returns whether a call runs, needs approval first, or is refused. The policy takes precedence over the tool. */
 export async function checkCall(call: ToolCall, options: TermsOptions): Promise<CallCheck> {
   const { tool, toolArgs, toolContext } = call
   let failure: unknown
@@ -35,7 +35,7 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
     try {
       return await tool.checkRequireConfirmation(toolArgs, toolContext)
     } catch (error) {
-      failure = error ?? new Error('checkRequireConfirmation failed')
+      failure = error ?? new Error('checkRequireConfirmation threw no error object.')
       throw error
     }
   }
@@ -44,16 +44,19 @@ export async function checkCall(call: ToolCall, options: TermsOptions): Promise<
   return terms ? { verdict: 'ask', terms } : { verdict: 'run' }
 }
 
-/** Arguments that do not fit the schema are described to the model, so that it can correct them. Other errors are for the log. */
+/** Describes invalid arguments to the model, so that it can correct them. Other errors are only logged. */
 function describeFailure(failure: unknown): { error: string } {
   const issues = describeIssues(failure)
   return issues === undefined ? UNDETERMINED : { error: `Not run: ${issues}` }
 }
 
-/** On which terms a tool is answered that asked by itself. A policy that wants no approval does not answer for it: what it asks, it needs. */
-export async function termsOfQuestion(
+/**
+ * Returns the terms for a tool that requests confirmation itself. A policy cannot waive it, because the tool needs
+ * the response.
+ */
+export async function resolveQuestionTerms(
   call: ToolCall,
-  question: OwnQuestion,
+  question: ToolQuestion,
   options: TermsOptions,
 ): Promise<ResolvedTerms | undefined> {
   const asked = { ...options, ...question, required: () => true }
@@ -61,8 +64,8 @@ export async function termsOfQuestion(
 }
 
 /**
- * Whether a call that the policy lets run must be confirmed in the name of the policy, because the tool itself would ask. A tool that
- * fails to say is not confirmed.
+ * Whether to confirm a call that the policy allows, because the tool would request confirmation otherwise. Returns
+ * false if the tool fails to determine it.
  */
 export async function needsConfirmation(call: ToolCall): Promise<boolean> {
   const { tool, toolArgs, toolContext } = call
@@ -81,7 +84,7 @@ async function resolve(
     hint,
     payload,
     ...defaults
-  }: TermsOptions & Partial<OwnQuestion> & { readonly required: () => boolean | Promise<boolean> },
+  }: TermsOptions & Partial<ToolQuestion> & { readonly required: () => boolean | Promise<boolean> },
 ): Promise<ResolvedTerms | undefined> {
   const chat = chatOf(toolContext.invocationContext.session)
   return resolvePolicy(

@@ -10,10 +10,10 @@ import {
 import type { FunctionCall } from '@google/genai'
 
 import type { Approval } from '../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 
-export interface CallSurroundings {
+export interface CallEnvironment {
   readonly runner: Runner
   readonly session: Session
   readonly artifacts: InvocationContext['artifactService']
@@ -22,13 +22,13 @@ export interface CallSurroundings {
 }
 
 /**
- * Makes an approved call ready to run as ADK would run it when it resumes. Nothing where only ADK can tell what would run, or
- * whether: the call is not open in the session, its agent has callbacks of its own that may end the run first, its tools come from
- * a toolset, or the tool may leave its call without a result.
+ * Prepares an approved call to run as ADK would run it on resume. Returns undefined if only ADK can run it: the call
+ * is not open in the session, its agent has callbacks that may end the run first, its tools come from a toolset, or
+ * the tool may return without a result.
  */
 export function prepareCall(
   approval: Approval,
-  { runner, session, ...around }: CallSurroundings,
+  { runner, session, ...around }: CallEnvironment,
 ): ToolCall | undefined {
   const open = findOpenCall(session.events, approval)
   const agent = open && findAgent(runner.agent, open.event.author)
@@ -57,13 +57,13 @@ export function prepareCall(
   return { tool, toolArgs: open.call.args ?? {}, toolContext }
 }
 
-/** The agent of that name, if nothing of its own comes before its tools. */
+/** Returns the agent with this name, unless it has callbacks that run before its tools. */
 function findAgent(root: Runner['agent'], name = ''): LlmAgent | undefined {
   const agent = isBaseAgent(root) ? root.findAgent(name) : undefined
   return isLlmAgent(agent) && agent.beforeAgentCallback.length === 0 ? agent : undefined
 }
 
-/** The call that a question is about, unless it has a response since; the agent that called is the one that asked. */
+/** Returns the call of an approval request, unless it has a response. The agent that made the call also made the request. */
 function findOpenCall(
   events: readonly Event[],
   { id, toolCallId, toolName }: Approval,
@@ -89,7 +89,7 @@ function callsOf({ content }: Event): FunctionCall[] {
   return content?.parts?.flatMap(({ functionCall }) => functionCall ?? []) ?? []
 }
 
-/** The tool that ADK would take: the last one of that name. What a toolset or a node gives, ADK makes anew for every run. */
+/** Returns the last tool with this name, as ADK does. ADK creates the tools of a toolset or node for each run. */
 function findOwnTool({ tools }: LlmAgent, toolName: string): BaseTool | undefined {
   const own = tools.filter((tool) => isBaseTool(tool))
   return own.length === tools.length ? own.findLast(({ name }) => name === toolName) : undefined

@@ -6,7 +6,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import type { ToolErrors } from './tool-errors.ts'
 import { returnsCaughtError } from '../agent/tool-failure.ts'
 
-/** What came of a call, and of whom: a callback may answer in place of the tool, or for one that failed. */
+/** The outcome of a call. A callback may return a result instead of the tool, or for a tool that failed. */
 export type CallOutcome =
   | { readonly by: 'tool'; readonly result: unknown }
   | { readonly by: 'callback'; readonly result: unknown }
@@ -14,19 +14,19 @@ export type CallOutcome =
       readonly by: 'failure'
       readonly result: unknown
       readonly error: Error
-      /** Whether the result has words of the error, which are not for clients. */
+      /** Whether the result contains the error message, which clients may not see. */
       readonly hidden: boolean
     }
 
 /**
- * Runs a call by ADK's own steps, from the callbacks before it to its result: those of the plugins, those of the agent, the tool,
- * and those that hear of its error. The callbacks after it are ADK's, when it is given the result. Throws when a callback does.
+ * Runs a call as ADK does: the callbacks before it, of plugins and of the agent, then the tool, then the error
+ * callbacks. ADK runs the callbacks after it when it receives the result. Throws if a callback throws.
  */
 export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallOutcome> {
   const { tool, toolArgs, toolContext } = call
   errors.guard(call)
-  const instead = await askBefore(call)
-  if (instead) return { by: 'callback', result: instead }
+  const replacement = await runBeforeCallbacks(call)
+  if (replacement) return { by: 'callback', result: replacement }
   try {
     const result = await traceTool(call)
     return returnsCaughtError(tool, result)
@@ -35,36 +35,36 @@ export async function runCall(call: ToolCall, errors: ToolErrors): Promise<CallO
   } catch (thrown) {
     const error = toError(thrown)
     const { pluginManager } = toolContext.invocationContext
-    const heard = { tool, toolArgs, toolContext, error }
-    const answer: unknown = await pluginManager.runOnToolErrorCallback(heard)
-    const result = answer ?? errors.answer(call, error)
-    return { by: 'failure', result, error, hidden: errors.hasAnswered(toolContext) }
+    const failure = { tool, toolArgs, toolContext, error }
+    const response: unknown = await pluginManager.runOnToolErrorCallback(failure)
+    const result = response ?? errors.respond(call, error)
+    return { by: 'failure', result, error, hidden: errors.hasResponded(toolContext) }
   }
 }
 
-/** The failure of a tool that returned the words of an error. */
+/** Returns the failure of a tool that returned an error message. */
 function failWith(call: ToolCall, returned: unknown, errors: ToolErrors): CallOutcome {
   const error = new Error(JSON.stringify(returned))
-  const result = errors.answerCaught(call, error)
-  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
+  const result = errors.respondToCaught(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasResponded(call.toolContext) }
 }
 
-async function askBefore({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {
+async function runBeforeCallbacks({ tool, toolArgs, toolContext }: ToolCall): Promise<unknown> {
   const { agent, pluginManager } = toolContext.invocationContext
-  const instead: unknown = await pluginManager.runBeforeToolCallback({
+  const replacement: unknown = await pluginManager.runBeforeToolCallback({
     tool,
     toolArgs,
     toolContext,
   })
-  if (instead !== undefined && instead !== null) return instead
+  if (replacement !== undefined && replacement !== null) return replacement
   for (const callback of isLlmAgent(agent) ? agent.canonicalBeforeToolCallbacks : []) {
-    const answer = await callback({ tool, args: toolArgs, context: toolContext })
-    if (answer) return answer
+    const result = await callback({ tool, args: toolArgs, context: toolContext })
+    if (result) return result
   }
   return undefined
 }
 
-/** Runs the tool in a span as ADK has one, without what was asked and answered (OB2). */
+/** Runs the tool in a span like ADK's, without arguments and results (OB2). */
 async function traceTool({ tool, toolArgs: args, toolContext }: ToolCall): Promise<unknown> {
   const tracer = trace.getTracer('adk-stream-protocol')
   return tracer.startActiveSpan(`execute_tool ${tool.name}`, async (span) => {

@@ -4,31 +4,31 @@ import type { ResolvedTerms } from '../approvals/policy.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 
-/** Why the agent runs: a person wrote something, or what it waited for has come. */
-export type RunCause = 'message' | 'answers'
+/** Why the agent runs: for a new message, or for the responses that its turn waited for. */
+export type RunCause = 'message' | 'responses'
 
-/** What the gate must remember of one run of the agent; a chat has at most one at a time. */
+/** The state of one run of the agent. A chat has at most one run at a time. */
 export class RunState {
   readonly messageId: string
   readonly cause: RunCause
-  /** Results of calls whose event has not come yet: ADK drops it when a sibling asks for approval. */
+  /** Results of calls whose event has not arrived. ADK discards the event if another call in it requests approval. */
   readonly results = new Map<
     string,
     { readonly name: string; readonly response: Record<string, unknown> }
   >()
-  /** Calls that will be asked about in the next confirmation event. */
+  /** Calls that the next confirmation event will request approval for. */
   readonly asking = new Map<string, ResolvedTerms>()
-  /** Calls that were claimed and left to ADK, one after the other, and have not finished: call → approval. */
+  /** Claimed calls that ADK runs in sequence and that have not ended: call id → approval id. */
   readonly executing = new Map<string, string>()
-  /** Endings to be noted beside the response of their call. */
+  /** Outcomes to add to the responses of their calls. */
   readonly decided = new Map<string, DecidedNote>()
-  /** Calls that failed, and whose words are for the model alone. */
+  /** Failed calls whose error message only the model may read. */
   readonly failed = new Set<string>()
-  /** Calls whose ending the session shows. */
-  readonly told = new Set<string>()
-  /** Called when ADK has stored the message that the run begins with. */
+  /** Calls whose outcome is stored in the session. */
+  readonly endingsStored = new Set<string>()
+  /** Called when ADK has stored the message that starts the run. */
   onStored: (() => void) | undefined
-  readonly #telling = new Set<string>()
+  readonly #endingsPending = new Set<string>()
   #appended: Event[] = []
   #loss: ProtocolError | undefined
 
@@ -37,39 +37,39 @@ export class RunState {
     this.cause = cause
   }
 
-  /** Why the run must end: another process has settled a call of it. ADK tells in words of its own what a plugin throws. */
+  /** Set if another process has settled a call of this run. The run must end. ADK would hide the error that a plugin throws. */
   get loss(): ProtocolError | undefined {
     return this.#loss
   }
 
-  /** Another process has settled a call of this run, so its result is not for ADK, and not for the client. */
-  lose(): ProtocolError {
+  /** Marks the run as lost: another process has settled one of its calls, so neither ADK nor the client may receive the result. */
+  markLost(): ProtocolError {
     this.#loss ??= new ProtocolError('turn-lost')
     return this.#loss
   }
 
-  /** An event that the gate wrote into the session itself, and that ADK will not yield. */
+  /** Adds an event that the plugin has stored itself and that ADK will not yield. */
   append(event: Event): void {
     this.#appended.push(event)
   }
 
-  /** The ending of a call is noted beside an event that ADK is about to store. */
-  tell(toolCallId: string): void {
-    this.#telling.add(toolCallId)
+  /** Marks the outcome of a call as part of an event that ADK is about to store. */
+  markEndingPending(toolCallId: string): void {
+    this.#endingsPending.add(toolCallId)
   }
 
-  /** ADK gave an event: it has stored all before it, and it. */
-  noteStored(): void {
-    if (this.#telling.size === 0) return
-    for (const toolCallId of this.#telling) this.told.add(toolCallId)
-    this.#telling.clear()
+  /** Call this for each event that ADK yields. ADK has stored it and all earlier events. */
+  markStored(): void {
+    if (this.#endingsPending.size === 0) return
+    for (const toolCallId of this.#endingsPending) this.endingsStored.add(toolCallId)
+    this.#endingsPending.clear()
   }
 
   get hasAppended(): boolean {
     return this.#appended.length > 0
   }
 
-  /** The events appended since the last call. */
+  /** Returns the events that were appended since the last call. */
   takeAppended(): Event[] {
     const taken = this.#appended
     this.#appended = []

@@ -3,57 +3,61 @@ import type { Context } from '@google/adk'
 import { guardNested, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { describeToolError, returnsCaughtError, UnaskableError } from '../agent/tool-failure.ts'
+import {
+  describeToolError,
+  returnsCaughtError,
+  ApprovalUnavailableError,
+} from '../agent/tool-failure.ts'
 
 export interface ToolErrorsOptions {
-  /** Whether the model is told the words of an error that a tool threw. */
+  /** Whether the model may read the message of an error that a tool threw. */
   readonly exposeErrors: boolean
-  /** Gets each call that this answered for. */
+  /** Receives each call that this plugin responded for. */
   readonly onFailure?: (call: ToolCall) => void
-  /** Gets the errors that a tool caught itself, and that ADK reports nowhere. */
+  /** Receives errors that a tool caught itself. ADK does not report them. */
   readonly onError?: (error: unknown) => void
-  /** Gets the errors that a tool threw inside an agent that is used as a tool. ADK reports them nowhere. */
+  /** Receives errors that tools threw inside an agent that is used as a tool. ADK does not report them. */
   readonly onNestedError: (error: unknown) => void
 }
 
-/** The last plugin of a run: answers for a tool that threw, unless a plugin of the host has. */
+/** The last plugin of a run. Responds for a tool that threw, unless a plugin of the host did. */
 export class ToolErrors extends QuietPlugin {
   readonly #options: ToolErrorsOptions
-  readonly #answered = new WeakSet<Context>()
+  readonly #responded = new WeakSet<Context>()
 
   constructor(options: ToolErrorsOptions) {
     super('adk-stream-protocol:tool-errors')
     this.#options = options
   }
 
-  /** Whether the response of a call came from here, and is not for clients. */
-  hasAnswered(toolContext: Context): boolean {
-    return this.#answered.has(toolContext)
+  /** Whether this plugin made the response of a call, so that clients may not see it. */
+  hasResponded(toolContext: Context): boolean {
+    return this.#responded.has(toolContext)
   }
 
-  /** To be called before a tool runs: what it throws is then such that this can answer for it. */
+  /** Call this before a tool runs, so that this plugin sees everything that the tool throws. */
   guard(call: ToolCall): void {
     guardTool(call.tool)
     if (!this.#options.exposeErrors) guardNested(call, (inner, error) => this.#hide(inner, error))
   }
 
-  /** What the model is told of a call that failed. */
-  answer(call: ToolCall, error: unknown): Record<string, unknown> {
+  /** Returns the response for the model to a failed call. */
+  respond(call: ToolCall, error: unknown): Record<string, unknown> {
     const { exposeErrors, onFailure } = this.#options
-    if (exposeErrors) this.#answered.add(call.toolContext)
+    if (exposeErrors) this.#responded.add(call.toolContext)
     if (exposeErrors) onFailure?.(call)
     return describeToolError(call, error, exposeErrors)
   }
 
-  /** The same for a tool that returned the words of an error. */
-  answerCaught(call: ToolCall, error: Error): Record<string, unknown> {
+  /** Like `respond`, for a tool that returned an error message. */
+  respondToCaught(call: ToolCall, error: Error): Record<string, unknown> {
     this.#options.onError?.(error)
-    return this.answer(call, error)
+    return this.respond(call, error)
   }
 
   #hide(call: ToolCall, error: Error): Error {
-    // The words of this error are ours.
-    if (error instanceof UnaskableError) return error
+    // This message is our own.
+    if (error instanceof ApprovalUnavailableError) return error
     this.#options.onNestedError(error)
     return new Error(String(describeToolError(call, error, false)['error']), { cause: error })
   }
@@ -61,7 +65,7 @@ export class ToolErrors extends QuietPlugin {
   override async onToolErrorCallback(
     call: ToolCall & { readonly error: Error },
   ): Promise<Record<string, unknown>> {
-    return this.answer(call, call.error)
+    return this.respond(call, call.error)
   }
 
   override async afterToolCallback(
@@ -69,6 +73,6 @@ export class ToolErrors extends QuietPlugin {
   ): Promise<Record<string, unknown> | undefined> {
     const { tool, result } = call
     if (!returnsCaughtError(tool, result)) return undefined
-    return this.answerCaught(call, new Error(String(result?.['error'])))
+    return this.respondToCaught(call, new Error(String(result?.['error'])))
   }
 }

@@ -2,7 +2,7 @@ import type { Event, InvocationContext } from '@google/adk'
 import { createEvent } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import { PENDING } from '../agent/call-responses.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import { toAskedNote } from '../calls/approval-events.ts'

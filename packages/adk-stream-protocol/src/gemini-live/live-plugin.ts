@@ -1,7 +1,7 @@
 import type { BaseTool, Context, Event, InvocationContext, PluginManager } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { UNASKABLE } from '../agent/call-responses.ts'
+import { APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
 import { checkCall } from '../calls/call-terms.ts'
@@ -71,7 +71,8 @@ export class LivePlugin extends QuietPlugin {
     if (isLiveTool(params.tool)) return undefined
     // ADK runs this tool itself, so it cannot wait for an approval.
     const check = await checkCall(params, this.#options.terms)
-    if (check.verdict !== 'run') return check.verdict === 'refuse' ? check.response : UNASKABLE
+    if (check.verdict !== 'run')
+      return check.verdict === 'refuse' ? check.response : APPROVAL_UNAVAILABLE
     return this.#options.hostPlugins.runBeforeToolCallback(params)
   }
 

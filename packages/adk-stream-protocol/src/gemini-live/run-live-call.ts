@@ -58,8 +58,8 @@ export async function runLiveCall(
 
 function toFailure(call: ToolCall, thrown: unknown, errors: ToolErrors): CallOutcome {
   const error = toError(thrown)
-  const result = errors.answer(call, error)
-  return { by: 'failure', result, error, hidden: errors.hasAnswered(call.toolContext) }
+  const result = errors.respond(call, error)
+  return { by: 'failure', result, error, hidden: errors.hasResponded(call.toolContext) }
 }
 
 /** Copies the run's context with changes, as ADK does for sub-agents. */

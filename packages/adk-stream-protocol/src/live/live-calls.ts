@@ -3,33 +3,38 @@ import { randomUUID } from 'node:crypto'
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
-import { describeEnding, describeUnasked, toResponse, UNASKABLE } from '../agent/call-responses.ts'
+import {
+  describeEnding,
+  describeRefusedRequest,
+  toResponse,
+  APPROVAL_UNAVAILABLE,
+} from '../agent/call-responses.ts'
 import {
   confirmCall,
-  editOf,
+  getEditedArgs,
   recordOutcome,
-  resultOf,
+  withEditedArgs,
   toApprovedNote,
 } from '../calls/approved-call.ts'
-import { NO_ANSWER, toBrowserResponse } from '../calls/browser-output.ts'
+import { BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
 import type { BrowserTool } from '../calls/browser-tool.ts'
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
-import type { OwnQuestion, TermsOptions } from '../calls/call-terms.ts'
+import type { ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
-import { checkCall, needsConfirmation, termsOfQuestion } from '../calls/call-terms.ts'
-import { toHandover, toOffer } from '../calls/approval-events.ts'
+import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
+import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { UnaskableError } from '../agent/tool-failure.ts'
+import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toApprovalEvents } from '../gemini-live/approval-events.ts'
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
-import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { OutputResponse } from '../protocol/read-responses.ts'
 
 export interface LiveCallsOptions {
   readonly chat: ApprovalChat
@@ -67,7 +72,7 @@ export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
 
 type CallPhase =
   /** `output` is a client's output that arrived before the call was handed to a browser tool. */
-  | { readonly name: 'running'; readonly output?: OutputAnswer }
+  | { readonly name: 'running'; readonly output?: OutputResponse }
   | { readonly name: 'asked'; readonly approvalId: string }
   | {
       readonly name: 'awaiting-output'
@@ -154,7 +159,7 @@ export class LiveCalls {
       if (check.verdict === 'refuse') return this.#settle(call, check.response)
       if (check.verdict === 'ask' && canWait(toolCall, isAnyRoot))
         return this.#requestApproval(call, check.terms)
-      if (check.verdict === 'ask') return this.#settle(call, UNASKABLE)
+      if (check.verdict === 'ask') return this.#settle(call, APPROVAL_UNAVAILABLE)
       // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
       if (await needsConfirmation(toolCall)) confirm(toolCall)
       return this.#run(call)
@@ -178,7 +183,7 @@ export class LiveCalls {
    * Takes the output of a browser tool. Returns false if the call does not wait for one. A client may send it together with the approval
    * (BT6): then it is kept until the call is handed over.
    */
-  submitOutput(output: OutputAnswer): boolean {
+  submitOutput(output: OutputResponse): boolean {
     const call = this.#open.get(output.toolCallId)
     switch (call?.phase.name) {
       case 'running':
@@ -254,7 +259,7 @@ export class LiveCalls {
       live: true,
     })
     if (isRefusal(entered)) {
-      await this.#settle(call, describeUnasked(entered))
+      await this.#settle(call, describeRefusedRequest(entered))
       return
     }
     for (const event of toApprovalEvents(entered, contextOf(call)))
@@ -286,12 +291,12 @@ export class LiveCalls {
 
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
     const { run, terms } = this.#options
-    const edited = editOf(approval)
+    const edited = getEditedArgs(approval)
     const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
     let isLost = false
     const outcome = await run(toRun, async (made) => {
       if (!approval) return
-      const recorded = { ...made, result: resultOf(made, edited) }
+      const recorded = { ...made, result: withEditedArgs(made, edited) }
       isLost = !(await recordOutcome(this.#options.ledger, approval.id, recorded))
     })
     if (isLost) {
@@ -300,14 +305,14 @@ export class LiveCalls {
       this.#options.onLost()
       return
     }
-    const result = resultOf(outcome, edited)
-    if (outcome.by === 'failure' && !(outcome.error instanceof UnaskableError))
+    const result = withEditedArgs(outcome, edited)
+    if (outcome.by === 'failure' && !(outcome.error instanceof ApprovalUnavailableError))
       this.#options.onError(outcome.error)
     call.hidesError = outcome.by === 'failure' && outcome.hidden
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
-    const asked = question && (await termsOfQuestion(call, question, terms))
+    const asked = question && (await resolveQuestionTerms(call, question, terms))
     if (asked && canWait(call, isAnyRoot)) return this.#requestApproval(call, asked)
-    if (asked) return this.#settle(call, UNASKABLE)
+    if (asked) return this.#settle(call, APPROVAL_UNAVAILABLE)
     const note = approval && toApprovedNote(approval)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
@@ -321,7 +326,8 @@ export class LiveCalls {
       return
     }
     const messageId = this.#options.messageOf(call.id)
-    if (note) await this.#options.write(call.id, toHandover(contextOf(call), messageId, call.id))
+    if (note)
+      await this.#options.write(call.id, createHandoverEvent(contextOf(call), messageId, call.id))
     await this.#options.browserCalls.add(
       { messageId, toolCallId: call.id },
       browser.timeoutMs + POST_RUN_GRACE_MS,
@@ -337,7 +343,7 @@ export class LiveCalls {
       this.submitOutput(output)
       return
     }
-    if (!note) this.#options.stream(call.id, toOffer(contextOf(call), call.id))
+    if (!note) this.#options.stream(call.id, createOfferEvent(contextOf(call), call.id))
     this.#options.onStateChange(call.id, 'waiting')
     if (call.isCancelled) this.cancel([call.id])
   }
@@ -345,7 +351,8 @@ export class LiveCalls {
   /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
   async #expireBrowserCall(call: OpenCall): Promise<void> {
     const isCurrent = await this.#options.isCurrent()
-    if (isCurrent) this.submitOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
+    if (isCurrent)
+      this.submitOutput({ toolCallId: call.id, result: { errorText: BROWSER_TIMED_OUT } })
     else if (this.#open.has(call.id)) this.#remove(call)
   }
 
@@ -411,7 +418,7 @@ export class LiveCalls {
     call.phase = { name: 'settling' }
     try {
       const { chat, ledger } = this.#options
-      if (!(await ledger.stillHolds(chat))) {
+      if (!(await ledger.stillHoldsLock(chat))) {
         this.#remove(call)
         this.#options.onLost()
         return
@@ -467,6 +474,6 @@ function confirm({ toolContext }: ToolCall): void {
   toolContext.actions.requestedToolConfirmations = {}
 }
 
-function readOwnQuestion({ actions, functionCallId = '' }: Context): OwnQuestion | undefined {
+function readOwnQuestion({ actions, functionCallId = '' }: Context): ToolQuestion | undefined {
   return actions.requestedToolConfirmations[functionCallId]
 }

@@ -17,7 +17,7 @@ import { AUDIO_END } from '../gemini-live/reconnecting-connection.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { runLiveCall } from '../gemini-live/run-live-call.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallsOptions } from './live-calls.ts'
 import { LiveCalls } from './live-calls.ts'
@@ -191,7 +191,7 @@ export class LiveConversation {
   }
 
   /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
-  submitOutput(output: OutputAnswer): boolean {
+  submitOutput(output: OutputResponse): boolean {
     return this.#calls.submitOutput(output)
   }
 
@@ -256,7 +256,7 @@ export class LiveConversation {
       })
       for await (const event of events) this.#handleEvent(event)
     } catch (error) {
-      const isOurs = await this.#options.ledger.stillHolds(chat).catch(() => true)
+      const isOurs = await this.#options.ledger.stillHoldsLock(chat).catch(() => true)
       failure = isOurs ? toModelError(error) : new ProtocolError('turn-lost', { cause: error })
       this.#options.onError(error)
     }
@@ -410,7 +410,7 @@ export class LiveConversation {
   async #write(toolCallId: string, event: Event): Promise<void> {
     const message = this.#messages.ofCall(toolCallId)
     if (this.#messages.isUnstored(toolCallId)) return
-    if (this.#state !== 'open') return this.#session.appendAnswer(event)
+    if (this.#state !== 'open') return this.#session.appendResponse(event)
     await this.#session.append(event)
     if (this.#state === 'open') this.#stream(message, event)
   }

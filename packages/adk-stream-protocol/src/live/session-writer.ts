@@ -1,7 +1,7 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import { appendsAnswers } from '../agent/history/answer-appender.ts'
-import { answersKnownCalls, responseIds } from '../agent/history/cut-events.ts'
+import { canAppendResponse } from '../agent/history/append-response.ts'
+import { respondsToKnownCalls, responseIds } from '../agent/history/cut-events.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {
@@ -21,17 +21,17 @@ export class SessionWriter {
   }
 
   /** Appends an event with results if the chat still holds their calls. They may have been removed after the run ended. */
-  async appendAnswer(event: Event): Promise<void> {
+  async appendResponse(event: Event): Promise<void> {
     const calls = responseIds(event)
     await this.#write(event, async (service, session) => {
-      if (appendsAnswers(service)) {
-        await service.appendAnswer({ session, event }, calls)
+      if (canAppendResponse(service)) {
+        await service.appendResponse({ session, event }, calls)
         return
       }
       // The host's own session service has no transaction for both steps.
       const { appName, userId, id: sessionId } = session
       const stored = await service.getSession({ appName, userId, sessionId })
-      if (stored && answersKnownCalls(event, stored.events))
+      if (stored && respondsToKnownCalls(event, stored.events))
         await service.appendEvent({ session, event })
     })
   }

@@ -5,18 +5,18 @@ import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { isRecord } from './guards.ts'
 import { RawMessage, UncheckedArray } from './raw-message.ts'
-import { readResults } from './read-answers.ts'
+import { readResults } from './read-responses.ts'
 import type { ToolResult } from './read-tool-result.ts'
 import { ChatId } from './stream-request.ts'
 
-/** The subprotocol of text frames. */
+/** The WebSocket subprotocol of text frames. */
 export const BIDI_SUBPROTOCOL = 'bidi'
 
 const Id = z.string().min(1).max(256)
-/** How many calls a message of the person may answer: more than any chat may ask about at once. */
+/** How many calls a user message may respond to. No chat can have more pending approvals. */
 const MAX_RESULTS = 256
 
-/** What every event may say beside its own; versions and times are not for us. */
+/** Fields that every event may have. Versions and timestamps are ignored. */
 const common = { id: ChatId.optional(), chatId: ChatId.optional() }
 
 const Events = {
@@ -41,7 +41,7 @@ const Events = {
     ...common,
     chunk: z.base64().min(1),
     sampleRate: z.number().int().min(8_000).max(48_000).default(16_000),
-    // What the model hears; anything else would be noise to it.
+    // The model only accepts mono audio with 16 bits.
     channels: z.literal(1).optional(),
     bitDepth: z.literal(16).optional(),
   }),
@@ -52,37 +52,40 @@ type EventName = keyof typeof Events
 type EventOf<Name extends EventName> = {
   readonly type: 'bidi'
   readonly event: Name
-  /** The chat that it names. */
+  /** The chat of the event. */
   readonly chatId: string | undefined
 } & Omit<z.infer<(typeof Events)[Name]>, 'id' | 'chatId'>
 
-/** An event of a client that speaks text frames. */
+/** An event from a client that uses text frames. */
 export type BidiEvent =
   | (EventOf<'message'> & {
-      /** The answers in the newest message, where it is one of the person that holds such. */
+      /** The responses in the newest message, if it is a user message. */
       readonly results: readonly ToolResult[]
     })
   | { [Name in Exclude<EventName, 'message'>]: EventOf<Name> }[Exclude<EventName, 'message'>]
 
-/** Whether a first frame is of a client that speaks text frames: `ping` and `interrupt` are so by what they carry. */
+/**
+ * Whether the first frame comes from a client that uses text frames. `ping` and `interrupt` exist in both protocols
+ * and are recognised by their fields.
+ */
 export function isBidiShaped(bytes: Uint8Array): boolean {
   try {
     const { type, content } = readNamed(parseJson(bytes))
     if (!isEventName(type)) return false
     return !['interrupt', 'ping'].includes(type) || 'version' in content || 'timestamp' in content
   } catch {
-    // Whatever it is, it will be refused by whoever reads it.
+    // The reader of the frame rejects it.
     return false
   }
 }
 
-/** Reads an event, flat or with its content under `data`. One that cannot be used comes back as what is wrong with it (BD2). */
+/** Reads an event, either flat or with its content under `data`. Returns the fault of an invalid event (BD2). */
 export function readBidiEvent(bytes: Uint8Array): BidiEvent | { readonly fault: FrameFault } {
   let name = 'unknown'
   try {
     const { type, content } = readNamed(parseJson(bytes))
     name = type ?? name
-    if (!isEventName(name)) throw badEvent(`There is no such event. ${KNOWN}`)
+    if (!isEventName(name)) throw badEvent(`Unknown event. ${KNOWN}`)
     return toEvent(name, content)
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
@@ -91,7 +94,7 @@ export function readBidiEvent(bytes: Uint8Array): BidiEvent | { readonly fault: 
   }
 }
 
-/** The name of an event of any shape, and all that it says. */
+/** Returns the type of an event and its fields, whatever its shape. */
 function readNamed(value: unknown): {
   readonly type: string | undefined
   readonly content: Readonly<Record<string, unknown>>
@@ -104,7 +107,7 @@ function readNamed(value: unknown): {
   }
 }
 
-const KNOWN = `Events are ${Object.keys(Events).join(', ')}.`
+const KNOWN = `The events are ${Object.keys(Events).join(', ')}.`
 
 function isEventName(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(Events, name)
@@ -124,7 +127,7 @@ function toEvent(name: EventName, content: object): BidiEvent {
     const results = newest?.role === 'user' ? readResults(newest, MAX_RESULTS) : []
     Object.assign(event, { results })
   }
-  // The schema of this name made the content.
+  // The schema of this event type produced the content.
   return event as BidiEvent
 }
 

@@ -1,18 +1,18 @@
 import type { Guard } from './guards.ts'
 import { isBoolean, isEither, isNumber, isObjectOf, isOneOf, isString, optional } from './guards.ts'
 
-/** A chat as a list shows it; times in ms since 1970. */
+/** An entry of the chat list. Times are in ms since 1970. */
 export interface ChatSummary {
   readonly id: string
-  /** What its owner calls it, or the beginning of the first thing they said; empty while nothing was said. */
+  /** The name that the owner chose, or the beginning of the first message. Empty if there is no message. */
   readonly title: string
   readonly createdAt: number
   readonly updatedAt: number
-  /** Whether an answer is being written now. */
+  /** Whether a reply is being written. */
   readonly running: boolean
-  /** How many approvals are open. */
+  /** The number of pending approvals. */
   readonly pending: number
-  /** The name of its agent, where the bridge has several. */
+  /** The name of the agent, if the bridge has several. */
   readonly agent?: string | undefined
 }
 
@@ -35,7 +35,7 @@ interface ApprovalChanged {
   readonly type: 'approval'
   readonly approvalId: string
   readonly state: string
-  /** The chat, where it is the reader's own. */
+  /** The chat, if it belongs to the reader. */
   readonly chatId?: string | undefined
 }
 
@@ -45,11 +45,11 @@ interface TurnStarted {
   readonly messageId: string
 }
 
-/** Which list is to be read again. */
+/** An event that says which list has changed. */
 export type ListEvent = ChatChanged | ApprovalChanged
 
-/** What `GET /events` tells: of the lists, and of turns in the reader's chats. */
-export type PageEvent = ListEvent | TurnStarted
+/** An event of `GET /events`: a list has changed, or a turn has started in a chat of the reader. */
+export type FeedEvent = ListEvent | TurnStarted
 
 const isListEvent: Guard<ListEvent> = isEither(
   isObjectOf<ChatChanged>({ type: isOneOf('chat'), chatId: isString }),
@@ -61,7 +61,7 @@ const isListEvent: Guard<ListEvent> = isEither(
   }),
 )
 
-export const isPageEvent: Guard<PageEvent> = isEither(
+export const isFeedEvent: Guard<FeedEvent> = isEither(
   isListEvent,
   isObjectOf<TurnStarted>({ type: isOneOf('turn'), chatId: isString, messageId: isString }),
 )

@@ -1,19 +1,19 @@
 import type { DataParts, MessageMetadata } from './message.ts'
 
-/** The finish reasons that every supported client knows; any other value makes it throw. */
+/** The finish reasons that all supported clients accept. They throw on any other value. */
 export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other'
 
-/** Streamed prose: what the model says, and what it thinks. */
+/** Text of the model, or its reasoning. */
 export type TextKind = 'text' | 'reasoning'
 
-/** A piece of streamed prose; the only chunk that comes by the thousand. */
+/** Streamed text. The only type of chunk that is frequent. */
 export interface DeltaChunk {
   readonly type: `${TextKind}-delta`
   readonly id: string
   readonly delta: string
 }
 
-/** An application part of a message, see {@link DataParts}. A transient one is not kept in the message. */
+/** A data part of a message, see {@link DataParts}. A transient one is not stored in the message. */
 export type DataChunk = {
   [Name in keyof DataParts]: {
     readonly type: `data-${Name}`
@@ -24,8 +24,8 @@ export type DataChunk = {
 }[keyof DataParts]
 
 /**
- * A chunk of the AI SDK's UI message stream, in the profile that every AI SDK 6 and 7 client accepts (CH1). Clients before
- * 6.0.231 and 7.0.32 throw on a key they do not know, so a chunk never carries more than these.
+ * A chunk of the AI SDK's UI message stream, in the profile that all AI SDK 6 and 7 clients accept (CH1). Clients
+ * before 6.0.231 and 7.0.32 throw on an unknown key, so a chunk never has other keys than these.
  */
 export type Chunk =
   | {
@@ -80,27 +80,27 @@ export type Chunk =
   | { readonly type: 'abort' }
   | { readonly type: 'error'; readonly errorText: string }
 
-/** A piece of speech. */
-export type SoundChunk = Extract<DataChunk, { type: 'data-pcm' }>
+/** Raw audio. */
+export type AudioChunk = Extract<DataChunk, { type: 'data-pcm' }>
 
-export function isSound(chunk: Chunk): chunk is SoundChunk {
+export function isAudio(chunk: Chunk): chunk is AudioChunk {
   return chunk.type === 'data-pcm'
 }
 
-/** Tells the chunks that come by the thousand from the rest. */
+/** Whether a chunk is streamed text. */
 export function isDelta(chunk: Chunk): chunk is DeltaChunk {
   return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta'
 }
 
 /**
- * The constant head of a delta's JSON. Only the text needs escaping per token, which makes a delta about three times cheaper
- * than a `JSON.stringify` of the whole chunk; ids are ours and plain ASCII.
+ * Returns the constant beginning of a delta's JSON. Only the text is escaped per token, which makes a delta about
+ * three times cheaper than `JSON.stringify` of the whole chunk. Ids are plain ASCII.
  */
 export function deltaHead(type: DeltaChunk['type'], id: string): string {
   return `{"type":"${type}","id":"${id}","delta":`
 }
 
-/** A chunk as JSON, as it stands in an SSE frame and in a socket frame. */
+/** Returns a chunk as JSON, for SSE and for sockets. */
 export function serialiseChunk(chunk: Chunk): string {
   if (isDelta(chunk)) return `${deltaHead(chunk.type, chunk.id)}${JSON.stringify(chunk.delta)}}`
   return JSON.stringify(chunk)

@@ -4,16 +4,16 @@ import type { ErrorCode } from './errors.ts'
 import { ProtocolError } from './errors.ts'
 import { parseJson } from './json.ts'
 import { UncheckedArray, UncheckedObject } from './raw-message.ts'
-import { Edits, Payloads } from './read-answers.ts'
+import { Edits, Payloads } from './read-responses.ts'
 import { ChatId } from './stream-request.ts'
 
 const Id = z.string().min(1).max(256)
 const Base64 = z.base64().min(1)
-/** The agent of a new chat, where the bridge has several. */
+/** The agent of a new chat, if the bridge has several. */
 const Agent = z.string().max(64)
 const MimeType = z.string().min(1).max(128)
 
-/** What a client may say on a socket. The first three are those of the AI SDK's `WebSocketChatTransport`, word for word. */
+/** The frames that a client may send. The first three are exactly those of the AI SDK's `WebSocketChatTransport`. */
 const FRAMES = [
   z.object({
     type: z.literal('send'),
@@ -23,8 +23,8 @@ const FRAMES = [
     messageId: z.string().max(128).nullish(),
     // Read like the body of `POST /stream`, with the same limits.
     messages: UncheckedArray,
-    // What `DefaultChatTransport` would spread over the body. `headers` and `metadata` are not for us: who is asking was told
-    // when the socket was opened.
+    // The fields that `DefaultChatTransport` would add to the body. `headers` and `metadata` are ignored, because the
+    // socket was authenticated when it was opened.
     body: z
       .looseObject({
         edits: Edits.optional(),
@@ -91,19 +91,19 @@ const FRAMES = [
 export const ClientFrame = z.discriminatedUnion('type', FRAMES)
 export type ClientFrame = z.infer<typeof ClientFrame>
 
-/** The frame of one type. */
+/** The client frame of one type. */
 export type ClientFrameOf<Type extends ClientFrame['type']> = Extract<ClientFrame, { type: Type }>
 
-/** What is wrong with a frame, and enough of the frame to say which one it was. */
+/** Why a frame is invalid, with enough of the frame to identify it. */
 export interface FrameFault {
-  /** Its type, as far as one can be read. */
+  /** The type of the frame, or `unknown`. */
   readonly frame: string
   readonly requestId: string | undefined
   readonly code: ErrorCode
   readonly message: string
 }
 
-/** Reads the bytes of a text frame, each once; a frame that cannot be used comes back as what is wrong with it (WS12). */
+/** Reads a text frame. Returns the fault of an invalid frame (WS12). */
 export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fault: FrameFault } {
   let value: unknown
   try {
@@ -123,13 +123,13 @@ export function readClientFrame(bytes: Uint8Array): ClientFrame | { readonly fau
   return { fault: { frame: type ?? 'unknown', requestId, code: 'bad-request', message } }
 }
 
-/** The request that a frame which was not parsed seems to be of: the AI SDK writes its id near the beginning, and waits for an answer to it. */
+/** Returns the request id of a frame that could not be parsed. The AI SDK writes it near the beginning and waits for a response. */
 function findRequestId(bytes: Uint8Array): string | undefined {
   const beginning = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
   return /^\{"type":"send","requestId":"([\w-]{1,256})"/.exec(beginning)?.[1]
 }
 
-/** Of a frame of any shape: what it calls itself, and what it wants to be called by. */
+/** The type and request id of a frame of any shape. */
 const Named = z
   .object({
     type: z.string().max(64).optional().catch(undefined),

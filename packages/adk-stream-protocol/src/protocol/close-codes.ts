@@ -1,7 +1,11 @@
 /**
- * Why a socket was closed, and whether the client should open another: `yes`, at once or after a short pause; `later`, after a
- * pause that grows; `changed`, only with something else than before, such as new credentials or a smaller frame; `no`.
- * PROTOCOL.md, Closing, holds the same table.
+ * The codes with which the server closes a socket, and whether the client should reconnect:
+ * - `yes`: immediately or after a short delay
+ * - `later`: after a delay that grows with each attempt
+ * - `changed`: only after a change, such as new credentials or a smaller frame
+ * - `no`: never
+ *
+ * PROTOCOL.md contains the same table.
  */
 export const CLOSE_CODES = {
   normal: { code: 1000, retry: 'no' },
@@ -17,13 +21,16 @@ export const CLOSE_CODES = {
   'too-fast': { code: 4429, retry: 'later' },
 } as const satisfies Record<string, { code: number; retry: Retry }>
 
-/** Whether a client that was closed may come back, and when. */
+/** Whether and when a client may reconnect after its socket was closed. */
 export type Retry = 'yes' | 'later' | 'changed' | 'no'
 
-/** The name of a code that a socket is closed with. */
+/** The name of a close code. */
 export type CloseReason = keyof typeof CLOSE_CODES
 
-/** What a client should do about a code. One that is not in the table, such as the 1006 of a lost connection, may be retried. */
+/**
+ * Returns whether and when a client may reconnect after a close code. Returns `later` for unknown codes, such as 1006
+ * (connection lost).
+ */
 export function mayRetry(code: number): Retry {
   const known = Object.values(CLOSE_CODES).find((entry) => entry.code === code)
   return known?.retry ?? 'later'

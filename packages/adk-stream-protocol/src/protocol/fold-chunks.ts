@@ -3,14 +3,14 @@ import type { ToolChunk } from './fold-tool-chunk.ts'
 import { foldApproval, foldToolChunk } from './fold-tool-chunk.ts'
 import type { Message, MessageMetadata, MessagePart } from './message.ts'
 
-/** The message that a client has after these chunks: what the AI SDK's `readUIMessageStream` makes of them (CH6). */
+/** Returns the message that a client has after these chunks. The result equals that of the AI SDK's `readUIMessageStream` (CH6). */
 export function foldChunks(id: string, chunks: Iterable<Chunk>): Message {
   const message: Message = { id, role: 'assistant', parts: [] }
   for (const chunk of chunks) foldChunk(message, chunk)
   return message
 }
 
-/** Works a chunk into a message. */
+/** Applies a chunk to a message, in place. */
 export function foldChunk(message: Message, chunk: Chunk): void {
   if (isData(chunk)) {
     foldData(message, chunk)
@@ -63,7 +63,7 @@ function proseKind(type: string): ProsePart['type'] {
   return type.startsWith('text') ? 'text' : 'reasoning'
 }
 
-// Chunks of one message are well nested: the last part of a kind is the open one.
+// Chunks of a message are properly nested, so the last part of a kind is the open one.
 function editProse(message: Message, type: string, edit: (part: ProsePart) => void): void {
   const kind = proseKind(type)
   const part = message.parts.findLast(

@@ -3,7 +3,7 @@ import type { DataParts, MessagePart, ToolApproval, ToolPart } from './message.t
 
 export type ToolChunk = Extract<Chunk, { toolCallId: string }>
 
-/** Brings the part of a call into the state that a chunk gives it. */
+/** Applies a chunk to the part of its tool call, in place. */
 export function foldToolChunk(parts: MessagePart[], chunk: ToolChunk): void {
   const index = parts.findIndex((part) => isToolPart(part) && part.toolCallId === chunk.toolCallId)
   if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
@@ -71,7 +71,10 @@ function advancePart(
   }
 }
 
-/** A question that was answered with yes is no longer one: the call goes on, here or in the client. */
+/**
+ * Applies an approval to the part of its tool call. An approved call is no longer a request: it runs on the server or
+ * in the client.
+ */
 export function foldApproval(
   parts: MessagePart[],
   { toolCallId, state }: DataParts['approval'],
@@ -83,7 +86,7 @@ export function foldApproval(
   if (state === 'approved') parts[index] = { type, toolCallId, state: 'input-available', input }
 }
 
-// The AI SDK keeps a decision where the person made it, on the client. The record of the server has it in the approval's own part.
+// The AI SDK stores a decision in the client that made it. On the server, the data part of the approval contains it.
 function findDecision(
   parts: readonly MessagePart[],
   { toolCallId }: ToolChunk,
@@ -100,7 +103,7 @@ function findDecision(
 
 type ApprovalPart = MessagePart & { type: 'data-approval'; data: DataParts['approval'] }
 
-// The bridge alone makes parts of this type.
+// Only the bridge creates parts of this type.
 function isApprovalPart(part: MessagePart): part is ApprovalPart {
   return part.type === 'data-approval'
 }

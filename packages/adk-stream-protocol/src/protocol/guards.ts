@@ -1,12 +1,12 @@
 /**
- * Type guards for what a page reads from the server. They take the place of zod in code that runs in a page: a bundler adds
- * 24 KB (`zod/mini`) to 454 KB (`zod`) for the same checks (CL150).
+ * Type guards for server responses in the browser. They replace zod there, because zod adds 24 KB (`zod/mini`) to 454
+ * KB (`zod`) to a bundle for the same checks (CL150).
  */
 
 /** Checks whether a value has a type. */
 export type Guard<Value> = (value: unknown) => value is Value
 
-/** One guard for each field of an object; an optional field has an `optional` guard. */
+/** A guard for each field of an object. An optional field has an `optional` guard. */
 type FieldGuards<Value> = { readonly [Field in keyof Value]-?: Guard<Value[Field]> }
 
 export const isString: Guard<string> = (value) => typeof value === 'string'
@@ -14,7 +14,7 @@ export const isNumber: Guard<number> = (value) => typeof value === 'number'
 export const isBoolean: Guard<boolean> = (value) => typeof value === 'boolean'
 export const isAnything: Guard<unknown> = (_value): _value is unknown => true
 
-/** An object that is no array. */
+/** Whether a value is an object but not an array. */
 export const isRecord: Guard<Record<string, unknown>> = (value): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -30,7 +30,7 @@ export function optional<Value>(isValue: Guard<Value>): Guard<Value | undefined>
   return (value) => value === undefined || isValue(value)
 }
 
-/** An object with these fields. Further fields are allowed: a newer server may send them. */
+/** Returns a guard for an object with these fields. Other fields are allowed, because a newer server may send them. */
 export function isObjectOf<Value extends object>(fields: FieldGuards<Value>): Guard<Value> {
   // The entries of `fields` are guards of the fields of `Value`.
   const guards = Object.entries(fields) as [string, Guard<unknown>][]

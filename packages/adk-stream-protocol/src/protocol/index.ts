@@ -18,5 +18,5 @@ export type {
   Usage,
 } from './message.ts'
 export type { MessageLimits, StreamRequest, UserMessage, UserPart } from './stream-request.ts'
-export type { AnswerFrame, ExtensionFrame, ServerFrame, SocketLimitsTold } from './server-frame.ts'
+export type { StreamFrame, ExtensionFrame, ServerFrame, AnnouncedLimits } from './server-frame.ts'
 export { NO_REQUEST, SUBPROTOCOL } from './server-frame.ts'

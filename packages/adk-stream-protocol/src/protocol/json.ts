@@ -1,11 +1,11 @@
 import { ProtocolError } from './errors.ts'
 
-/** How deep client JSON may nest. Real messages stay under ten; libraries further in recurse. */
+/** The maximum nesting depth of client JSON. Real messages stay below ten, and code that reads them is recursive. */
 const MAX_JSON_DEPTH = 64
 
 /**
- * How many values client JSON may hold. A history of 8 MiB has some 100,000; as many as fit into 8 MiB (4 million) take the parser
- * seconds in which the process answers nobody else.
+ * The maximum number of values in client JSON. A history of 8 MiB has about 100,000. The 4 million values that fit
+ * into 8 MiB would block the process for seconds.
  */
 const MAX_JSON_VALUES = 250_000
 
@@ -17,7 +17,7 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Parses client bytes, refusing invalid UTF-8, invalid JSON, and what would cost too much to read (RQ3, RQ130). */
+/** Parses JSON from a client. Throws if it is not valid UTF-8 or JSON, or too expensive to read (RQ3, RQ130). */
 export function parseJson(bytes: Uint8Array): unknown {
   checkCost(bytes)
   try {
@@ -27,7 +27,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-// Works on bytes before anything is parsed: in UTF-8 no byte of a longer character equals one of these ASCII codes.
+// Scans bytes before parsing. In UTF-8, no byte of a multi-byte character equals one of these ASCII codes.
 function checkCost(bytes: Uint8Array): void {
   let depth = 0
   let values = 0

@@ -1,17 +1,17 @@
 import type { ErrorCode } from './errors.ts'
 
-/** Tokens of a whole turn, in the AI SDK's words. */
+/** The tokens of a whole turn, named as in the AI SDK. */
 export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly totalTokens: number
-  /** Part of `outputTokens`. */
+  /** Included in `outputTokens`. */
   readonly reasoningTokens?: number
-  /** Part of `inputTokens`. */
+  /** Included in `inputTokens`. */
   readonly cachedInputTokens?: number
 }
 
-/** A passage of the answer that the model took from somewhere. */
+/** A passage of the reply that the model quotes from a source. */
 export interface Citation {
   readonly startIndex?: number
   readonly endIndex?: number
@@ -20,26 +20,26 @@ export interface Citation {
   readonly license?: string
 }
 
-/** Why a turn ended without an answer, as far as a stranger may know. */
+/** Why a turn failed. Contains nothing confidential. */
 export interface TurnError {
   readonly code: ErrorCode
   readonly message: string
   readonly retryAfterSeconds?: number
 }
 
-/** What the bridge tells about an assistant message besides its parts. */
+/** The metadata of an assistant message. */
 export interface MessageMetadata {
   readonly usage?: Usage
   readonly modelVersion?: string
   readonly citations?: readonly Citation[]
   readonly error?: TurnError
-  /** What was spoken of it. */
+  /** How much audio of the reply was produced. */
   readonly audio?: AudioCount
-  /** The person stopped the turn; what is there is all there will be. */
+  /** The user stopped the turn. The message is incomplete and does not continue. */
   readonly stopped?: true
 }
 
-/** How much of a message was spoken. */
+/** The amount of audio of a message. */
 export interface AudioCount {
   readonly chunks: number
   readonly bytes: number
@@ -47,12 +47,12 @@ export interface AudioCount {
   readonly sampleRate: number
 }
 
-/** How far the approval of a call has come, as a client may see it. */
+/** The state of an approval that clients see. */
 type ApprovalPhase = 'requested' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'unknown'
 
 /** The `data-*` parts of a message, by name. */
 export interface DataParts {
-  /** What a person should know before deciding a call, and what became of it. Its part has the approval's id. */
+  /** An approval: what people need to know to decide, and its outcome. The id of the part is the id of the approval. */
   readonly approval: {
     readonly approvalId: string
     readonly toolCallId: string
@@ -62,24 +62,24 @@ export interface DataParts {
     readonly severity?: 'low' | 'medium' | 'high'
     readonly icon?: string
     readonly payload?: unknown
-    /** When it expires, in ms since 1970. */
+    /** When the approval expires, in ms since 1970. */
     readonly deadline?: number
     /** How many people must approve. */
     readonly approvers?: number
     readonly reason?: string
-    /** The arguments that ran in place of those shown. */
+    /** The arguments that ran instead of the original ones. */
     readonly editedArgs?: Readonly<Record<string, unknown>>
-    /** What the approver answered to the tool's `payload`. */
+    /** The approver's response to the `payload` of the tool. */
     readonly approvedPayload?: unknown
   }
-  /** A call waits for the client, and may run there; transient. */
+  /** A call that the client may run now. Transient. */
   readonly 'browser-call': { readonly toolCallId: string }
-  /** Another agent speaks from here on. */
+  /** The agent that writes the following parts. */
   readonly agent: { readonly name: string }
   readonly 'agent-transfer': { readonly to: string }
   readonly 'executable-code': { readonly language: string; readonly code: string }
   readonly 'code-execution-result': { readonly outcome: string; readonly output: string }
-  /** Search queries and the passages they support; the sources themselves are source parts. */
+  /** Search queries, and the passages that sources support. The sources themselves are source parts. */
   readonly grounding: {
     readonly queries: readonly string[]
     readonly supports: readonly {
@@ -88,26 +88,26 @@ export interface DataParts {
       readonly endIndex: number
       readonly sourceIds: readonly string[]
     }[]
-    /** HTML that Google's terms ask to show with grounded answers. Render it sandboxed. */
+    /** HTML that Google's terms require to be shown with grounded replies. Render it in a sandbox. */
     readonly searchEntryPoint?: string
   }
   readonly 'state-delta': { readonly delta: Readonly<Record<string, unknown>> }
-  /** File name → version of what the agent saved. */
+  /** The artifacts that the agent saved: file name → version. */
   readonly 'artifact-delta': { readonly artifacts: Readonly<Record<string, number>> }
-  /** The result of a workflow node that says nothing in prose. */
+  /** The result of a workflow node without text. */
   readonly output: { readonly value: unknown }
-  /** Raw speech; transient. */
+  /** Raw audio. Transient. */
   readonly pcm: {
     readonly content: string
     readonly sampleRate: number
     readonly channels: 1
     readonly bitDepth: 16
   }
-  /** What the person was heard to say; transient. */
+  /** The transcript of the user's speech. Transient. */
   readonly 'input-transcription': { readonly text: string; readonly finished: boolean }
 }
 
-/** A part of a message as the AI SDK keeps it. */
+/** A part of a message, in the shape of the AI SDK. */
 export type MessagePart =
   | { type: 'step-start' }
   | { type: 'text'; text: string; state?: 'streaming' | 'done' }
@@ -118,7 +118,7 @@ export type MessagePart =
   | { type: `data-${string}`; id?: string; data: unknown }
   | ToolPart
 
-/** A tool call within a message, in the state it has reached. */
+/** A tool call in a message, in its current state. */
 export type ToolPart = { type: `tool-${string}`; toolCallId: string } & (
   | { state: 'input-streaming' }
   | { state: 'input-available'; input: unknown }
@@ -128,17 +128,20 @@ export type ToolPart = { type: `tool-${string}`; toolCallId: string } & (
   | { state: 'output-denied'; input: unknown; approval: ToolApproval }
 )
 
-/** A decision as the AI SDK keeps it with the call. */
+/** A decision, in the shape of the AI SDK. */
 export interface ToolApproval {
   id: string
   approved: boolean
   reason?: string
 }
 
-/** A message of a conversation, in the shape of the AI SDK's `UIMessage`. */
+/** A message, in the shape of the AI SDK's `UIMessage`. */
 export interface Message {
   id: string
   role: 'user' | 'assistant'
   metadata?: MessageMetadata
   parts: MessagePart[]
 }
+
+/** The tool name of ADK's confirmation requests. Clients of the Python server send decisions under it. */
+export const CONFIRMATION_TOOL = 'adk_request_confirmation'

@@ -3,19 +3,19 @@ import { z } from 'zod'
 import { isRecord } from './guards.ts'
 
 /**
- * An array of anything. zod looks at every element of `z.array`, and keeps an issue for each wrong one: a body of 8 MiB could make
- * it do so for half a minute. What counts is checked element by element, after it was counted.
+ * An array with unchecked elements. `z.array` checks each element and keeps an issue for each invalid one, which can
+ * take half a minute for a body of 8 MiB. The elements are counted first and then checked one by one.
  */
 export const UncheckedArray = z.custom<readonly unknown[]>(Array.isArray, {
   message: 'Invalid input: expected an array',
 })
 
-/** An object with any fields, for the same reason. */
+/** An object with unchecked fields, for the same reason. */
 export const UncheckedObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   message: 'Invalid input: expected an object',
 })
 
-/** A message as a client sends it, with parts that nothing has looked at yet. */
+/** A message from a client with unchecked parts. */
 export const RawMessage = z.object({
   id: z.string().max(128).optional(),
   role: z.string(),
@@ -25,12 +25,12 @@ export const RawMessage = z.object({
 })
 export type RawMessage = z.infer<typeof RawMessage>
 
-/** A part of a message, as far as its type tells what it is. */
+/** A message part of which only the type has been checked. */
 export interface RawPart extends Readonly<Record<string, unknown>> {
   readonly type: string
 }
 
-/** The parts of a message; none of one that is a text alone. */
+/** Returns the parts of a message. A message that is just text has none. */
 export function partsOf({ parts, content = [] }: RawMessage): readonly unknown[] {
   return parts ?? (typeof content === 'string' ? [] : content)
 }

@@ -1,32 +1,34 @@
 import { z } from 'zod'
 
-import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from './message.ts'
 import { ProtocolError } from './errors.ts'
-import type { DecisionAnswer, OutputAnswer } from './read-answers.ts'
+import type { DecisionResponse, OutputResponse } from './read-responses.ts'
 
-/** What a client says of a call under an id: a decision about it, or what it gave. */
+/** A response of a client under an id: a decision about a call, or its result. */
 export interface ToolResult {
   readonly toolCallId: string
   readonly toolName?: string | undefined
   readonly result?: unknown
-  /** Changed arguments, where the client sent some beside it. */
+  /** Edited arguments, if the client sent them separately. */
   readonly editedArgs?: Readonly<Record<string, unknown>> | undefined
-  /** The answer to a tool that asked with a payload, where the client sent it beside it. */
+  /** The response to the payload of the tool, if the client sent it separately. */
   readonly payload?: unknown
 }
 
-/** The approval that an id stands for: by its own id, or by that of the call that it is about. */
+/** The approval that an id refers to, by its own id or by the id of its call. */
 export interface NamedApproval {
   readonly by: 'approval' | 'call'
   readonly approvalId: string
   readonly toolCallId: string
   readonly toolName: string
   readonly messageId: string
-  /** Whether it is not decided yet. */
+  /** Whether the approval is pending. */
   readonly waits: boolean
 }
 
-export type ReadResult = { readonly decision: DecisionAnswer } | { readonly output: OutputAnswer }
+export type ReadResult =
+  | { readonly decision: DecisionResponse }
+  | { readonly output: OutputResponse }
 
 const Confirmation = z.object({
   confirmed: z.boolean(),
@@ -40,32 +42,38 @@ const Consent = z.object({
   reason: z.string().max(2_000).optional(),
 })
 
-/** Whether a result decides the approval that its id stands for. */
+/** Whether a result is a decision about the approval that its id refers to. */
 export function decides({ result }: ToolResult, known: NamedApproval | undefined): boolean {
   if (!known) return false
   return (known.by === 'approval' ? Confirmation : Consent).safeParse(result).success
 }
 
-/** Tells what a result means. A name, an id or a result that does not fit is refused with what to send instead (BD7, DI3). */
-export function readToolResult(given: ToolResult, known: NamedApproval | undefined): ReadResult {
-  const { toolCallId, toolName, result } = given
+/**
+ * Interprets a result as a decision or as an output. Throws an error that says what to send if the name, the id or
+ * the result does not match (BD7, DI3).
+ */
+export function readToolResult(response: ToolResult, known: NamedApproval | undefined): ReadResult {
+  const { toolCallId, toolName, result } = response
   if (!known) {
     if (toolName === CONFIRMATION_TOOL) throw new ProtocolError('unknown-approval')
     return { output: { toolCallId, result: { output: result } } }
   }
   const expected = known.by === 'approval' ? CONFIRMATION_TOOL : known.toolName
   if (toolName !== undefined && toolName !== expected) {
-    throw refuse(`The id ${toolCallId} belongs to ${expected}, not to ${toolName}.`, known)
+    throw createMismatchError(
+      `The id ${toolCallId} belongs to ${expected}, not to ${toolName}.`,
+      known,
+    )
   }
   const decided = known.by === 'approval' ? readConfirmation(result, known) : readConsent(result)
-  if (decided) return { decision: toDecision(decided, given, known) }
+  if (decided) return { decision: toDecision(decided, response, known) }
   if (!known.waits) return { output: { toolCallId, result: { output: result } } }
-  throw waitsForApproval(known)
+  throw createAwaitingApprovalError(known)
 }
 
-/** The refusal of an output for a call that a person has not decided. It says what to send instead. */
-export function waitsForApproval(known: NamedApproval): ProtocolError {
-  return refuse(`${known.toolName} waits for approval and has not run.`, known)
+/** Returns the error for the output of a call that waits for approval. It says what to send instead. */
+export function createAwaitingApprovalError(known: NamedApproval): ProtocolError {
+  return createMismatchError(`${known.toolName} waits for approval and has not run.`, known)
 }
 
 interface Decided {
@@ -76,22 +84,23 @@ interface Decided {
 
 function readConfirmation(result: unknown, known: NamedApproval): Decided {
   const { data } = Confirmation.safeParse(result)
-  if (!data) throw refuse(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
+  if (!data)
+    throw createMismatchError(`The result of ${CONFIRMATION_TOOL} has no \`confirmed\`.`, known)
   return { approved: data.confirmed, reason: data.reason, payload: data.payload }
 }
 
 function readConsent(result: unknown): Decided | undefined {
   const { data } = Consent.safeParse(result)
   if (!data) return undefined
-  const { approved, user_message: said, reason = said, payload } = data
-  return { approved, reason: said ?? reason, payload }
+  const { approved, user_message: userMessage, reason = userMessage, payload } = data
+  return { approved, reason: userMessage ?? reason, payload }
 }
 
 function toDecision(
   { approved, reason, payload: own }: Decided,
   { editedArgs, payload = own }: ToolResult,
   { approvalId }: NamedApproval,
-): DecisionAnswer {
+): DecisionResponse {
   return {
     approvalId,
     approved,
@@ -101,7 +110,10 @@ function toDecision(
   }
 }
 
-function refuse(fault: string, { approvalId, toolCallId, toolName }: NamedApproval): ProtocolError {
+function createMismatchError(
+  fault: string,
+  { approvalId, toolCallId, toolName }: NamedApproval,
+): ProtocolError {
   const question = `{ "confirmed": true or false } for ${CONFIRMATION_TOOL} under the id ${approvalId}`
   const call = `{ "approved": true or false, "user_message": text } for ${toolName} under the id ${toolCallId}`
   return new ProtocolError('bad-request', { message: `${fault} Send ${question}, or ${call}.` })

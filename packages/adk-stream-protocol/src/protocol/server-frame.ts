@@ -1,17 +1,17 @@
 import type { ErrorCode } from './errors.ts'
 import type { Message } from './message.ts'
 
-/** The subprotocol of JSON frames. A client that asks for none gets these too. */
+/** The WebSocket subprotocol of JSON frames. It is also used for clients that request no subprotocol. */
 export const SUBPROTOCOL = 'adk-stream.v1'
 
 /**
- * The request of a frame that nobody asked for. The AI SDK's client drops frames of requests that it does not know, and closes
- * its socket on a frame without one.
+ * The request id of frames that belong to no request. The AI SDK's client ignores frames with an unknown request id,
+ * and closes its socket on a frame without one.
  */
 export const NO_REQUEST = ''
 
-/** The answers that the AI SDK's `WebSocketChatTransport` knows; a `chunk` is made by `chunkFrameHead`. */
-export type AnswerFrame =
+/** The frames that the AI SDK's `WebSocketChatTransport` understands. `chunkFrameHead` creates the `chunk` frames. */
+export type StreamFrame =
   | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
   | {
       readonly type: 'error'
@@ -20,15 +20,15 @@ export type AnswerFrame =
       readonly code: ErrorCode
     }
 
-/** What the AI SDK's client does not know, and drops. */
+/** The frames that the AI SDK's client ignores. */
 export type ExtensionFrame =
-  | { readonly type: 'hello'; readonly protocol: string; readonly limits: SocketLimitsTold }
+  | { readonly type: 'hello'; readonly protocol: string; readonly limits: AnnouncedLimits }
   | ({ readonly type: 'decided'; readonly decisionId: string } & Acknowledgement<{
-      /** What the approval is now. */
+      /** The current state of the approval. */
       readonly state: string
     }>)
   | ({ readonly type: 'tool-output-taken'; readonly outputId: string } & Acknowledgement)
-  /** A turn that no request of this socket began; its chunks follow under the `requestId` given here. */
+  /** A turn that was not started by a request of this socket. Its chunks follow under this `requestId`. */
   | {
       readonly type: 'turn'
       readonly id: string
@@ -36,7 +36,7 @@ export type ExtensionFrame =
       readonly messageId: string
       readonly userMessage?: Message
     }
-  /** What the person said, once it is known in full. */
+  /** The complete message of the user. */
   | { readonly type: 'user-message'; readonly id: string; readonly message: Message }
   | {
       readonly type: 'transcript'
@@ -45,12 +45,12 @@ export type ExtensionFrame =
       readonly text: string
       readonly final: boolean
     }
-  /** The person spoke over the model: what is left of its audio is to be dropped. */
+  /** The user interrupted the model. The client drops the audio that it has not played. */
   | { readonly type: 'interrupted'; readonly id: string }
   | { readonly type: 'status'; readonly id: string; readonly status: string }
   | {
       readonly type: 'refused'
-      /** The type of the frame that was not taken; `binary` or `unknown` for one that has none. */
+      /** The type of the rejected frame. `binary` or `unknown` if it has none. */
       readonly frame: string
       readonly code: ErrorCode
       readonly message: string
@@ -61,8 +61,8 @@ type Acknowledgement<Taken = unknown> =
   | ({ readonly ok: true } & Taken)
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string }
 
-/** What a client may send, as `hello` tells it. */
-export interface SocketLimitsTold {
+/** The limits that the server announces in `hello`. */
+export interface AnnouncedLimits {
   readonly maxFrameBytes: number
   readonly maxFramesPerSecond: number
   readonly maxAudioFrameBytes: number
@@ -70,13 +70,16 @@ export interface SocketLimitsTold {
 }
 
 /** A frame that the server sends. */
-export type ServerFrame = AnswerFrame | ExtensionFrame
+export type ServerFrame = StreamFrame | ExtensionFrame
 
 export function serialiseFrame(frame: ServerFrame): string {
   return JSON.stringify('requestId' in frame ? frame : { ...frame, requestId: NO_REQUEST })
 }
 
-/** The constant head of a request's chunks: a chunk is serialised once for all readers, and a frame is put around that text. */
+/**
+ * Returns the constant beginning of a request's chunk frames. A chunk is serialised once for all readers, and each
+ * frame wraps that text.
+ */
 export function chunkFrameHead(requestId: string): string {
   return `{"type":"chunk","requestId":${JSON.stringify(requestId)},"sequence":`
 }

@@ -13,9 +13,9 @@ import {
   optional,
 } from './guards.ts'
 
-/** What the server tells over HTTP, as a client reads it; times in ms since 1970. */
+/** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
 
-/** An approval as somebody may see it who may know of it. */
+/** An approval as a principal sees it. */
 export interface PendingApproval {
   readonly id: string
   readonly state: string
@@ -29,20 +29,20 @@ export interface PendingApproval {
   readonly requestedAt: number
   readonly deadline: number
   readonly approvals: { readonly given: number; readonly needed: number }
-  /** Whether this person is among those who have approved. */
+  /** Whether the principal has approved. */
   readonly voted: boolean
-  /** Counts the changes of the approval. */
+  /** The number of changes of the approval. */
   readonly version?: number | undefined
   readonly step: number
   readonly reason?: string | undefined
   readonly editedArgs?: Record<string, unknown> | undefined
-  /** What the approver answered to the tool's `payload`. */
+  /** The approver's response to the `payload` of the tool. */
   readonly approvedPayload?: unknown
-  /** Where the call was made, for the chat's owner alone. */
+  /** Where the call was made. Only the owner of the chat sees it. */
   readonly chatId?: string | undefined
   readonly messageId?: string | undefined
   readonly toolCallId?: string | undefined
-  /** Whether it was asked in a chat of this person. */
+  /** Whether the call was made in a chat of the principal. */
   readonly own: boolean
 }
 
@@ -71,7 +71,7 @@ const isPendingApproval = isObjectOf<PendingApproval>({
   own: isBoolean,
 })
 
-/** A line of an approval's history; which further fields there are depends on `type`. */
+/** An entry of the history of an approval. `type` determines its other fields. */
 export interface ApprovalRecord {
   readonly at: number
   readonly type: string
@@ -83,13 +83,13 @@ const isApprovalRecord: Guard<ApprovalRecord> = isObjectOf<Pick<ApprovalRecord, 
   type: isString,
 })
 
-/** What a page that watches a chat is told of; what it then reads, it reads where it always does. */
+/** An event of a chat. It says what has changed, and the client reads the change with the usual requests. */
 export type ChatEvent =
-  /** A turn begins or goes on: resume to read it. */
+  /** A turn has started or resumed. Resume the chat to read it. */
   | { readonly type: 'turn'; readonly messageId: string }
   | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
 
-/** A message, as far as a page relies on it without looking. */
+/** The fields of a message that a page relies on. */
 interface StoredMessage {
   readonly id: string
   readonly role: 'user' | 'assistant'
@@ -128,10 +128,10 @@ export const isChatList = isObjectOf<{ readonly chats: ChatSummary[] }>({
   chats: isArrayOf(isChatSummary),
 })
 
-/** A page of what waits for a person, the oldest first. */
+/** A page of pending approvals, oldest first. */
 export interface ApprovalPage {
   readonly approvals: PendingApproval[]
-  /** Where the next page begins, if there is one. */
+  /** The cursor of the next page, if there is one. */
   readonly next?: string | undefined
 }
 

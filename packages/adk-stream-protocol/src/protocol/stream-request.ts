@@ -2,32 +2,41 @@ import { z } from 'zod'
 
 import { ProtocolError } from './errors.ts'
 import { isRawPart, partsOf, RawMessage, UncheckedArray } from './raw-message.ts'
-import type { Answers, DecisionAnswer } from './read-answers.ts'
-import { checkCount, Edits, Payloads, readAnswers, readEarlierDecisions } from './read-answers.ts'
+import type { Responses, DecisionResponse } from './read-responses.ts'
+import {
+  checkCount,
+  Edits,
+  Payloads,
+  readResponses,
+  readEarlierDecisions,
+} from './read-responses.ts'
 
-/** What one request may hold. */
+/** The limits of a request. */
 export interface MessageLimits {
-  /** Default 100,000: the AI SDK uploads the whole history with every message. Only a few of them are read. */
+  /**
+   * Messages in the body. Default 100,000, because the AI SDK uploads the whole history with each message. The server
+   * reads only a few of them.
+   */
   readonly maxMessages: number
   /** Parts of the newest message. Default 64. */
   readonly maxParts: number
-  /** Decisions and outputs in one request, counted before any of them is looked at. Default 256. */
-  readonly maxAnswers: number
+  /** Decisions and tool results in a request, counted before any of them is read. Default 256. */
+  readonly maxResponses: number
   /** Characters of text in the newest message. Default 200,000. */
   readonly maxTextLength: number
   /** Decoded bytes of one file. Default 5 MiB. */
   readonly maxFileBytes: number
-  /** Media types of files, exact or with a trailing `/*`. Default: common images, audio, PDF and plain text. */
+  /** Accepted media types of files, exact or with a trailing `/*`. Default: common images, audio, PDF and plain text. */
   readonly fileTypes: readonly string[]
 }
 
-/** The newest message of the user: all that the server reads of a conversation a client sends (RQ1). */
+/** The newest user message. The server ignores the other messages that a client sends (RQ1). */
 export interface UserMessage {
   readonly id: string | undefined
   readonly parts: readonly UserPart[]
 }
 
-/** A part of a person's message: text, or a file. */
+/** A part of a user message: text or a file. */
 export type UserPart =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -37,21 +46,21 @@ export type UserPart =
       readonly filename?: string
     }
 
-/** A `POST /stream` body: a new message, or answers to what the last turn waits for. */
-export type StreamRequest = (MessageRequest | AnswersRequest) & {
-  /** The kind of client, where the body says so. */
+/** The body of `POST /stream`: a new message, or the responses that the last turn waits for. */
+export type StreamRequest = (MessageRequest | ResponsesRequest) & {
+  /** The dialect of the client, if the body names it. */
   readonly dialect?: string
-  /** The agent that the address names for new chats, by `?agent=`. */
+  /** The agent for a new chat, from `?agent=`. */
   readonly addressed?: string
-  /** Whether a live stream stays open while it waits for a person. */
+  /** Whether a live stream stays open while it waits for a response. */
   readonly hold?: boolean
-  /** Decisions about questions of earlier messages, which the client may have sent before. */
-  readonly earlier: readonly DecisionAnswer[]
+  /** Decisions about requests in earlier messages. The client may have sent them before. */
+  readonly earlier: readonly DecisionResponse[]
 }
 
-/** What a client sends beside its message. It chose all of it. */
+/** What a client sends in addition to its message. The client controls all of it. */
 export interface ClientContext {
-  /** What is in the body and is not part of the protocol: the `body` of `useChat`. */
+  /** Fields of the body that are not part of the protocol: the `body` option of `useChat`. */
   readonly body: Readonly<Record<string, unknown>>
   /** The `metadata` of the newest message. */
   readonly metadata?: unknown
@@ -63,26 +72,26 @@ export interface MessageRequest {
   readonly message: UserMessage
   readonly context?: ClientContext
   /**
-   * Whether the message takes the place of the stored one with its id, and of all that followed: the AI SDK's
-   * `regenerate()` and `sendMessage({ messageId })`.
+   * Whether the message replaces the stored message with its id and all later ones: the AI SDK's `regenerate()` and
+   * `sendMessage({ messageId })`.
    */
   readonly replaces: boolean
-  /** The ids of all messages before it, where the client sent them with ids; else empty. */
+  /** The ids of all earlier messages. Empty if the client sent a message without an id. */
   readonly history: readonly string[]
 }
 
-export interface AnswersRequest extends Answers {
-  readonly type: 'answers'
+export interface ResponsesRequest extends Responses {
+  readonly type: 'responses'
   readonly chatId: string
 }
 
-/** Ids travel in paths, logs and databases, so they are short and plain. */
+/** Ids appear in paths, logs and databases, so they are short and plain. */
 export const ChatId = z.string().regex(/^[\w.~:-]{1,128}$/, {
   message: 'A chat id has 1 to 128 letters, digits or . _ ~ : - characters.',
 })
 
 const Body = z.looseObject({
-  // `id` is what the AI SDK sends, `chatId` what clients of the earlier system send.
+  // The AI SDK sends `id`, clients of the Python server send `chatId`.
   id: ChatId.optional(),
   chatId: ChatId.optional(),
   messages: UncheckedArray.refine(({ length }) => length > 0, 'messages is empty.'),
@@ -101,7 +110,7 @@ const FilePart = z.object({
   filename: z.string().max(256).optional(),
 })
 
-/** Reads a `POST /stream` body: the AI SDK's, or `{ messages, chatId }` with `content` strings. */
+/** Reads the body of `POST /stream`: that of the AI SDK, or `{ messages, chatId }` with `content` strings. */
 export function readStreamRequest(body: unknown, limits: MessageLimits): StreamRequest {
   const {
     id,
@@ -119,20 +128,20 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   if (messages.length > limits.maxMessages) {
     throw badRequest(`The body contains more than ${limits.maxMessages} messages.`)
   }
-  const { maxAnswers } = limits
-  checkCount(Object.keys(edits ?? {}).length, maxAnswers)
-  checkCount(Object.keys(payloads ?? {}).length, maxAnswers)
-  const beside = { maxAnswers, edits, payloads }
+  const { maxResponses } = limits
+  checkCount(Object.keys(edits ?? {}).length, maxResponses)
+  checkCount(Object.keys(payloads ?? {}).length, maxResponses)
+  const options = { maxResponses, edits, payloads }
   const last = parse(RawMessage, messages.at(-1), 'the newest message')
-  const named = findAnswered(messages, messageId)
-  const answers = readAnswers(named?.message ?? last, beside)
-  const index = answers && named ? named.index : messages.length - 1
+  const named = findRespondedMessage(messages, messageId)
+  const responses = readResponses(named?.message ?? last, options)
+  const index = responses && named ? named.index : messages.length - 1
   const kind = {
-    earlier: readEarlierDecisions(messages.toSpliced(index, 1), beside),
+    earlier: readEarlierDecisions(messages.toSpliced(index, 1), options),
     ...(dialect !== undefined && { dialect }),
     ...(hold !== undefined && { hold }),
   }
-  if (answers) return { type: 'answers', chatId, ...answers, ...kind }
+  if (responses) return { type: 'responses', chatId, ...responses, ...kind }
   if (last.role !== 'user') throw new ProtocolError('nothing-new')
   return {
     ...kind,
@@ -145,21 +154,21 @@ export function readStreamRequest(body: unknown, limits: MessageLimits): StreamR
   }
 }
 
-/** The ids of messages; none if one of them has none. */
+/** Returns the ids of messages. Returns none if one of them has no id. */
 function readIds(messages: readonly unknown[]): string[] {
   const ids = messages.flatMap((message) => Named.safeParse(message).data?.id ?? [])
   return ids.length === messages.length ? ids : []
 }
 
 const NO_CHAT =
-  'The body needs the chat in `id` (or `chatId`): a name of your choice, the same for all messages of one conversation.'
+  'The body needs a chat id in `id` (or `chatId`). Choose any name, and use it for all messages of the conversation.'
 
-/** AP14: a client that answers an older question names its message, and sends newer ones after it. */
-function findAnswered(
+/** AP14: a client that responds to an older request names its message, and sends newer messages after it. */
+function findRespondedMessage(
   messages: readonly unknown[],
   messageId: string | null | undefined,
 ): { readonly message: RawMessage; readonly index: number } | undefined {
-  // A client without ids names none, and has no message that is named by that.
+  // A client without ids names no message.
   if (typeof messageId !== 'string') return undefined
   const index = messages.findLastIndex((message) => Named.safeParse(message).data?.id === messageId)
   const message = RawMessage.safeParse(messages[index]).data
@@ -185,10 +194,10 @@ function readParts(message: RawMessage, limits: MessageLimits): UserPart[] {
 
 function readPart(part: unknown, limits: MessageLimits): UserPart[] {
   if (!isRawPart(part))
-    throw badRequest('the newest message.parts: A part is an object with a `type`.')
+    throw badRequest('the newest message.parts: each part must be an object with a `type`.')
   if (part.type === 'text') return [readText(part, limits)]
   if (part.type === 'file') return [readFile(part, limits)]
-  // RQ4: application data of the page is not addressed to the agent.
+  // RQ4: application data of the page is not for the agent.
   if (part.type.startsWith('data-')) return []
   throw badRequest(`A user message cannot contain a part of type ${JSON.stringify(part.type)}.`)
 }
@@ -197,11 +206,11 @@ function readText(part: unknown, limits: MessageLimits): UserPart {
   return checkText(parse(TextPart, part, 'a text part').text, limits)
 }
 
-/** The text of a person as a part of a message, however it came; throws if it is empty or too long. */
+/** Returns a text of a user as a message part. Throws if it is empty or too long. */
 export function checkText(text: string, limits: MessageLimits): UserPart {
   if (text.length > limits.maxTextLength) throw tooLong(limits)
-  if (text.trim() === '') throw badRequest('The newest message has an empty text.')
-  // A lone surrogate cannot be written as UTF-8; the model would see another text than the record.
+  if (text.trim() === '') throw badRequest('The text of the newest message is empty.')
+  // UTF-8 cannot encode a lone surrogate, so the model would read a different text than the stored one.
   return { type: 'text', text: text.toWellFormed() }
 }
 
@@ -220,7 +229,7 @@ function readFile(part: unknown, limits: MessageLimits): UserPart {
   return { type: 'file', mediaType: type, data, ...(filename !== undefined && { filename }) }
 }
 
-/** The media type of a file in lower case, however it came; throws if it is not an accepted one. */
+/** Returns the media type of a file in lower case. Throws if it is not accepted. */
 export function checkFileType(mediaType: string, { fileTypes }: MessageLimits): string {
   const type = mediaType.toLowerCase()
   const isAccepted = fileTypes.some((pattern) =>
@@ -232,7 +241,7 @@ export function checkFileType(mediaType: string, { fileTypes }: MessageLimits): 
   )
 }
 
-/** Throws if a file, in base64, is too large. */
+/** Throws if a base64 file is too large. */
 export function checkFileSize(base64: string, { maxFileBytes }: MessageLimits): void {
   const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='))
   if (Math.floor(((base64.length - padding) * 3) / 4) <= maxFileBytes) return

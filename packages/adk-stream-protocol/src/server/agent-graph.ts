@@ -16,20 +16,20 @@ import {
   ToolNode,
 } from '@google/adk'
 
-import type { Obstacle } from '../agent/adk-workarounds/can-wait.ts'
-import { obstacleOf } from '../agent/adk-workarounds/can-wait.ts'
+import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
+import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 
 /** A tool of an agent, wherever it is. */
 interface FoundTool {
   readonly name: string
   /** Missing for a node that ADK makes into a tool. */
   readonly tool: BaseTool | undefined
-  readonly obstacle: Obstacle | undefined
+  readonly obstacle: ApprovalBlocker | undefined
 }
 
 interface FoundToolset {
   readonly listNames: () => Promise<string[]>
-  readonly obstacle: Obstacle | undefined
+  readonly obstacle: ApprovalBlocker | undefined
 }
 
 /** Everything that an agent may call. */
@@ -54,7 +54,7 @@ class GraphReader implements AgentGraph {
   /** By what was visited: under which obstacles. Agents and workflows may contain each other. */
   readonly #visited = new Map<unknown, Set<string>>()
 
-  visit(part: unknown, obstacle: Obstacle | undefined): void {
+  visit(part: unknown, obstacle: ApprovalBlocker | undefined): void {
     if (this.#wasVisited(part, obstacle)) return
     if (isBaseAgent(part)) this.#visitAgent(part, obstacle)
     else if (isBaseTool(part)) this.#visitTool(part, obstacle)
@@ -71,14 +71,14 @@ class GraphReader implements AgentGraph {
     else if (!(part instanceof JoinNode)) this.isOpaque = true
   }
 
-  #visitAgent(agent: BaseAgent, obstacle: Obstacle | undefined): void {
+  #visitAgent(agent: BaseAgent, obstacle: ApprovalBlocker | undefined): void {
     if (isLlmAgent(agent)) for (const tool of agent.tools) this.#visitToolUnion(tool, obstacle)
     else if (!isKnownAgent(agent)) this.isOpaque = true
     for (const subAgent of agent.subAgents)
-      this.visit(subAgent, obstacle ?? obstacleOf(agent, subAgent))
+      this.visit(subAgent, obstacle ?? findApprovalBlocker(agent, subAgent))
   }
 
-  #visitToolUnion(tool: unknown, obstacle: Obstacle | undefined): void {
+  #visitToolUnion(tool: unknown, obstacle: ApprovalBlocker | undefined): void {
     if (isBaseTool(tool)) this.visit(tool, obstacle)
     else if (isBaseToolset(tool))
       this.toolsets.push({
@@ -88,7 +88,7 @@ class GraphReader implements AgentGraph {
     else this.#visitNodeTool(undefined, tool, obstacle)
   }
 
-  #visitTool(tool: BaseTool, obstacle: Obstacle | undefined): void {
+  #visitTool(tool: BaseTool, obstacle: ApprovalBlocker | undefined): void {
     if (tool instanceof NodeTool) {
       // ADK declares the node private.
       this.#visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
@@ -101,14 +101,18 @@ class GraphReader implements AgentGraph {
     this.visit(agent, { kind: 'agent-tool', agent: tool.name })
   }
 
-  #visitNodeTool(tool: NodeTool | undefined, node: unknown, outer: Obstacle | undefined): void {
+  #visitNodeTool(
+    tool: NodeTool | undefined,
+    node: unknown,
+    outer: ApprovalBlocker | undefined,
+  ): void {
     const name = tool?.name ?? readName(node)
     const obstacle = outer ?? { kind: 'node-tool', tool: name }
     this.tools.push({ name, tool, obstacle })
     this.visit(node, obstacle)
   }
 
-  #wasVisited(part: unknown, obstacle: Obstacle | undefined): boolean {
+  #wasVisited(part: unknown, obstacle: ApprovalBlocker | undefined): boolean {
     const key = obstacle?.kind ?? ''
     const seen = this.#visited.get(part) ?? new Set()
     if (seen.has(key)) return true

@@ -13,9 +13,9 @@ import type { Content, FunctionCall } from '@google/genai'
 
 import { hasEarlyCallbacks } from '../agent/adk-workarounds/early-callbacks.ts'
 import type { ApprovalPlugin } from '../calls/approval-plugin.ts'
-import { saysSomething } from '../agent/history/chat-title.ts'
-import type { NotedContent } from '../agent/history/complete-input.ts'
-import { toInputAnswer } from '../agent/history/complete-input.ts'
+import { hasReadableText } from '../agent/history/chat-title.ts'
+import type { NotedContent } from '../agent/history/input-response.ts'
+import { toInputResponse } from '../agent/history/input-response.ts'
 import type { Cut } from '../agent/history/cut-events.ts'
 import { cutEvents } from '../agent/history/cut-events.ts'
 import type { EventNotes } from '../agent/history/event-notes.ts'
@@ -24,10 +24,10 @@ import type { RunState, RunCause } from '../calls/run-state.ts'
 import { prepareCall } from '../calls/prepare-call.ts'
 import type { ReadConversationOptions } from '../agent/history/read-conversation.ts'
 import { readConversation } from '../agent/history/read-conversation.ts'
-import { answerDanglingCalls, keepPartialAnswer } from '../agent/history/repair-session.ts'
+import { respondToDanglingCalls, storePartialReply } from '../agent/history/repair-session.ts'
 import { scopeArtifacts } from '../agent/adk-workarounds/scope-artifacts.ts'
-import type { StoredTurn } from '../agent/history/stored-turns.ts'
-import { splitTurns } from '../agent/history/stored-turns.ts'
+import type { StoredTurn } from '../agent/history/replay-turn.ts'
+import { splitTurns } from '../agent/history/replay-turn.ts'
 import { toUserContent } from '../agent/translate/user-content.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
@@ -35,7 +35,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { Message } from '../protocol/message.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
 import type { ChatStore } from '../store/chat-store.ts'
-import { isRewindable, readsOpenings } from '../store/store.ts'
+import { isRewindable, canReadFirstMessage } from '../store/store.ts'
 import type { RunOutcome } from '../turns/run-turn.ts'
 import type { RootAgent } from './chat-agents.ts'
 import { readError } from './front-door.ts'
@@ -161,7 +161,7 @@ export class AgentHost {
     const prepare = async (): Promise<Event[]> => {
       const session = await this.#sessions.getOrCreateSession(keyOf(chat))
       if (replaces) await this.#rewind(session, userMessageId)
-      await answerDanglingCalls(this.#sessions, session)
+      await respondToDanglingCalls(this.#sessions, session)
       return []
     }
     const notes = { messageId, userMessageId }
@@ -189,17 +189,17 @@ export class AgentHost {
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
     const call = prepareCall(approval, around)
-    return call !== undefined && gate.decided.begin(call)
+    return call !== undefined && gate.runner.startAtDecision(call)
   }
 
   /** Whether a call was started so, and no run has taken its result. */
   hasBegun({ id }: Approval): boolean {
-    return this.#gates.some((gate) => gate.decided.hasBegun(id))
+    return this.#gates.some((gate) => gate.runner.isRunning(id))
   }
 
   /** Resolves when a call that was started so has ended. */
   async ended({ id }: Approval): Promise<void> {
-    await Promise.all(this.#gates.map((gate) => gate.decided.ended(id)))
+    await Promise.all(this.#gates.map((gate) => gate.runner.settled(id)))
   }
 
   /** Goes on with a turn, on answers to what it waited for. */
@@ -212,7 +212,7 @@ export class AgentHost {
     const told = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
     // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
     const prepare = async (): Promise<Event[]> => [told]
-    return this.#drive(chat, content, { notes, cause: 'answers', signal, prepare, onStored })
+    return this.#drive(chat, content, { notes, cause: 'responses', signal, prepare, onStored })
   }
 
   /** The final result of a long-running call, in the form in which this agent reads it. */
@@ -223,7 +223,7 @@ export class AgentHost {
       ? await this.#sessions.getSession(keyOf(chat))
       : undefined
     const call = session && findCall(session.events, toolCallId)
-    const answer = session && toInputAnswer(content, call)
+    const answer = session && toInputResponse(content, call)
     return answer ?? { content, notes: { completed: [toolCallId] } }
   }
 
@@ -254,8 +254,8 @@ export class AgentHost {
     if (!session || end === 'completed') return
     const marks = end === 'stopped' && unstored.invocationId !== ''
     if (marks || unstored.parts.length > 0)
-      await keepPartialAnswer(this.#sessions, session, unstored)
-    await answerDanglingCalls(this.#sessions, session)
+      await storePartialReply(this.#sessions, session, unstored)
+    await respondToDanglingCalls(this.#sessions, session)
   }
 
   /** A turn as it is stored; nothing for one that does not exist. */
@@ -289,10 +289,10 @@ export class AgentHost {
 
   /** The first event of the user in a chat. */
   async opening(chat: ApprovalChat): Promise<Event | undefined> {
-    if (readsOpenings(this.#sessions)) return this.#sessions.readOpening(keyOf(chat))
+    if (canReadFirstMessage(this.#sessions)) return this.#sessions.readFirstMessage(keyOf(chat))
     const session = await this.#sessions.getSession(keyOf(chat))
     return session?.events.find(
-      ({ author, content }) => author === 'user' && saysSomething(content),
+      ({ author, content }) => author === 'user' && hasReadableText(content),
     )
   }
 
@@ -324,7 +324,7 @@ export class AgentHost {
       })
       for await (const event of events) {
         if (run.loss) throw run.loss
-        run.noteStored()
+        run.markStored()
         if (run.hasAppended) yield* run.takeAppended()
         yield event
       }
@@ -338,14 +338,14 @@ export class AgentHost {
     } finally {
       gate.close(chat, run)
       if (signal.aborted) await this.#keepLateResults(chat, run)
-      await this.#ledger.markReported(chat, [...run.told])
+      await this.#ledger.markReported(chat, [...run.endingsStored])
       this.#runs.delete(run)
     }
   }
 
   /** What ended a run: in the first place that the chat has been taken by another process, whatever words ADK has for it. */
   async #explain(chat: ApprovalChat, thrown: unknown): Promise<ProtocolError> {
-    const isHeld = await this.#ledger.stillHolds(chat).catch(() => true)
+    const isHeld = await this.#ledger.stillHoldsLock(chat).catch(() => true)
     return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 
@@ -356,7 +356,7 @@ export class AgentHost {
       if (!note) continue
       const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
       await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
-      run.told.add(id)
+      run.endingsStored.add(id)
     }
   }
 

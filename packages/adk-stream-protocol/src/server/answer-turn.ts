@@ -1,13 +1,12 @@
 import type { Content, FunctionResponse } from '@google/genai'
 
 import { toResponse } from '../agent/call-responses.ts'
-import { toBrowserResponse } from '../calls/browser-output.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { toBrowserResponse, asBrowserTool } from '../calls/browser-tool.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { Call, Translation } from '../agent/translate/translation.ts'
 import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
 
@@ -15,9 +14,9 @@ import type { Backend } from './backend.ts'
 export interface TurnAnswersGiven {
   readonly chat: ApprovalChat
   /** What a client gave for its browser tools. */
-  readonly outputs: readonly OutputAnswer[]
+  readonly outputs: readonly OutputResponse[]
   /** The final result of a long-running call, from the application. */
-  readonly completion?: OutputAnswer | undefined
+  readonly completion?: OutputResponse | undefined
 }
 
 /**
@@ -49,7 +48,7 @@ export async function collectAnswers(
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
 }
 
-function toCompletion(result: OutputAnswer['result']): Record<string, unknown> {
+function toCompletion(result: OutputResponse['result']): Record<string, unknown> {
   return 'errorText' in result ? { error: result.errorText } : toResponse(result.output)
 }
 

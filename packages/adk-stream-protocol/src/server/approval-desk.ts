@@ -12,9 +12,9 @@ import { isRefusal } from '../approvals/refusal.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { UncheckedObject } from '../protocol/raw-message.ts'
-import type { Answers, DecisionAnswer } from '../protocol/read-answers.ts'
+import type { Responses, DecisionResponse } from '../protocol/read-responses.ts'
 import type { NamedApproval } from '../protocol/read-tool-result.ts'
-import { readToolResult, waitsForApproval } from '../protocol/read-tool-result.ts'
+import { readToolResult, createAwaitingApprovalError } from '../protocol/read-tool-result.ts'
 import type { ChatKey } from '../turns/turn-registry.ts'
 import { viewApproval, viewRecord } from './approval-view.ts'
 import type { Principal } from './authenticate.ts'
@@ -53,7 +53,7 @@ export class ApprovalDesk {
   ]
 
   /** Tells decisions from outputs where a client answers under an id that may be of an approval or of a call. */
-  async resolve(chat: ChatKey, answers: Answers): Promise<Answers> {
+  async resolve(chat: ChatKey, answers: Responses): Promise<Responses> {
     const decisions = [...answers.decisions]
     const outputs = [...answers.outputs]
     for (const [index, result] of answers.results.entries()) {
@@ -66,10 +66,10 @@ export class ApprovalDesk {
   }
 
   /** The refusal of answers by which nothing changes: it says what to send where a call waits for another answer. */
-  async refuseOutputs(chat: ChatKey, outputs: Answers['outputs']): Promise<ProtocolError> {
+  async refuseOutputs(chat: ChatKey, outputs: Responses['outputs']): Promise<ProtocolError> {
     for (const { toolCallId } of outputs.toReversed()) {
       const known = await this.find(chat, toolCallId)
-      if (known?.waits === true) return waitsForApproval(known)
+      if (known?.waits === true) return createAwaitingApprovalError(known)
     }
     return new ProtocolError('nothing-new', { message: NOTHING_WAITS })
   }
@@ -81,7 +81,7 @@ export class ApprovalDesk {
   async decideAll(
     principal: Principal,
     chat: ChatKey,
-    { decisions, outputs, messageId }: Answers,
+    { decisions, outputs, messageId }: Responses,
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
     const entries: Entry[] = []
@@ -113,7 +113,7 @@ export class ApprovalDesk {
   async decideEarlier(
     principal: Principal,
     chat: ChatKey,
-    decisions: readonly DecisionAnswer[],
+    decisions: readonly DecisionResponse[],
   ): Promise<void> {
     const backend = await this.#options.backend.get()
     const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
@@ -129,7 +129,7 @@ export class ApprovalDesk {
    * Decides from the chat, and goes on with the turn with nobody reading. A decision that was taken before, with the same outcome,
    * is taken again as it stands: a client that lost its connection cannot know whether it was heard (WS8).
    */
-  async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<Approval> {
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
     const result = await this.#decideOne(backend, principal, { decision, chat })
     if (!isRefusal(result)) {
@@ -224,7 +224,7 @@ export class ApprovalDesk {
   async #decideOne(
     backend: Backend,
     principal: Principal,
-    { decision, chat }: { decision: DecisionAnswer; chat?: ChatKey },
+    { decision, chat }: { decision: DecisionResponse; chat?: ChatKey },
   ): Promise<Approval | Refusal> {
     const { ledger } = backend
     const by = toDecider(principal)
@@ -275,7 +275,7 @@ interface Continuation {
 
 /** A decision and what the ledger made of it. */
 interface Entry {
-  readonly decision: DecisionAnswer
+  readonly decision: DecisionResponse
   readonly result: Approval | Refusal
 }
 
@@ -303,7 +303,7 @@ function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
 const BAD_BODY =
   'Send { "approved": true or false, "reason"?: text, "args"?: changed arguments, "payload"?: what the tool asked for }.'
 
-function checkPayload({ payload }: DecisionAnswer, { maxPayloadLength }: BridgeLimits): void {
+function checkPayload({ payload }: DecisionResponse, { maxPayloadLength }: BridgeLimits): void {
   if (payload === undefined || JSON.stringify(payload).length <= maxPayloadLength) return
   throw new ProtocolError('too-large', {
     message: `The payload is longer than ${maxPayloadLength} characters of JSON. Send less.`,
@@ -347,7 +347,7 @@ function stands({ decision: { approved }, result }: Entry): boolean {
 /** Whether a decision that was refused is one that had been taken: the same answer, to run with the same arguments. */
 function isRepeat(
   approval: Approval,
-  { approved, editedArgs = approval.args, payload }: DecisionAnswer,
+  { approved, editedArgs = approval.args, payload }: DecisionResponse,
   { refused }: Refusal,
 ): boolean {
   // Only approvals are counted as votes; a denial decides at once.

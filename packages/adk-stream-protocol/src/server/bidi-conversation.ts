@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { BidiEvent } from '../protocol/bidi-events.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
+import type { DecisionResponse, OutputResponse } from '../protocol/read-responses.ts'
 import type { NamedApproval, ToolResult } from '../protocol/read-tool-result.ts'
 import { decides, readToolResult } from '../protocol/read-tool-result.ts'
 import type { Turn } from '../turns/turn.ts'
@@ -145,7 +145,7 @@ export class BidiConversation {
    */
   async #take(id: string, results: readonly ToolResult[]): Promise<void> {
     const { handlers } = this.#options
-    const answers = await this.#readAnswers(id, results)
+    const answers = await this.#readResponses(id, results)
     const told = answers.filter((answer) => this.#isToldHere(answer))
     for (const { decision } of told) {
       const decisionId = randomUUID()
@@ -161,7 +161,7 @@ export class BidiConversation {
     if (rest.length > 0) await this.#send(id, [toMessage(rest)], { payloads: toPayloads(rest) })
   }
 
-  async #readAnswers(id: string, results: readonly ToolResult[]): Promise<Answer[]> {
+  async #readResponses(id: string, results: readonly ToolResult[]): Promise<Answer[]> {
     const found = await Promise.all(
       results.map(async (result) => ({
         result,
@@ -204,8 +204,8 @@ export class BidiConversation {
 
 /** An answer of the client, with what is known of the call that it is about. */
 interface Answer extends FoundCall {
-  readonly decision: DecisionAnswer | undefined
-  readonly output: OutputAnswer | undefined
+  readonly decision: DecisionResponse | undefined
+  readonly output: OutputResponse | undefined
 }
 
 /** How many messages are remembered as read. */

@@ -1,11 +1,11 @@
 import type { Session } from '@google/adk'
 
-import { titleOf } from '../agent/history/chat-title.ts'
+import { createTitle } from '../agent/history/chat-title.ts'
 import type { ApprovalChat } from '../approvals/approval.ts'
 import type { ChatSummary } from '../protocol/chat-summary.ts'
 import { ChatId } from '../protocol/stream-request.ts'
 import type { ChatEntry } from '../store/chat-store.ts'
-import { readsOpenings } from '../store/store.ts'
+import { canReadFirstMessage } from '../store/store.ts'
 import type { Backend } from './backend.ts'
 import type { BridgeLimits } from './options.ts'
 
@@ -25,10 +25,10 @@ export async function listChats(
   const sessions = await newestSessions(backend, principalId)
   const ids = sessions.map(({ id }) => id)
   const known = await chats.find({ appName, principalId }, ids)
-  const elsewhere = new Set(await ledger.heldByOthers(principalId))
+  const elsewhere = new Set(await ledger.listLockedByOthers(principalId))
   const pending = await countPending(backend, principalId, limits)
   // A session service that reads whole sessions is not asked for many at once; the rest has its turn with the next list.
-  let reads = readsOpenings(host.sessions) ? MAX_CHATS : MAX_WHOLE_READS
+  let reads = canReadFirstMessage(host.sessions) ? MAX_CHATS : MAX_WHOLE_READS
   const summaries: ChatSummary[] = []
   for (const { id, lastUpdateTime } of sessions) {
     let entry = known.get(id) ?? {}
@@ -84,7 +84,7 @@ async function countPending(
 async function noteBegin({ host, chats }: Backend, chat: ApprovalChat): Promise<ChatEntry> {
   const opening = await host.opening(chat)
   if (!opening?.content) return {}
-  const note = { title: titleOf(opening.content), createdAt: opening.timestamp }
+  const note = { title: createTitle(opening.content), createdAt: opening.timestamp }
   // What gives no title now may give one later.
   if (note.title !== '') await chats.note(chat, note)
   return note

@@ -1,7 +1,7 @@
 import type { BaseTool } from '@google/adk'
 import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
 
-import type { Obstacle } from '../agent/adk-workarounds/can-wait.ts'
+import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { AgentGraph } from './agent-graph.ts'
 import { readAgentGraph } from './agent-graph.ts'
@@ -98,7 +98,7 @@ function decidesByItself(tool: BaseTool): boolean {
   return check !== Tool.prototype.checkRequireConfirmation
 }
 
-function describe(obstacle: Obstacle, what: string, policy: ApprovalPolicy): string {
+function describe(obstacle: ApprovalBlocker, what: string, policy: ApprovalPolicy): string {
   const isFunction = typeof policy === 'function'
   const needs = isFunction
     ? 'may need approval, because `approvals` is a function,'
@@ -109,7 +109,7 @@ function describe(obstacle: Obstacle, what: string, policy: ApprovalPolicy): str
   return `createBridge: ${what} ${needs} ${reasonOf(obstacle)}${instead}`
 }
 
-function reasonOf(obstacle: Obstacle): string {
+function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
     case 'agent-tool':
       return `but its agent ${obstacle.agent} is used as an AgentTool, where nobody can be asked. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`

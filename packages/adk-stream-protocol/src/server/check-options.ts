@@ -116,7 +116,7 @@ const Limits = z.strictObject({
   maxBodyBytes: AtLeastOne.optional(),
   maxMessages: AtLeastOne.optional(),
   maxParts: AtLeastOne.optional(),
-  maxAnswers: AtLeastOne.optional(),
+  maxResponses: AtLeastOne.optional(),
   maxTextLength: AtLeastOne.optional(),
   maxFileBytes: Count.optional(),
   fileTypes: z.array(z.string(), { error: 'a list of media types' }).optional(),

@@ -15,7 +15,7 @@ export function fenceSessions<Sessions extends BaseSessionService>(
   const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
     const { appName, userId: principalId, id: chatId } = request.session
     const chat = { appName, principalId, chatId }
-    if (!request.event.partial && !(await ledger.stillHolds(chat)))
+    if (!request.event.partial && !(await ledger.stillHoldsLock(chat)))
       throw new ProtocolError('turn-lost')
     return sessions.appendEvent(request)
   }

@@ -51,10 +51,10 @@ export class Housekeeper {
       const { ledger, browserCalls } = await backend.get()
       // First, because all that follows may take its time. A sign is written to the disk, so only a process that has something
       // to lose gives one.
-      if (ledger.busy) await ledger.beat()
+      if (ledger.busy) await ledger.heartbeat()
       if (this.#draining) {
         // What waits is for other processes.
-        await ledger.recordEnded()
+        await ledger.recordFinished()
         return
       }
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]

@@ -1,5 +1,5 @@
 import { toLine } from '../agent/history/chat-title.ts'
-import type { PageEvent } from '../protocol/chat-summary.ts'
+import type { FeedEvent } from '../protocol/chat-summary.ts'
 import { ChatChange } from '../protocol/chat-change.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { ListEvents } from '../turns/list-events.ts'
@@ -61,7 +61,7 @@ export class ListDesk {
     const { backend, lists, feeds } = this.#options
     // What other servers decide is told from where the record stands now.
     await backend.get()
-    const feed = feeds.open<PageEvent>(visit, (reader, tell) => lists.watch(reader, tell))
+    const feed = feeds.open<FeedEvent>(visit, (reader, tell) => lists.watch(reader, tell))
     return { type: 'feed', feed, headers: {} }
   }
 }

@@ -56,10 +56,10 @@ class LockHolder {
 
   /** Whether the process is alive and a client requested its turn. A background turn does not count. */
   async isAlive(): Promise<boolean> {
-    const holder = await this.#ledger.holderOf(this.#chat)
+    const holder = await this.#ledger.findLockHolder(this.#chat)
     if (!holder) return false
-    this.#signAt ??= holder.signAt
-    return !holder.background && holder.signAt > this.#signAt
+    this.#signAt ??= holder.lastSeenAt
+    return !holder.background && holder.lastSeenAt > this.#signAt
   }
 }
 

@@ -201,7 +201,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   maxBodyBytes: 8 * MEBI,
   maxMessages: 100_000,
   maxParts: 64,
-  maxAnswers: 256,
+  maxResponses: 256,
   maxTextLength: 200_000,
   maxFileBytes: 5 * MEBI,
   fileTypes: [

@@ -109,7 +109,7 @@ export class RemoteTurns {
   async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
     const { backend, turnDesk } = this.#options
     const { ledger } = await backend.get()
-    if ((await ledger.heldByOthers(chat.principalId)).includes(chat.chatId)) return false
+    if ((await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)) return false
     for (const approval of approvals.values())
       if ((await turnDesk.callState(approval)) === 'asked') return false
     return true

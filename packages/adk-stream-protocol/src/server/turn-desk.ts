@@ -4,19 +4,23 @@ import { setImmediate } from 'node:timers/promises'
 import type { Event } from '@google/adk'
 import type { Content } from '@google/genai'
 
-import { NO_ANSWER } from '../calls/browser-output.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
-import { readAsked } from '../agent/history/cut-events.ts'
-import { toReplay } from '../agent/history/replay-chunks.ts'
-import type { ReplayedTurn } from '../agent/history/stored-turns.ts'
-import { closeAtPause, findPause, markPauses, replayTurn } from '../agent/history/stored-turns.ts'
+import { BROWSER_TIMED_OUT, asBrowserTool } from '../calls/browser-tool.ts'
+import { readRequestedApprovals } from '../agent/history/cut-events.ts'
+import {
+  toReplay,
+  closeAtPause,
+  findPause,
+  markPauses,
+  replayTurn,
+} from '../agent/history/replay-turn.ts'
+import type { ReplayedTurn } from '../agent/history/replay-turn.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
 import type { Call } from '../agent/translate/translation.ts'
 import type { Approval, ApprovalChat, ApprovalStateName } from '../approvals/approval.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { OutputResponse } from '../protocol/read-responses.ts'
 import type { MessageRequest } from '../protocol/stream-request.ts'
 import type { AsyncQueue } from '../shared/async-queue.ts'
 import type { BrowserCall } from '../store/browser-call-store.ts'
@@ -53,7 +57,7 @@ export interface TurnDeskOptions extends TranslationOptions {
 
 export interface TurnAnswers {
   /** What ran on the client. Decisions are in the ledger. */
-  readonly outputs: readonly OutputAnswer[]
+  readonly outputs: readonly OutputResponse[]
   /** Whether nobody reads the turn that goes on. Default false. */
   readonly background?: boolean
   /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
@@ -68,7 +72,7 @@ export interface TurnAnswers {
   readonly refuse?: () => Promise<ProtocolError>
 }
 
-interface Completion extends OutputAnswer {
+interface Completion extends OutputResponse {
   /** Called when the result is stored. */
   readonly onStored: () => void
 }
@@ -202,7 +206,7 @@ export class TurnDesk {
    * Completes a long-running call with its final result, once. Resolves when the result is stored; the model then goes on with
    * nobody reading.
    */
-  async complete(chat: ChatKey, result: OutputAnswer): Promise<Turn> {
+  async complete(chat: ChatKey, result: OutputResponse): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const found = await this.findCall(chat, result.toolCallId)
@@ -292,7 +296,7 @@ export class TurnDesk {
 
   async #hasActed(backend: Backend, chat: ChatKey, userMessageId: string): Promise<boolean> {
     const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
-    for (const [id, end] of readAsked(cut?.removed ?? [])) {
+    for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
       const approval = await backend.ledger.get(id)
       const state = approval?.state.name ?? end
       if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
@@ -412,7 +416,7 @@ export class TurnDesk {
   }
 
   /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */
-  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+  async giveOutput(chat: ChatKey, output: OutputResponse): Promise<void> {
     const backend = await this.#backend.get()
     const found = await this.#findCall(chat, output.toolCallId)
     const key = toApprovalChat(backend, chat)
@@ -476,7 +480,7 @@ export class TurnDesk {
     const backend = await this.#backend.get()
     if (!(await backend.agents.has(chat))) return
     if ((await this.callState(wait)) === 'waiting') {
-      const outputs = [{ toolCallId, result: { errorText: NO_ANSWER } }]
+      const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
       const turn = await this.resume(chat, messageId, { outputs, background: true })
       await turn.settled
       // A server that closes leaves it to the next one.

@@ -128,7 +128,7 @@ class SocketRequests {
     this.#opening.add(requestId)
     try {
       // WS16: who decides is asked again who they are.
-      const decides = request.type === 'answers' || request.earlier.length > 0
+      const decides = request.type === 'responses' || request.earlier.length > 0
       const { turn, from } = await (decides
         ? this.decisions.next(async (onDecided) =>
             source.answer(await checkPrincipal(), request, onDecided),

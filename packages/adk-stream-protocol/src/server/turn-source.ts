@@ -1,6 +1,6 @@
 import type { Approval } from '../approvals/approval.ts'
-import type { Answers, DecisionAnswer, OutputAnswer } from '../protocol/read-answers.ts'
-import type { AnswersRequest, StreamRequest } from '../protocol/stream-request.ts'
+import type { Responses, DecisionResponse, OutputResponse } from '../protocol/read-responses.ts'
+import type { ResponsesRequest, StreamRequest } from '../protocol/stream-request.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
 import type { ChatKey, TurnRegistry } from '../turns/turn-registry.ts'
@@ -28,9 +28,9 @@ export interface TurnSource {
   /** The running turn of a chat, also one that is being opened, if it can be read from its start. */
   running(chat: ChatKey): Promise<Turn | undefined>
   /** Enters a decision; gives the state that the approval is in then. */
-  decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string>
+  decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string>
   /** Takes what a tool gave that ran in the client. */
-  giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void>
+  giveOutput(chat: ChatKey, output: OutputResponse): Promise<void>
 }
 
 export interface TurnSourceParts {
@@ -64,7 +64,7 @@ export class TurnByTurn implements TurnSource {
     const decideEarlier = async (): Promise<void> => {
       if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
     }
-    if (request.type === 'answers') {
+    if (request.type === 'responses') {
       await decideEarlier()
       return this.goOn(principal, request, onDecided)
     }
@@ -81,7 +81,7 @@ export class TurnByTurn implements TurnSource {
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
   async goOn(
     principal: Principal,
-    request: AnswersRequest,
+    request: ResponsesRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
     const { approvalDesk, turnDesk, runs } = this.#parts
@@ -128,7 +128,7 @@ export class TurnByTurn implements TurnSource {
   }
 
   /** The answers by what they mean, with the message that they answer. */
-  async #resolve(chat: ChatKey, request: AnswersRequest): Promise<Answers> {
+  async #resolve(chat: ChatKey, request: ResponsesRequest): Promise<Responses> {
     const { approvalDesk, turnDesk } = this.#parts
     const answers = await approvalDesk.resolve(chat, request)
     const [output] = answers.outputs
@@ -143,12 +143,12 @@ export class TurnByTurn implements TurnSource {
     return turn?.log.replayable === true ? turn : undefined
   }
 
-  async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string> {
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string> {
     const { state } = await this.#parts.approvalDesk.decide(principal, chat, decision)
     return state.name
   }
 
-  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+  async giveOutput(chat: ChatKey, output: OutputResponse): Promise<void> {
     const { runs, turnDesk } = this.#parts
     if (runs?.find(chat)?.submitOutput(output) !== true) await turnDesk.giveOutput(chat, output)
   }

@@ -1,4 +1,4 @@
-/** Values that one side pushes and another side reads, in order. One reader at a time. */
+/** A queue that one side pushes to and another side iterates over. It supports one reader at a time. */
 export class AsyncQueue<Value> implements AsyncIterableIterator<Value, void> {
   #values: Value[] = []
   /** Index of the next value to read. */
@@ -56,7 +56,7 @@ export class AsyncQueue<Value> implements AsyncIterableIterator<Value, void> {
     })
   }
 
-  /** Drops what is left: the reader stopped. */
+  /** Drops the queued values, because the reader has stopped. */
   return(): Promise<IteratorResult<Value, void>> {
     this.#values = []
     this.#next = 0

@@ -10,6 +10,6 @@ export function defer<Value = void>(): Deferred<Value> {
   const promise = new Promise<Value>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  // The executor of a promise runs at once.
+  // A promise calls its executor synchronously.
   return { promise, ...(settle as Omit<Deferred<Value>, 'promise'>) }
 }

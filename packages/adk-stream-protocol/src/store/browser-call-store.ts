@@ -1,21 +1,27 @@
 import type { ApprovalChat } from '../approvals/approval.ts'
 
-/** A call that waits for the output of a client. */
+/** A call of a browser tool that waits for the result of a client. */
 export interface BrowserCall {
   readonly chat: ApprovalChat
-  /** The assistant message whose turn waits. */
+  /** The assistant message whose turn waits for the result. */
   readonly messageId: string
   readonly toolCallId: string
 }
 
-/** Which calls wait for clients, and until when; every method is atomic, outlives the process, and is seen by all at once. */
+/**
+ * Stores the calls that wait for a client, with their deadlines. Every method is atomic. Its effect survives a crash
+ * of the process and is visible to all processes at once.
+ */
 export interface BrowserCallStore {
-  /** Gives a call its time; one that has it already keeps it. */
-  add(wait: BrowserCall, timeoutMs: number): Promise<void>
-  /** These calls have their output. */
+  /** Adds a call with its deadline. Does nothing if the call is already stored. */
+  add(call: BrowserCall, timeoutMs: number): Promise<void>
+  /** Removes calls that have a result. */
   drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
   dropChat(chat: ApprovalChat): Promise<void>
-  /** Takes calls whose time is over, by the store's clock: nobody else gets them for `leaseMs`. Who has told their end drops them. */
+  /**
+   * Returns calls whose deadline has passed, by the clock of the store. No other process gets them for `leaseMs`. The
+   * caller removes them with `drop` after it has reported the timeout.
+   */
   takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
 }
 

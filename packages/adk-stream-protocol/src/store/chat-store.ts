@@ -1,30 +1,30 @@
 import type { ApprovalChat } from '../approvals/approval.ts'
 
-/** What is known of a chat without reading it. */
+/** The title and the creation time of a chat, derived from its first message. */
 export interface ChatNote {
-  /** The beginning of the first thing that was said. */
+  /** The beginning of the first message. */
   readonly title: string
-  /** When it was said, in ms since 1970. */
+  /** When the first message was sent, in ms since 1970. */
   readonly createdAt: number
 }
 
-/** A chat's note, what its owner calls it, and its agent, where a bridge has several. */
+/** An entry of the chat list: the derived title, the name that the owner chose, and the agent if the bridge has several. */
 export type ChatEntry = Partial<ChatNote> & { readonly name?: string; readonly agent?: string }
 
-/** What a list of chats shows beside their sessions, so that no session is read for it more than once. */
+/** Stores what the chat list shows, so that a session is read for it only once. */
 export interface ChatStore {
-  /** What is known of these chats of a principal, by chat id. */
+  /** Returns the entries of these chats of a principal, by chat id. Chats without an entry are missing from the map. */
   find(
     owner: Omit<ApprovalChat, 'chatId'>,
     chatIds: readonly string[],
   ): Promise<Map<string, ChatEntry>>
-  /** Notes how a chat began. */
+  /** Stores the title and the creation time of a chat. */
   note(chat: ApprovalChat, note: ChatNote): Promise<void>
-  /** Names a chat; the name stays when the chat begins anew. */
+  /** Sets the name of a chat. The name stays when the chat is cleared. */
   rename(chat: ApprovalChat, name: string): Promise<void>
-  /** Records the agent of a chat, unless it has one. Returns the agent that the chat has then. */
+  /** Sets the agent of a chat if it has none. Returns the agent of the chat. */
   assignAgent(chat: ApprovalChat, agent: string): Promise<string>
-  /** The chat begins anew: what was noted of its begin no longer holds. Its agent stays. */
+  /** Removes the title and the creation time, because the first message was replaced. Name and agent stay. */
   forgetNote(chat: ApprovalChat): Promise<void>
   drop(chat: ApprovalChat): Promise<void>
 }

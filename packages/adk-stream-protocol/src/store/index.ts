@@ -1,7 +1,7 @@
 export type { SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { openSqliteStore } from './sqlite/sqlite-store.ts'
 export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
-export type { OpeningReader, RewindableSessionService, RewindRequest, Store } from './store.ts'
+export type { FirstMessageReader, RewindableSessionService, RewindRequest, Store } from './store.ts'
 export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
 export type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'

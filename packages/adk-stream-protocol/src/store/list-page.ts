@@ -3,11 +3,11 @@ import { StoreError } from './store-error.ts'
 
 export interface ListPage {
   readonly offset: number
-  /** `undefined` lists to the end. */
+  /** `undefined` means no limit. */
   readonly limit: number | undefined
 }
 
-/** Reads which part of a list is asked for; `page` counts from 1 and goes before `offset`. */
+/** Reads the range of a list request. `page` counts from 1 and takes precedence over `offset`. */
 export function readPage({ limit, offset = 0, page }: ListSessionsRequest): ListPage {
   checkWhole('offset', offset, 0)
   if (limit === undefined) return { offset, limit }
@@ -17,7 +17,7 @@ export function readPage({ limit, offset = 0, page }: ListSessionsRequest): List
   return { offset: (page - 1) * limit, limit }
 }
 
-/** Says, in ADK's words, where a page lies in the whole list. */
+/** Describes the position of a page in the whole list, in the shape of ADK. */
 export function describePage(
   request: ListSessionsRequest,
   totalItems: number,
@@ -32,5 +32,5 @@ export function describePage(
 
 function checkWhole(what: string, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return
-  throw new StoreError('invalid', `\`${what}\` must be a whole number of at least ${least}.`)
+  throw new StoreError('invalid', `\`${what}\` must be an integer of at least ${least}.`)
 }

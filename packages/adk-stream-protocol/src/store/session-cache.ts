@@ -1,24 +1,24 @@
 import type { Event } from '@google/adk'
 
 export interface SessionCacheLimits {
-  /** Sessions kept at most; default 1,000; 0 keeps none. */
+  /** The maximum number of sessions. Default 1,000. 0 disables the cache. */
   readonly sessions?: number
-  /** Characters of stored JSON kept at most, with an allowance for each event; default 32 Mi. */
+  /** The maximum number of characters of stored JSON, with an allowance for each event. Default: 32 Mi. */
   readonly characters?: number
 }
 
-/** The events of one session as far as they have been read. */
+/** The events of a session that have been read so far. */
 export interface SessionHistory {
-  /** Grows when stored events are changed or removed, so that what was read before no longer holds. */
+  /** Grows when stored events are changed or removed. A history of an earlier epoch is invalid. */
   readonly epoch: number
   seq: number
   size: number
   readonly events: Event[]
-  /** Where in `events` the function calls are. */
+  /** The indices in `events` of events with function calls. */
   readonly calls: number[]
 }
 
-/** Parsed histories by session, the least recently used dropped first. */
+/** A cache of parsed histories. It drops the least recently used one first. */
 export class SessionCache {
   readonly #histories = new Map<number, { history: SessionHistory; size: number }>()
   readonly #limits: Required<SessionCacheLimits>
@@ -32,10 +32,10 @@ export class SessionCache {
     return this.#histories.get(session)?.history
   }
 
-  /** Keeps a history as the most recently used one, as far as the limits allow. */
+  /** Stores a history as the most recently used one, within the limits. */
   keep(session: number, history: SessionHistory): void {
     this.drop(session)
-    // Too large even alone: everything else would be dropped for nothing.
+    // It exceeds the limit on its own, and dropping all others would not help.
     if (history.size > this.#limits.characters) return
     this.#histories.set(session, { history, size: history.size })
     this.#size += history.size

@@ -3,7 +3,7 @@ import { StoreError } from './store-error.ts'
 
 export type SessionKey = [appName: string, userId: string, sessionId: string]
 
-/** Checks the three names of a session, which come from requests, and puts them in the order of the columns. */
+/** Validates the three ids of a session, which come from requests, and returns them in column order. */
 export function sessionKey({ appName, userId, sessionId }: CompositeSessionKey): SessionKey {
   return [
     checkName('appName', appName),
@@ -12,16 +12,16 @@ export function sessionKey({ appName, userId, sessionId }: CompositeSessionKey):
   ]
 }
 
-/** Refuses what a text column would not give back unchanged, so that two names can never become one. */
+/** Throws if a text column would not return the name unchanged. Otherwise two names could become the same. */
 export function checkName(what: string, name: unknown): string {
   if (typeof name === 'string' && isStorable(name)) return name
   throw new StoreError(
     'invalid',
-    `\`${what}\` must be a string without NUL characters and lone surrogates.`,
+    `\`${what}\` must be a string without NUL characters or lone surrogates.`,
   )
 }
 
-/** Tells whether a text column gives a name back unchanged. */
+/** Whether a text column returns a name unchanged. */
 export function isStorable(name: string): boolean {
   return !UNSTORABLE.test(name)
 }

@@ -3,7 +3,7 @@ import { decodeJson, encodeJson } from './stored-json.ts'
 
 export type SessionState = Record<string, unknown>
 
-/** Writes to state in order; a value of `undefined` unsets the key. */
+/** Ordered writes to the state. A value of `undefined` removes the key. */
 export type StateDelta = readonly (readonly [key: string, value: unknown])[]
 
 export interface ScopedDelta {
@@ -12,7 +12,7 @@ export interface ScopedDelta {
   readonly user: StateDelta
 }
 
-/** Sorts the writes of an event by the scope their prefix names, without the prefix; `temp:` is kept nowhere. */
+/** Groups the writes of an event by the scope of their prefix and removes the prefix. Drops `temp:` keys. */
 export function scopeDelta(delta: StateDelta): ScopedDelta {
   const session: [string, unknown][] = []
   const app: [string, unknown][] = []
@@ -26,14 +26,14 @@ export function scopeDelta(delta: StateDelta): ScopedDelta {
   return { session, app, user }
 }
 
-/** Copies a state without the keys that last for one run only. */
+/** Copies a state without the `temp:` keys, which last for one run only. */
 export function withoutTemp(state: SessionState = {}): SessionState {
   return Object.fromEntries(
     Object.entries(state).filter(([key]) => !key.startsWith(State.TEMP_PREFIX)),
   )
 }
 
-/** Applies writes to a state in place; a key such as `__proto__` becomes an ordinary own key. */
+/** Applies writes to a state in place. A key such as `__proto__` becomes an ordinary own property. */
 export function applyDelta(state: SessionState, delta: StateDelta): SessionState {
   for (const [key, value] of delta) {
     if (value === undefined) delete state[key]
@@ -48,7 +48,7 @@ export function applyDelta(state: SessionState, delta: StateDelta): SessionState
   return state
 }
 
-/** Shows app and user state in a session's state under their prefixes, in place. */
+/** Adds app and user state to the state of a session under their prefixes, in place. */
 export function mergeScopes(
   session: SessionState,
   app: SessionState,
@@ -64,17 +64,17 @@ export function encodeState(state: SessionState): string {
 }
 
 export function decodeState(text: string | null): SessionState {
-  // Written by `encodeState`; no row yet means that nothing was ever set.
+  // `encodeState` wrote the text. Without a row the state is empty.
   return text === null ? {} : (decodeJson(text) as SessionState)
 }
 
-/** Writes a delta as text that keeps the order and, as a pair without its second half, `undefined`. */
+/** Encodes a delta as text. It keeps the order, and encodes `undefined` as a pair without a second element. */
 export function encodeDelta(delta: StateDelta): string | null {
   if (delta.length === 0) return null
   return encodeJson(delta.map(([key, value]) => (value === undefined ? [key] : [key, value])))
 }
 
 export function decodeDelta(text: string): StateDelta {
-  // Written by `encodeDelta`.
+  // `encodeDelta` wrote the text.
   return decodeJson(text) as StateDelta
 }

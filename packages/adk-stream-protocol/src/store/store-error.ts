@@ -1,7 +1,7 @@
-/** Why a store refused. */
+/** The reason why a store operation failed. */
 export type StoreErrorCode =
   | 'unavailable'
-  /** Another process held the database for longer than the busy timeout. */
+  /** Another process had locked the database for longer than the busy timeout. */
   | 'busy'
   | 'corrupt'
   | 'newer-schema'
@@ -10,11 +10,11 @@ export type StoreErrorCode =
   | 'closed'
   | 'session-gone'
   | 'conflict'
-  /** Another process has taken over the chat that this process was writing in. */
+  /** Another process has taken over the chat that this process was writing to. */
   | 'lock-lost'
   | 'invalid'
 
-/** What a store refuses or cannot do; `code` is closed, `cause` holds the database's own error. */
+/** An error of a store. `cause` is the error of the database, if there is one. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly code: StoreErrorCode

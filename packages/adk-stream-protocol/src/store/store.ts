@@ -3,47 +3,56 @@ import type { ApprovalStore } from '../approvals/approval-store.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
 
-/** What the bridge needs from a database; SQLite and PostgreSQL give the same. */
+/**
+ * The database of a bridge. `openSqliteStore` opens one in a SQLite file. Implement this interface to use
+ * another database.
+ */
 export interface Store extends AsyncDisposable {
   readonly sessions: RewindableSessionService
   readonly approvals: ApprovalStore
   readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
-  /** A random 32-byte secret, created at the first call with this name and kept for the life of the database. */
+  /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
   secret(name: string): Promise<Buffer>
-  /** Releases the database for good; every later call is refused with the code `closed`. */
+  /** Closes the store. Later calls fail with the code `closed`. */
   close(): Promise<void>
 }
 
-/** Which event of which session is taken back, with all after it. */
+/** Names the first event that {@link RewindableSessionService.rewind} removes. */
 export interface RewindRequest {
   readonly appName: string
   readonly userId: string
   readonly sessionId: string
   /** The first event to remove. */
   readonly eventId: string
-  /** Events after it that stay, by id. Default: none. */
+  /** The ids of later events to keep. Default: none. */
   readonly keep?: readonly string[]
 }
 
-/** An ADK session service that can take back the end of a conversation, for regenerate and edit-and-resend. */
+/**
+ * An ADK session service that can remove the end of a conversation. The bridge needs it to regenerate a reply and to
+ * edit a message.
+ */
 export interface RewindableSessionService extends BaseSessionService {
-  /** Removes an event and all after it but those of `keep`; session state becomes what the events that are left made, `app:` and `user:` state stays. */
+  /**
+   * Removes an event and all later ones except those in `keep`. The session state becomes the result of the remaining
+   * events. `app:` and `user:` state does not change.
+   */
   rewind(request: RewindRequest): Promise<void>
 }
 
-/** A session service that can tell how a conversation began without reading all of it. */
-export interface OpeningReader {
-  /** The first event in which the user says something that can be read; nothing while there is none. */
-  readOpening(request: CompositeSessionKey): Promise<Event | undefined>
+/** A session service that can return the first message of a conversation without reading the whole conversation. */
+export interface FirstMessageReader {
+  /** Returns the first user event with text or a file. Returns undefined if there is none. */
+  readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined>
 }
 
-/** Tells whether a session service offers `readOpening`. */
-export function readsOpenings(service: object): service is OpeningReader {
-  return 'readOpening' in service && typeof service.readOpening === 'function'
+/** Whether a session service implements {@link FirstMessageReader}. */
+export function canReadFirstMessage(service: object): service is FirstMessageReader {
+  return 'readFirstMessage' in service && typeof service.readFirstMessage === 'function'
 }
 
-/** Tells whether a session service, ours or a foreign one, offers `rewind`. */
+/** Whether a session service implements {@link RewindableSessionService}. */
 export function isRewindable(service: BaseSessionService): service is RewindableSessionService {
   return 'rewind' in service && typeof service.rewind === 'function'
 }

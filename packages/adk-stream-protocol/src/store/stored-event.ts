@@ -1,28 +1,28 @@
 import { createEvent, type Event } from '@google/adk'
 import { decodeJson, encodeJson } from './stored-json.ts'
 
-/** Writes an event as the text that is stored. */
+/** Encodes an event as the text to store. */
 export function encodeEvent(event: Event): string {
   return encodeJson(event)
 }
 
-/** Reads a stored event: marked as ADK's own, and frozen, because every reader of the session shares it. */
+/** Decodes a stored event. It carries ADK's event mark, and it is frozen because all readers of the session share it. */
 export function decodeEvent(text: string): Event {
-  // The text was written by `encodeEvent`.
+  // `encodeEvent` wrote the text.
   const event = decodeJson(text) as Event
   return deepFreeze(Object.assign(event, eventMark))
 }
 
-/** Tells whether an event asks for a tool. */
+/** Whether an event contains function calls. */
 export function hasFunctionCalls(event: Event): boolean {
   return event.content?.parts?.some((part) => part.functionCall !== undefined) ?? false
 }
 
 /**
- * Copies a shared event so that the arguments of its function calls belong to the reader.
+ * Copies a shared event so that the reader owns the arguments of its function calls.
  *
- * When ADK 2.0.0 resumes a confirmed call it hands the arguments in the history, not a copy, to callbacks and to the
- * tool, and both may edit them in place.
+ * When ADK 2.0.0 resumes a confirmed call, it passes the arguments from the history, not a copy, to callbacks and to
+ * the tool. Both may change them in place.
  */
 export function withOwnArguments(event: Event): Event {
   const parts = event.content?.parts?.map((part) => {
@@ -34,7 +34,7 @@ export function withOwnArguments(event: Event): Event {
   return parts === undefined ? event : { ...event, content: { ...event.content, parts } }
 }
 
-// ADK recognises its events by a symbol that JSON cannot carry.
+// ADK marks its events with a symbol, which JSON cannot carry.
 const eventMark = pickSymbols(createEvent())
 
 function pickSymbols(source: object): object {
@@ -43,7 +43,7 @@ function pickSymbols(source: object): object {
 }
 
 function deepFreeze<Value>(value: Value): Value {
-  // The engine refuses to freeze views of bytes.
+  // JavaScript cannot freeze typed arrays.
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value
   for (const item of Object.values(value)) deepFreeze(item)
   return Object.freeze(value)
@@ -52,7 +52,7 @@ function deepFreeze<Value>(value: Value): Value {
 function copyRecord(record: object): Record<string, unknown> {
   const copied: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(record)) {
-    // Plain assignment to `__proto__` would set the prototype.
+    // An assignment to `__proto__` would set the prototype.
     if (key === '__proto__')
       Object.defineProperty(copied, key, { value: copyValue(value), ...ORDINARY })
     else copied[key] = copyValue(value)

@@ -1,16 +1,16 @@
 import { StoreError } from './store-error.ts'
 
 /**
- * Writes a value as JSON text that keeps bytes.
+ * Encodes a value as JSON text and preserves bytes.
  *
- * JSON text is also what makes any string safe to store: NUL and lone surrogates become escapes, which SQLite's and
- * PostgreSQL's text columns would cut or replace.
+ * JSON also makes every string safe to store: it escapes NUL and lone surrogates, which text columns of SQLite and
+ * PostgreSQL would cut off or replace.
  */
 export function encodeJson(value: unknown): string {
   if (isDeeperThan(value, MAX_DEPTH)) {
     throw new StoreError(
       'invalid',
-      `The value is nested in more than ${MAX_DEPTH} levels, or in itself; pass flatter data.`,
+      `The value is circular or nested deeper than ${MAX_DEPTH} levels. Store flatter data.`,
     )
   }
   try {
@@ -18,13 +18,13 @@ export function encodeJson(value: unknown): string {
   } catch (cause) {
     throw new StoreError(
       'invalid',
-      'The value cannot be stored as JSON; pass plain data without bigint values.',
+      'The value cannot be stored as JSON. Store plain data without bigint values.',
       { cause },
     )
   }
 }
 
-/** Reads text written by `encodeJson`; the keys `__proto__` and `constructor` come back as ordinary own keys. */
+/** Decodes text that `encodeJson` wrote. The keys `__proto__` and `constructor` become ordinary own properties. */
 export function decodeJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)
@@ -32,7 +32,7 @@ export function decodeJson(text: string): unknown {
   } catch (cause) {
     throw new StoreError(
       'corrupt',
-      'A stored value is not the JSON that was written; restore the database from a backup.',
+      'A stored value is not valid JSON. Restore the database from a backup.',
       {
         cause,
       },
@@ -40,8 +40,8 @@ export function decodeJson(text: string): unknown {
   }
 }
 
-// JSON text can be written deeper than recursive readers, ours and ADK's, can follow; one such event would make its
-// session unreadable for ever.
+// JSON text can be nested deeper than recursive code, ours and ADK's, can read. One such event would make its session
+// unreadable forever.
 const MAX_DEPTH = 500
 
 function isDeeperThan(value: unknown, levels: number): boolean {
@@ -51,11 +51,13 @@ function isDeeperThan(value: unknown, levels: number): boolean {
 
 const BYTES = '$bytes'
 
-// A plain object that looks like a tag gets one more `$`, and loses it on the way back, so no value can pose as bytes.
+// A plain object that looks like a tag gets one more `$` and loses it when it is decoded, so no value can be mistaken
+// for bytes.
 const TAG = /^\$+bytes$/u
 
 function tagBytes(this: unknown, key: string, json: unknown): unknown {
-  // `json` has been through `toJSON`, which turns a Buffer into a list of numbers; the holder still has the original.
+  // `toJSON` has been applied to `json` and turns a Buffer into a list of numbers. The containing object still has
+  // the original.
   const value = isRecord(this) ? this[key] : json
   if (value instanceof Uint8Array) {
     return {

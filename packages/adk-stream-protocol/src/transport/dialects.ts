@@ -1,6 +1,6 @@
 import type { Chunk } from '../protocol/chunk.ts'
 import { serialiseChunk } from '../protocol/chunk.ts'
-import { CONFIRMATION_TOOL } from '../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../protocol/message.ts'
 import type { DataParts } from '../protocol/message.ts'
 import type { Sink } from '../turns/log-reader.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'

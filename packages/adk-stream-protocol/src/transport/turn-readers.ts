@@ -1,4 +1,4 @@
-import type { SoundChunk } from '../protocol/chunk.ts'
+import type { AudioChunk } from '../protocol/chunk.ts'
 import type { LogReader, Sink } from '../turns/log-reader.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { ReadFrom } from '../turns/turn-log.ts'
@@ -67,7 +67,7 @@ export class TurnReaders {
   /** Where the sound of a turn goes; within the messages it is one chunk among the others. */
   #soundIn(audio: AudioMode): Pick<Sink, 'pass'> {
     if (audio === 'base64') return {}
-    const pass = ({ data }: SoundChunk): void =>
+    const pass = ({ data }: AudioChunk): void =>
       this.#writing.sendAudio(Buffer.from(data.content, 'base64'))
     return { pass: audio === 'binary' ? pass : () => undefined }
   }

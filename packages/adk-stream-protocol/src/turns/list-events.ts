@@ -1,9 +1,9 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/next-approval.ts'
-import type { PageEvent } from '../protocol/chat-summary.ts'
+import type { FeedEvent } from '../protocol/chat-summary.ts'
 import type { ChatKey } from './turn-registry.ts'
 
-type Listener = (event: PageEvent) => void
+type Listener = (event: FeedEvent) => void
 
 /** Returns the principal of a feed with its present roles. */
 type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
@@ -48,7 +48,7 @@ export class ListEvents {
     return () => this.#watchers.delete(listener)
   }
 
-  #publish(principalId: string, event: PageEvent): void {
+  #publish(principalId: string, event: FeedEvent): void {
     for (const [listener, reader] of this.#watchers)
       if (reader().id === principalId) listener(event)
   }

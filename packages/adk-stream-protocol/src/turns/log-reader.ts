@@ -1,4 +1,4 @@
-import type { SoundChunk } from '../protocol/chunk.ts'
+import type { AudioChunk } from '../protocol/chunk.ts'
 import type { Position, TurnLog } from './turn-log.ts'
 
 /** The client side of a reader: an SSE response or a socket. */
@@ -6,7 +6,7 @@ export interface Sink {
   /** Writes the JSON of one chunk. Returns false if the sink is full until it drains. */
   write(json: string): boolean
   /** Writes a piece of audio, or drops it. Audio is never sent later. */
-  pass?(sound: SoundChunk): void
+  pass?(sound: AudioChunk): void
   /** Called when the turn has ended and everything was written. */
   end(): void
   /** Called when the reader was detached before the end. The client may resume. */
@@ -56,7 +56,7 @@ export class LogReader {
   }
 
   /** Passes audio on if the reader keeps up. Otherwise it would come too late. */
-  pass(sound: SoundChunk): void {
+  pass(sound: AudioChunk): void {
     if (this.#state.name === 'live') this.#sink.pass?.(sound)
   }
 

@@ -3,12 +3,12 @@ import type { Event } from '@google/adk'
 import { finishTranslation } from '../agent/translate/finish-translation.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
 import { translateEvent } from '../agent/translate/translate-event.ts'
-import { holdsOnlySound } from '../agent/translate/translate-parts.ts'
+import { isAudioOnly } from '../agent/translate/translate-parts.ts'
 import type { Translation } from '../agent/translate/translation.ts'
 import { beginTranslation, isWaiting } from '../agent/translate/translation.ts'
-import type { PartialAnswer } from '../agent/history/repair-session.ts'
+import type { PartialReply } from '../agent/history/repair-session.ts'
 import type { Chunk, TextKind } from '../protocol/chunk.ts'
-import { isSound } from '../protocol/chunk.ts'
+import { isAudio } from '../protocol/chunk.ts'
 import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
@@ -28,7 +28,7 @@ export interface RunTurnOptions extends TranslationOptions {
 export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
   /** The output after the last event that ADK stored. */
-  readonly unstored: PartialAnswer
+  readonly unstored: PartialReply
   /** Whether the turn waits for a response. */
   readonly paused: boolean
   /** Calls that wait for a result from a client: call → tool. */
@@ -85,7 +85,7 @@ class TurnWriter {
   }
 
   append(chunk: Chunk): void {
-    if (this.#options.passSound === true && isSound(chunk)) this.#turn.log.pass(chunk)
+    if (this.#options.passSound === true && isAudio(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
     // A client may lose its connection and respond over another one while this turn runs.
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
@@ -129,7 +129,7 @@ class TurnWriter {
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
     // A complete event repeats the streamed output. An error has no content: the output before it is not stored.
-    if (!event.partial && event.content && !holdsOnlySound(event)) this.#unstored = []
+    if (!event.partial && event.content && !isAudioOnly(event)) this.#unstored = []
     for (const chunk of chunks) {
       if (event.partial) this.#recordUnstored(chunk)
       this.append(chunk)

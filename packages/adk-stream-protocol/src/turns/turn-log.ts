@@ -1,4 +1,4 @@
-import type { Chunk, DeltaChunk, SoundChunk, TextKind } from '../protocol/chunk.ts'
+import type { Chunk, DeltaChunk, AudioChunk, TextKind } from '../protocol/chunk.ts'
 import { isDelta, serialiseChunk } from '../protocol/chunk.ts'
 import type { Sink } from './log-reader.ts'
 import { LogReader } from './log-reader.ts'
@@ -45,7 +45,7 @@ export class TurnLog {
   #replayable = true
   #awaited = true
   /** Audio from before the first reader. */
-  readonly #early: SoundChunk[] = []
+  readonly #early: AudioChunk[] = []
   #pause = START
   readonly #marks = new Map<string, Position>()
   #roomWaiters: (() => void)[] = []
@@ -99,7 +99,7 @@ export class TurnLog {
   }
 
   /** Passes audio to the present readers. It is kept only for a first reader that has not attached yet. */
-  pass(sound: SoundChunk): void {
+  pass(sound: AudioChunk): void {
     if (this.#awaited && this.#early.length < MAX_EARLY) this.#early.push(sound)
     for (const reader of this.#readers) reader.pass(sound)
   }

@@ -5,7 +5,7 @@ import { runAuditCommand } from '../store/sqlite/audit-command.ts'
 
 process.exitCode = await runAuditCommand(process.argv.slice(2), {
   print: async (line) => {
-    // A reader that is slower than the database is waited for.
+    // Wait if the reader of stdout is slower than the database.
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
   },
   printError: (line) => process.stderr.write(`${line}\n`),

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import type { Bridge } from '../server/create-bridge.ts'
 import { toNodeListener } from './node.ts'
 
-/** The bridge as Express middleware, before any body parser: `app.use('/api/agent', toExpressHandler(bridge))`. */
+/** Returns Express middleware for a bridge. Mount it before any body parser: `app.use('/api/agent', toExpressHandler(bridge))`. */
 export function toExpressHandler(bridge: Bridge): RequestListener {
   return toNodeListener(bridge)
 }

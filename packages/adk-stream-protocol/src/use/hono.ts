@@ -1,6 +1,6 @@
 import type { Bridge } from '../server/create-bridge.ts'
 
-/** The bridge as a Hono handler: `app.all('/api/agent/*', toHonoHandler(bridge))`, with `basePath: '/api/agent'`. */
+/** Returns a Hono handler for a bridge: `app.all('/api/agent/*', toHonoHandler(bridge))`, with `basePath: '/api/agent'`. */
 export function toHonoHandler(
   bridge: Bridge,
 ): (context: { req: { raw: Request } }) => Promise<Response> {

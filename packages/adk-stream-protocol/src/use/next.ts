@@ -3,9 +3,9 @@ import type { Bridge } from '../server/create-bridge.ts'
 type Handler = (request: Request) => Promise<Response>
 
 /**
- * The bridge as Next.js route handlers, for `app/api/agent/[...path]/route.ts`, with `basePath: '/api/agent'`:
- * `export const { GET, POST, PATCH, DELETE, OPTIONS } = toRouteHandlers(getBridge)`. A function is called for every request and
- * not before, so that `next build`, which imports every route, creates no bridge and no database.
+ * Returns Next.js route handlers for a bridge, for `app/api/agent/[...path]/route.ts` with `basePath: '/api/agent'`:
+ * `export const { GET, POST, PATCH, DELETE, OPTIONS } = toRouteHandlers(getBridge)`. A function is only called when a
+ * request arrives, so `next build`, which imports every route, creates no bridge and no database.
  */
 export function toRouteHandlers(
   bridge: Bridge | (() => Bridge),

@@ -7,27 +7,27 @@ import type { Bridge } from '../server/create-bridge.ts'
 import { reply } from '../server/exchange.ts'
 import { refuseUpgrade } from '../server/live-door.ts'
 
-/** The bridge as a listener: `createServer(toNodeListener(bridge)).listen(8000)`. */
+/** Returns a request listener for a bridge: `createServer(toNodeListener(bridge)).listen(8000)`. */
 export function toNodeListener(bridge: Bridge): RequestListener {
   return (request, response) => {
-    // The bridge answers its own errors; this promise never rejects.
+    // The bridge handles its own errors, so this promise never rejects.
     void bridge.node(request, response)
   }
 }
 
 /**
- * Opens the bridge's sockets: `server.on('upgrade', toUpgradeListener(bridge))`. Connections for other paths are left to the
- * server's other upgrade listeners; if there are none, they are refused with 404.
+ * Returns a listener that opens the bridge's sockets: `server.on('upgrade', toUpgradeListener(bridge))`. Leaves
+ * connections for other paths to the server's other upgrade listeners. If there are none, refuses them with 404.
  */
 export function toUpgradeListener(
   bridge: Bridge,
   options: {
-    /** The path below which the bridge is mounted, where the host strips it from requests, as Express does. Default none. */
+    /** The path under which the bridge is mounted, if the host strips it from requests, as Express does. Default: none. */
     readonly mountedAt?: string
   } = {},
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { mountedAt = '' } = options
-  // Node calls listeners with the server as `this`.
+  // Node.js calls listeners with the server as `this`.
   return function listen(this: unknown, request, socket, head) {
     const isOnlyListener = this instanceof EventEmitter && this.listenerCount('upgrade') === 1
     void open(bridge, mountedAt, { request, socket, head }).then(
@@ -42,18 +42,18 @@ function refuse(socket: Duplex): void {
   refuseUpgrade(socket, reply(error.status, error))
 }
 
-/** Never rejects: the bridge answers its own errors. */
+/** Never rejects, because the bridge handles its own errors. */
 async function open(
   bridge: Bridge,
   mountedAt: string,
   { request, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): Promise<boolean> {
   const { url = '/' } = request
-  // In requests such a host gives the path below; here it gives all of it.
+  // Such a host strips the path from requests, but not from upgrades.
   if (!url.startsWith(`${mountedAt}/`)) return false
   request.url = url.slice(mountedAt.length)
   const opening = bridge.upgrade(request, socket, head)
-  // Other listeners of the same event read the address too.
+  // Other listeners of the same event read the URL too.
   request.url = url
   return opening
 }

@@ -98,5 +98,5 @@ function report(line: string): void {
 
 const [program = '', path = '', ...ids] = process.argv.slice(2)
 const ledger = new Ledger({ store: mortal(await openDatabase(path)), appName: chat.appName })
-await ledger.beat()
+await ledger.heartbeat()
 await programs[program]?.(ledger, ids)

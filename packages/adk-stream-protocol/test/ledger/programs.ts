@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { MemoryApprovalStore } from '../../src/approvals/memory-approval-store.ts'
+import { MemoryApprovalStore } from './memory-approval-store.ts'
 import { NOON } from './fixture.ts'
 import { checkHistory, type Tally } from './check-history.ts'
 import type { Action, CallPlan, Person, Program, rules } from './plan.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
-import { MemoryApprovalStore } from '../../src/approvals/memory-approval-store.ts'
+import { MemoryApprovalStore } from './memory-approval-store.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
@@ -111,11 +111,11 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     markReported: (...given) => next().markReported(...given),
     audit: (filter) => next().audit(filter),
     lastSeq: () => next().lastSeq(),
-    beat: (worker) => next().beat(worker),
+    heartbeat: (worker) => next().heartbeat(worker),
     stale: (leaseMs) => next().stale(leaseMs),
     lockChat: (...given) => next().lockChat(...given),
-    holderOf: (given) => next().holderOf(given),
-    heldByOthers: (filter) => next().heldByOthers(filter),
+    findLockHolder: (given) => next().findLockHolder(given),
+    listLockedByOthers: (filter) => next().listLockedByOthers(filter),
     unlockChat: (...given) => next().unlockChat(...given),
     deleteChat: (...given) => next().deleteChat(...given),
   }

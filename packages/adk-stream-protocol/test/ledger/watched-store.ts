@@ -79,15 +79,15 @@ export function watchStore(
     markReported: (...given) => through(() => store.markReported(...given)),
     audit: (filter) => store.audit(filter),
     lastSeq: () => store.lastSeq(),
-    beat: (worker) =>
+    heartbeat: (worker) =>
       through(async () => {
-        await store.beat(worker)
+        await store.heartbeat(worker)
         history.signs.push({ worker, leaseAt: world.leaseNow, commits: history.commits.length })
       }),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),
-    holderOf: (given) => through(() => store.holderOf(given)),
-    heldByOthers: (filter) => through(() => store.heldByOthers(filter)),
+    findLockHolder: (given) => through(() => store.findLockHolder(given)),
+    listLockedByOthers: (filter) => through(() => store.listLockedByOthers(filter)),
     unlockChat: (...given) => through(() => store.unlockChat(...given)),
     deleteChat: (...given) => through(() => store.deleteChat(...given)),
   }

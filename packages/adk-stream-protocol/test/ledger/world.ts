@@ -157,7 +157,7 @@ export class World {
         await ledger.recover()
         return
       case 'beat':
-        return ledger.beat()
+        return ledger.heartbeat()
       case 'rewrite':
         await this.pass('rewrite')
         // What an instance had begun when it died may come as late as this.

@@ -84,7 +84,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
       ['r1', ...unasked(client)].some((id) => client.text(id) === 'There you are.'),
     )
     expect(await locationPart(office)).toMatchObject({ state: 'output-error' })
-    expect(JSON.stringify(lastSession(office).received)).toContain('did not answer in time')
+    expect(JSON.stringify(lastSession(office).received)).toContain('did not respond in time')
   })
 
   test('[LV13] an output with the wrong shape is an error of the call', async () => {

@@ -91,7 +91,7 @@ test(
 
     expect((await person.say('[[say Here.]]')).body).toContain('Here.')
     const told = JSON.stringify(arena.world.emulator.requests.at(-1)?.body)
-    expect(told.split('too many calls wait for approval already').length - 1).toBe(985)
+    expect(told.split('too many calls are waiting for approval').length - 1).toBe(985)
     // A place that becomes free is free.
     const [first] = await person.approvals()
     await person.decide(first?.id ?? '', { approved: false })

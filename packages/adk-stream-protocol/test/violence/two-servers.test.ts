@@ -7,7 +7,7 @@ import { openPair, type Pair } from './support/pair.ts'
 const CHAT = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'chat-1' }
 
 async function holder({ store }: Pair) {
-  return store.approvals.holderOf(CHAT)
+  return store.approvals.findLockHolder(CHAT)
 }
 
 /** Waits until so much time has passed by the clock of the database. */
@@ -75,10 +75,10 @@ test('[TU12] a message waits for a turn that another server goes on with by itse
   const { approvalId } = await pair.atOne.ask()
   await pair.atOne.decide(approvalId, { approved: true })
   await started.promise
-  const sign = (await holder(pair))?.signAt ?? 0
+  const sign = (await holder(pair))?.lastSeenAt ?? 0
   const answered = pair.atTwo.say('[[say Next.]]')
   // It has seen that the other one lives, more than once, and waits still.
-  await expect.poll(async () => (await holder(pair))?.signAt).toBeGreaterThan(sign + 40)
+  await expect.poll(async () => (await holder(pair))?.lastSeenAt).toBeGreaterThan(sign + 40)
   await pair.untilTaken(3)
   gate.resolve()
   expect((await answered).body).toContain('Next.')

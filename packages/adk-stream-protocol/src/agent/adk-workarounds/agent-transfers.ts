@@ -1,22 +1,23 @@
 import type { Context, InvocationContext } from '@google/adk'
 
 /**
- * Tells which agents have handed the conversation to another one. ADK runs the other agent inside the step of the one that transferred,
- * at any depth, and asks each of them again when it comes back to it: they would answer what has been answered.
+ * Tracks which agents have transferred the conversation. ADK runs the target agent inside the step of the
+ * transferring agent, at any depth. When the target has finished, ADK calls the models of the transferring agents
+ * again, and they would reply a second time.
  */
 export class AgentTransfers {
   /**
-   * How many events the session had when an agent began. ADK makes a context for each time that an agent is run, so an agent that is given
-   * the conversation back is told from the same agent that handed it over before.
+   * The number of events in the session when an agent started. ADK creates a context for each run of an agent, so an
+   * agent that receives the conversation back is distinguished from its earlier run.
    */
-  readonly #begun = new WeakMap<InvocationContext, number>()
+  readonly #eventCounts = new WeakMap<InvocationContext, number>()
 
-  /** Whether an agent has transferred since it began; to be asked before each call of its model. */
+  /** Whether an agent has transferred since it started. Call this before each call of its model. */
   has({ invocationContext, invocationId, agentName }: Context): boolean {
     const { events } = invocationContext.session
-    const start = this.#begun.get(invocationContext)
+    const start = this.#eventCounts.get(invocationContext)
     if (start === undefined) {
-      this.#begun.set(invocationContext, events.length)
+      this.#eventCounts.set(invocationContext, events.length)
       return false
     }
     return events

@@ -3,24 +3,27 @@ import { isLlmAgent, isLoopAgent, isSequentialAgent, NodeTool } from '@google/ad
 
 import type { ToolCall } from '../tool-call.ts'
 
-/** Why ADK 2.0.0 does not wait for an approval somewhere in an agent. */
-export type Obstacle =
+/** The reason why ADK 2.0.0 cannot wait for an approval somewhere in an agent. */
+export type ApprovalBlocker =
   | { readonly kind: 'agent-tool'; readonly agent: string }
   | { readonly kind: 'loop'; readonly loop: string }
   | { readonly kind: 'sequence'; readonly step: string }
   | { readonly kind: 'workflow'; readonly node: string }
   | { readonly kind: 'node-tool'; readonly tool: string }
 
-/** What keeps a parent from waiting for an approval in one of its sub-agents. */
-export function obstacleOf(parent: BaseAgent, subAgent: BaseAgent): Obstacle | undefined {
+/** Returns the reason why a parent cannot wait for an approval in one of its sub-agents. Returns undefined if it can. */
+export function findApprovalBlocker(
+  parent: BaseAgent,
+  subAgent: BaseAgent,
+): ApprovalBlocker | undefined {
   if (isLoopAgent(parent)) return { kind: 'loop', loop: parent.name }
   if (!isSequentialAgent(parent) || parent.subAgents.at(-1) === subAgent) return undefined
   return { kind: 'sequence', step: subAgent.name }
 }
 
 /**
- * Whether ADK can wait for an approval of a call. Agents that cannot are refused when the bridge is made; this is for tools that were
- * not known then, such as those of a toolset.
+ * Whether ADK can wait for the approval of a call. `createBridge` rejects agents that cannot. This check covers tools
+ * that are unknown at that time, such as those of a toolset.
  */
 export function canWait(
   { tool, toolContext }: ToolCall,
@@ -30,7 +33,7 @@ export function canWait(
   if (tool instanceof NodeTool || nodeToolDepth > 0 || !isLlmAgent(caller)) return false
   let agent: BaseAgent = caller
   for (let { parentAgent } = agent; parentAgent; { parentAgent } = agent) {
-    if (obstacleOf(parentAgent, agent)) return false
+    if (findApprovalBlocker(parentAgent, agent)) return false
     agent = parentAgent
   }
   // An agent that is a node of a workflow has no parent and is not the root.

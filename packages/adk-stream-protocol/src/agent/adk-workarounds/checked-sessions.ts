@@ -3,7 +3,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
 import { interceptAppend } from './intercept-append.ts'
-import { UnaskableError } from '../tool-failure.ts'
+import { ApprovalUnavailableError } from '../tool-failure.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -12,13 +12,14 @@ export interface CheckedSessionsOptions {
 }
 
 /**
- * A session service that checks and timestamps what is appended.
+ * Returns a session service that checks and timestamps events before it appends them.
  *
- * Timestamps grow with every event of a session: ADK's DatabaseSessionService reads events back by their timestamps, and an event that
- * is stored before another may have been created after it.
+ * Timestamps grow with each event of a session, because ADK's DatabaseSessionService orders events by timestamp, and
+ * an event may be stored before another one that was created earlier.
  *
- * An agent that is used as a tool cannot ask for approval: ADK runs it with a runner of its own, without plugins, and stores its events
- * under its own name. A call that needs approval is refused there before it runs, by refusing the event that holds it.
+ * An agent that is used as a tool cannot request approval: ADK runs it with a separate runner without plugins, and
+ * stores its events under the name of the agent. If a call there needs approval, its event is rejected, so that the
+ * call does not run.
  */
 export function checkSessions<Service extends BaseSessionService>(
   service: Service,
@@ -26,20 +27,21 @@ export function checkSessions<Service extends BaseSessionService>(
 ): Service {
   const appendEvent = async (request: { session: Session; event: Event }): Promise<Event> => {
     const { session, event } = request
-    if (session.appName !== options.appName) await refuseUnaskable(session, event, options)
-    if (!event.partial) stamp(session, event)
+    if (session.appName !== options.appName)
+      await refuseCallsThatNeedApproval(session, event, options)
+    if (!event.partial) setTimestamp(session, event)
     return service.appendEvent(request)
   }
   return interceptAppend(service, appendEvent)
 }
 
-function stamp({ events }: Session, event: Event): void {
+function setTimestamp({ events }: Session, event: Event): void {
   const last = events.at(-1)
   if (last && last.id !== event.id && event.timestamp <= last.timestamp)
     event.timestamp = last.timestamp + 1
 }
 
-async function refuseUnaskable(
+async function refuseCallsThatNeedApproval(
   { appName: agentName, userId: principalId, id: chatId }: Session,
   { actions, content }: Event,
   { appName, policy, onError }: CheckedSessionsOptions,
@@ -47,17 +49,22 @@ async function refuseUnaskable(
   const calls = (content?.parts ?? []).flatMap(({ functionCall }) => functionCall ?? [])
   for (const { name: toolName = '', args = {} } of calls) {
     const call = { chat: { appName, principalId, chatId }, toolName, args }
-    const isAsked = Object.keys(actions.requestedToolConfirmations).length > 0
-    const needs = isAsked || (await resolvePolicy(policy, call, { required: () => false, onError }))
-    if (!needs) continue
-    const error = new UnaskableError(isAsked ? readAsked(args) : toolName, agentName)
+    const isConfirmationRequest = Object.keys(actions.requestedToolConfirmations).length > 0
+    const needsApproval =
+      isConfirmationRequest ||
+      (await resolvePolicy(policy, call, { required: () => false, onError }))
+    if (!needsApproval) continue
+    const error = new ApprovalUnavailableError(
+      isConfirmationRequest ? readToolName(args) : toolName,
+      agentName,
+    )
     onError(error)
     throw error
   }
 }
 
-/** The tool that ADK asks a confirmation for. */
-function readAsked({ originalFunctionCall: call }: Record<string, unknown>): string {
+/** Returns the name of the tool for which ADK requests a confirmation. */
+function readToolName({ originalFunctionCall: call }: Record<string, unknown>): string {
   const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
   return typeof name === 'string' ? name : ''
 }

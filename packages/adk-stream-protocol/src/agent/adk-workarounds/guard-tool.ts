@@ -7,20 +7,21 @@ import { toError } from './to-error.ts'
 import type { ToolCall } from '../tool-call.ts'
 import { returnsCaughtError } from '../tool-failure.ts'
 
-/** Gives the error that a model may read in place of one that a tool threw. */
+/** Returns the error that the model may read instead of the one that a tool threw. */
 export type ReplaceError = (call: ToolCall, error: Error) => Error
 
 const guarded = new WeakSet<BaseTool | BaseAgent>()
 
-/** By the call of an agent that is used as a tool: how errors inside of it are replaced. */
+/** How to replace errors inside an agent that is used as a tool, by the context of its call. */
 const replacements = new WeakMap<Context, ReplaceError>()
 
 /** Set while an agent runs that is used as a tool. */
 const nested = new AsyncLocalStorage<ReplaceError>()
 
 /**
- * Makes a tool throw errors only. For anything else that is thrown, ADK 2.0.0 calls no error callback: the words would reach the page,
- * and `throw undefined` would be a success. ADK takes the tool from the agent, so that there is no place for a wrapper.
+ * Makes a tool throw `Error` objects only. If a tool throws anything else, ADK 2.0.0 calls no error callback: the
+ * text would reach the page, and `throw undefined` would count as success. ADK takes the tool from the agent, so the
+ * tool cannot be wrapped.
  */
 export function guardTool(tool: BaseTool): void {
   if (guarded.has(tool)) return
@@ -43,8 +44,9 @@ export function guardTool(tool: BaseTool): void {
 }
 
 /**
- * Replaces the errors of tools inside an agent that is used as a tool. ADK runs such an agent with a runner of its own, without plugins,
- * and would give its model the words of an error. The only way into that run is a callback of the agent.
+ * Replaces the errors of tools inside an agent that is used as a tool. ADK runs such an agent with a separate runner
+ * without plugins, and would pass the error message to its model. Only a callback of the agent can intercept that
+ * run.
  */
 export function guardNested({ tool, toolContext }: ToolCall, replace: ReplaceError): void {
   if (!guardAgentOf(tool)) return

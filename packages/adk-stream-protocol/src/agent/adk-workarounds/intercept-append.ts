@@ -1,6 +1,6 @@
 import type { BaseSessionService } from '@google/adk'
 
-/** Returns the session service with another `appendEvent`. Everything else is the service's own. */
+/** Returns the session service with a different `appendEvent`. */
 export function interceptAppend<Service extends BaseSessionService>(
   service: Service,
   appendEvent: BaseSessionService['appendEvent'],
@@ -9,7 +9,7 @@ export function interceptAppend<Service extends BaseSessionService>(
     get(target, name) {
       if (name === 'appendEvent') return appendEvent
       const value: unknown = Reflect.get(target, name)
-      // Private fields exist on the service itself, not on the proxy.
+      // Private fields exist on the service, not on the proxy.
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })

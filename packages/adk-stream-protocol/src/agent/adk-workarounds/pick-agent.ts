@@ -1,17 +1,18 @@
 import type { InvocationContext } from '@google/adk'
 
 /**
- * Gives a run to the agent that made the calls which its message answers. ADK 2.0.0 takes the agent of the last event, which in a
- * stream is often another one: the usage report of a parent that transferred comes after all that its sub-agent did.
+ * Assigns a run to the agent whose calls the user message responds to. ADK 2.0.0 picks the agent of the last event.
+ * With streaming that is often a different one: the usage report of a parent follows all events of the sub-agent to
+ * which it transferred.
  */
 export function pickAgent(context: InvocationContext): void {
   const { events } = context.session
-  const answered = new Set(
+  const respondedIds = new Set(
     events.at(-1)?.content?.parts?.flatMap(({ functionResponse }) => functionResponse?.id ?? []),
   )
-  const asked = events.find((event) =>
-    event.content?.parts?.some(({ functionCall }) => answered.has(functionCall?.id ?? '')),
+  const callEvent = events.find((event) =>
+    event.content?.parts?.some(({ functionCall }) => respondedIds.has(functionCall?.id ?? '')),
   )
-  const agent = context.agent?.rootAgent.findAgent(asked?.author ?? '')
+  const agent = context.agent?.rootAgent.findAgent(callEvent?.author ?? '')
   if (agent) context.agent = agent
 }

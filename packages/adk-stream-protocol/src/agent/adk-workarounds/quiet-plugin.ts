@@ -1,8 +1,8 @@
 import { BasePlugin } from '@google/adk'
 
 /**
- * A plugin without the experimental callbacks of ADK 2.0.0. `BasePlugin` implements them with a warning that ADK logs when it
- * calls them, so that every server with a plugin of ours would start with it.
+ * A plugin without the experimental callbacks of ADK 2.0.0. The implementations of `BasePlugin` log a warning, which
+ * would appear on every server that uses our plugins.
  */
 export class QuietPlugin extends BasePlugin {
   override beforeToolSelection(

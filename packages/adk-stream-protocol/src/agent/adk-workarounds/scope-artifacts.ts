@@ -1,6 +1,6 @@
 import type { BaseArtifactService, InvocationContext, Session } from '@google/adk'
 
-/** The artifacts of one session, as ADK's Runner gives them to its tools; ADK 2.0.0 keeps its own version of this to itself. */
+/** Returns the artifact service of one session, as ADK's Runner passes it to tools. ADK 2.0.0 does not export its own version. */
 export function scopeArtifacts(
   service: BaseArtifactService,
   { appName, userId, id: sessionId }: Session,

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** What was thrown, as an error. JavaScript may throw anything. */
+/** Returns a thrown value as an `Error`. JavaScript can throw any value. */
 export function toError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown
   const message = typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 2 })

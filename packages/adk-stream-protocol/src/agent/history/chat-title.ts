@@ -3,33 +3,36 @@ import type { Content } from '@google/genai'
 /** The text of a spoken message without a transcript. */
 export const UNTRANSCRIBED = '(spoken)'
 
-/** Characters as a reader counts them. */
+/** The maximum number of graphemes. */
 const MAX_CHARACTERS = 60
-/** Characters may be long, with accents upon accents; nobody reads more than this. */
+/** The maximum length in UTF-16 code units. A grapheme may contain any number of combining characters. */
 const MAX_LENGTH = 240
 
-/** What a chat is called by what was said first in it: the beginning of the text, or else what was sent. Empty if there is neither. */
-export function titleOf({ parts = [] }: Content): string {
+/**
+ * Returns the title of a chat: the beginning of the text of its first message, or else the name or type of its file.
+ * Returns an empty string if there is neither.
+ */
+export function createTitle({ parts = [] }: Content): string {
   const text = parts.map((part) => part.text ?? '').join(' ')
-  const said = shorten(text.slice(0, MAX_LENGTH * 2))
-  if (said !== '') return said
+  const line = shorten(text.slice(0, MAX_LENGTH * 2))
+  if (line !== '') return line
   const { displayName = '', mimeType = '' } =
     parts.find((part) => part.inlineData)?.inlineData ?? {}
   return shorten(displayName.slice(0, MAX_LENGTH)) || mimeType
 }
 
-/** Whether something can be read of what was said: not what is empty, nor what was spoken and not understood. */
-export function saysSomething(content: Content | undefined): boolean {
-  return content !== undefined && !['', UNTRANSCRIBED].includes(titleOf(content))
+/** Whether a message has readable text or a file. An untranscribed spoken message does not. */
+export function hasReadableText(content: Content | undefined): boolean {
+  return content !== undefined && !['', UNTRANSCRIBED].includes(createTitle(content))
 }
 
-/** A text as one line that can be stored and shown: without control characters, NUL among them, and without direction marks. */
+/** Returns a text as a single line without control characters and direction marks. */
 export function toLine(text: string): string {
-  // A text that turns the direction of writing around would do so to all that stands beside it.
+  // Direction marks would also affect the text around the title.
   return text
     .toWellFormed()
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
-    .replaceAll(TURNS, '')
+    .replaceAll(DIRECTION_MARKS, '')
     .trim()
 }
 
@@ -45,4 +48,4 @@ function shorten(text: string): string {
   return `${title.trimEnd()}…`
 }
 
-const TURNS = /[\u202A-\u202E\u2066-\u2069]/gu
+const DIRECTION_MARKS = /[\u202A-\u202E\u2066-\u2069]/gu

@@ -1,18 +1,21 @@
 import type { Event } from '@google/adk'
 
 import { readNotes } from './event-notes.ts'
-import { splitTurns } from './stored-turns.ts'
+import { splitTurns } from './replay-turn.ts'
 
-/** What a session loses when it is taken back to before a message of the user. */
+/** The events that a rewind removes from a session. */
 export interface Cut {
-  /** The first event that goes. */
+  /** The first event to remove. */
   readonly firstEvent: Event
   readonly removed: readonly Event[]
-  /** Events behind the first one that stay: what came of earlier messages in the meantime. */
+  /** Later events to keep, because they belong to earlier messages. */
   readonly kept: readonly Event[]
 }
 
-/** Undefined for a message that the session does not hold. */
+/**
+ * Returns the events to remove so that a session ends before a user message. Returns undefined if the session does
+ * not contain the message.
+ */
 export function cutEvents(events: readonly Event[], userMessageId: string): Cut | undefined {
   const turns = splitTurns(events)
   const index = turns.findIndex(({ userMessage }) => userMessage.id === userMessageId)
@@ -24,23 +27,23 @@ export function cutEvents(events: readonly Event[], userMessageId: string): Cut 
   const removed: Event[] = []
   const kept: Event[] = []
   for (const event of events.slice(start)) {
-    const answered = event === firstEvent ? [] : responseIds(event)
-    // A call and its response stay or go together.
-    const stays = answered.length > 0 ? answered.some((id) => calls.has(id)) : earlier.has(event)
-    if (stays) for (const id of callIds(event)) calls.add(id)
-    ;(stays ? kept : removed).push(event)
+    const responses = event === firstEvent ? [] : responseIds(event)
+    // A call and its response are kept or removed together.
+    const isKept = responses.length > 0 ? responses.some((id) => calls.has(id)) : earlier.has(event)
+    if (isKept) for (const id of callIds(event)) calls.add(id)
+    ;(isKept ? kept : removed).push(event)
   }
   return { firstEvent, removed, kept }
 }
 
-/** Whether an event answers no call that the events do not hold. */
-export function answersKnownCalls(event: Event, events: readonly Event[]): boolean {
+/** Whether an event only responds to calls that the events contain. */
+export function respondsToKnownCalls(event: Event, events: readonly Event[]): boolean {
   const calls = new Set(events.flatMap(callIds))
   return responseIds(event).every((id) => calls.has(id))
 }
 
-/** The approvals that were asked for in events, with what the events say of their end. */
-export function readAsked(events: readonly Event[]): Map<string, string | undefined> {
+/** Returns the approvals that the events request, with their outcomes, if the events contain them. */
+export function readRequestedApprovals(events: readonly Event[]): Map<string, string | undefined> {
   const notes = events.map(readNotes)
   const ends = new Map(
     notes.flatMap(({ decided = [] }) =>
@@ -58,7 +61,7 @@ function callIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionCall }) => functionCall?.id ?? [])
 }
 
-/** The calls that an event answers. */
+/** Returns the ids of the calls that an event responds to. */
 export function responseIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.id ?? [])
 }

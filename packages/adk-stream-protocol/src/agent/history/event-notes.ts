@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import type { AudioCount } from '../../protocol/message.ts'
 
-/** A call that a person was asked about, with what they should know before they decide. */
+/** An approval request, with what people need to know to decide. */
 const AskedNote = z.object({
   approvalId: z.string(),
   toolCallId: z.string(),
@@ -17,7 +17,7 @@ const AskedNote = z.object({
 })
 export type AskedNote = z.infer<typeof AskedNote>
 
-/** How the approval of a call ended. */
+/** The outcome of an approval. */
 const DecidedNote = z.object({
   toolCallId: z.string(),
   state: z.enum(['approved', 'denied', 'expired', 'cancelled', 'unknown']),
@@ -40,40 +40,40 @@ const AudioNote = z.object({
 }) satisfies z.ZodType<AudioCount>
 
 const EventNotes = z.object({
-  /** The assistant message that the event belongs to, where its place alone does not say so. */
+  /** The assistant message of the event, if its position in the session does not imply it. */
   messageId: z.string().exactOptional(),
-  /** On the user event that begins a turn: the message of the user. */
+  /** On the user event that starts a turn: the id of the user message. */
   userMessageId: z.string().exactOptional(),
   asked: z.array(AskedNote).exactOptional(),
   decided: z.array(DecidedNote).exactOptional(),
-  /** Calls that were approved and handed to the client, which gives their result. */
+  /** Approved calls that were handed over to the client, which runs them. */
   handedOver: z.array(z.string()).exactOptional(),
-  /** Calls that wait for the client with nobody asked; told, and not stored. */
+  /** Calls that wait for the client and need no approval. Sent to clients but not stored. */
   offered: z.array(z.string()).exactOptional(),
-  /** Long-running calls that the application completed: the response in this event is their final result. */
+  /** Long-running calls that the application has completed. The response in this event is the final result. */
   completed: z.array(z.string()).exactOptional(),
-  /** On a text for the model alone: the call of ADK's `adk_request_input` that it answers, and the result to show. */
+  /** On a text that only the model reads: the `adk_request_input` call that it responds to, and the result to show. */
   input: CompletedInput.exactOptional(),
-  /** Calls whose response in this event has the words of an error, which are for the model alone. */
+  /** Calls whose response in this event contains an error message that only the model may read. */
   failed: z.array(z.string()).exactOptional(),
-  /** How much of the message was spoken so far. Speech itself is not stored. */
+  /** How much audio of the message has been produced so far. The audio itself is not stored. */
   audio: AudioNote.exactOptional(),
-  /** The event only sets state, and belongs to no message. */
+  /** The event only sets state and belongs to no message. */
   context: z.boolean().exactOptional(),
-  /** Calls whose response in this event only holds their place. */
+  /** Calls whose response in this event is a placeholder. */
   pending: z.array(z.string()).exactOptional(),
 })
 
 /**
- * What the bridge writes beside an event of the ADK session, in its custom metadata. With it the session alone says which messages
- * there are, under which ids, and what became of each approval. Other ADK programs do not see it.
+ * The metadata that the bridge adds to an event of the ADK session. It makes the session self-contained: it
+ * identifies the messages, their ids and the outcome of each approval. Other ADK programs ignore it.
  */
 export type EventNotes = z.infer<typeof EventNotes>
 
 const KEY = 'adk-stream-protocol'
 const NO_NOTES: EventNotes = {}
 
-/** The notes as custom metadata of an event, beside what is there already. */
+/** Adds notes to the custom metadata of an event. */
 export function writeNotes(
   notes: EventNotes,
   metadata: Record<string, unknown> = {},
@@ -81,7 +81,7 @@ export function writeNotes(
   return { ...metadata, [KEY]: notes }
 }
 
-/** The notes of an event; none on an event that another program wrote. */
+/** Returns the notes of an event. An event of another program has none. */
 export function readNotes({ customMetadata }: Event): EventNotes {
   if (customMetadata === undefined) return NO_NOTES
   const notes = EventNotes.safeParse(customMetadata[KEY])

@@ -3,18 +3,21 @@ import type { Event } from '@google/adk'
 import { foldChunks } from '../../protocol/fold-chunks.ts'
 import type { Message } from '../../protocol/message.ts'
 import { finishTranslation } from '../translate/finish-translation.ts'
-import type { StoredTurn } from './stored-turns.ts'
-import { splitTurns, replayTurn } from './stored-turns.ts'
+import type { StoredTurn } from './replay-turn.ts'
+import { splitTurns, replayTurn } from './replay-turn.ts'
 import type { TranslationOptions } from '../translate/translate-event.ts'
 
 export interface ReadConversationOptions extends TranslationOptions {
-  /** The message that is still being streamed; it is left out, because a client gets it whole by resuming. */
+  /** The message that is still being streamed. It is left out, because a client reads it by resuming. */
   readonly unfinished: string | undefined
-  /** Whether calls of a message run that is not being streamed. Default: none does. */
+  /** Whether calls of a message are running although it is not being streamed. Default: none are. */
   readonly runs?: (messageId: string) => boolean
 }
 
-/** The conversation of an ADK session as messages: the same translation that streamed it, folded (CV1). */
+/**
+ * Returns the conversation of an ADK session as messages. It uses the same translation as streaming, and folds the
+ * chunks (CV1).
+ */
 export function readConversation(
   events: readonly Event[],
   options: ReadConversationOptions,

@@ -4,20 +4,20 @@ import type { FunctionCall } from '@google/genai'
 
 import { writeNotes } from './event-notes.ts'
 
-/** An answer that broke off: what was streamed of it, thoughts and words, in order. */
-export interface PartialAnswer {
+/** A reply that was interrupted: the streamed text and reasoning, in order. */
+export interface PartialReply {
   readonly parts: readonly { readonly text: string; readonly thought: boolean }[]
   readonly author: string
   readonly invocationId: string
-  /** The message that it is part of. */
+  /** The message that contains the reply. */
   readonly messageId: string
 }
 
-/** Keeps what was said of an answer that broke off: ADK stores only whole events. */
-export async function keepPartialAnswer(
+/** Stores an interrupted reply. ADK only stores complete events. */
+export async function storePartialReply(
   service: BaseSessionService,
   session: Session,
-  { parts, author, invocationId, messageId }: PartialAnswer,
+  { parts, author, invocationId, messageId }: PartialReply,
 ): Promise<void> {
   const content = {
     role: 'model',
@@ -36,10 +36,10 @@ export async function keepPartialAnswer(
 }
 
 /**
- * Answers the calls that a stopped or crashed run left without a result. Gemini refuses a conversation with an unanswered call,
- * in this turn and in every later one.
+ * Appends responses to calls that a stopped or crashed run left without a result. Gemini rejects a conversation with
+ * an unanswered call, in this turn and in all later ones.
  */
-export async function answerDanglingCalls(
+export async function respondToDanglingCalls(
   service: BaseSessionService,
   session: Session,
 ): Promise<void> {
@@ -58,7 +58,7 @@ export async function answerDanglingCalls(
       event: createEvent({
         invocationId,
         content: { role: 'user', parts },
-        // People were told the same by the end of the stream; the words here are for the model.
+        // The end of the stream has shown this to users. The text here is for the model.
         customMetadata: writeNotes({ pending }),
         ...(author !== undefined && { author }),
         ...(branch !== undefined && { branch }),
@@ -68,7 +68,7 @@ export async function answerDanglingCalls(
 }
 
 const NO_RESULT = {
-  error: 'Stopped before a result came. The call may or may not have taken effect.',
+  error: 'Stopped before the result arrived. The call may or may not have taken effect.',
 }
 
 const STILL_WAITING = { status: 'pending', note: 'No result yet.' }
@@ -79,18 +79,18 @@ interface DanglingCalls {
 }
 
 function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
-  const answered = new Set<string | undefined>()
-  // Every turn looks through the whole conversation, and few of its events hold a call.
-  const calling: Event[] = []
+  const respondedIds = new Set<string | undefined>()
+  // Each turn scans the whole conversation, and few of its events contain a call.
+  const callEvents: Event[] = []
   for (const event of events) {
     for (const { functionCall, functionResponse } of event.content?.parts ?? []) {
-      if (functionResponse) answered.add(functionResponse.id)
-      if (functionCall && calling.at(-1) !== event) calling.push(event)
+      if (functionResponse) respondedIds.add(functionResponse.id)
+      if (functionCall && callEvents.at(-1) !== event) callEvents.push(event)
     }
   }
-  return calling.flatMap((event) => {
+  return callEvents.flatMap((event) => {
     const calls = (event.content?.parts ?? []).flatMap(({ functionCall }) =>
-      functionCall && !isAdkRequest(functionCall) && !answered.has(functionCall.id)
+      functionCall && !isAdkRequest(functionCall) && !respondedIds.has(functionCall.id)
         ? [{ ...functionCall, waiting: isWaiting(event, functionCall) }]
         : [],
     )
@@ -98,7 +98,7 @@ function findDanglingCalls(events: readonly Event[]): DanglingCalls[] {
   })
 }
 
-// ADK's own requests to the client are not shown to the model and need no answer for it.
+// The model does not see ADK's own requests to the client, so they need no response.
 function isAdkRequest({ name }: FunctionCall): boolean {
   return name?.startsWith('adk_request_') === true
 }

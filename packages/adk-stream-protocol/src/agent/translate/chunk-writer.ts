@@ -6,13 +6,13 @@ import { NOTHING_STREAMED } from './translation.ts'
 
 const TAIL_LENGTH = 32
 
-/** What came of a call. */
+/** The result of a call. */
 export type ToolResult =
   | { readonly output: unknown }
   | { readonly errorText: string }
   | { readonly denied: true }
 
-/** The telling of one event: collects chunks and the state after them, and keeps parts and steps well nested (CH3, CH4). */
+/** Collects the chunks of an event and the state after them. Keeps parts and steps properly nested (CH3, CH4). */
 export class ChunkWriter {
   readonly chunks: Chunk[] = []
   #state: Translation
@@ -26,19 +26,19 @@ export class ChunkWriter {
     return this.#state
   }
 
-  note(change: Partial<Translation>): void {
+  update(change: Partial<Translation>): void {
     this.#state = { ...this.#state, ...change }
   }
 
-  /** Adds a part of its own: anything but prose and tool calls. */
+  /** Adds a part that is neither text nor a tool call. */
   addPart(chunk: Chunk): void {
     this.closeText()
     if (this.#state.step === 'closed') this.#openStep()
     this.chunks.push(chunk)
   }
 
-  /** Streams prose, in the open part if it is of the same kind. */
-  say(kind: TextKind, delta: string): void {
+  /** Streams text or reasoning. Continues the open part if it has the same kind. */
+  writeText(kind: TextKind, delta: string): void {
     if (delta === '') return
     if (this.#state.openText?.kind !== kind) this.#openText(kind)
     const id = this.#state.openText?.id ?? ''
@@ -49,11 +49,11 @@ export class ChunkWriter {
     const { openText } = this.#state
     if (!openText) return
     this.chunks.push({ type: `${openText.kind}-end`, id: openText.id })
-    this.note({ openText: undefined })
+    this.update({ openText: undefined })
   }
 
-  /** Shows a call of the model; a call told before is not shown twice. */
-  call(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
+  /** Writes a call of the model. Does nothing if the call was written before. */
+  writeCall(call: { id: string; toolName: string; input: unknown; state: CallState }): void {
     const { id: toolCallId, toolName, input, state } = call
     if (this.#state.calls.has(toolCallId)) return
     this.closeText()
@@ -63,11 +63,11 @@ export class ChunkWriter {
       { type: 'tool-input-available', toolCallId, toolName, input },
     )
     const { stepCount } = this.#state
-    this.#noteCall(toolCallId, { toolName, input, stepCount, state })
+    this.#updateCall(toolCallId, { toolName, input, stepCount, state })
   }
 
-  /** Shows that a person is asked about a call. */
-  ask(approval: DataParts['approval']): void {
+  /** Writes an approval request. */
+  requestApproval(approval: DataParts['approval']): void {
     const { approvalId, toolCallId } = approval
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
@@ -76,69 +76,72 @@ export class ChunkWriter {
       { type: 'data-approval', id: approvalId, data: approval },
       { type: 'tool-approval-request', approvalId, toolCallId },
     )
-    this.#noteCall(toolCallId, { ...call, state: 'asked', approval })
+    this.#updateCall(toolCallId, { ...call, state: 'asked', approval })
   }
 
-  /** Shows how the approval of a call ended. */
+  /** Writes the outcome of an approval. */
   decide({ toolCallId, ...ending }: DecidedNote): void {
     const call = this.#state.calls.get(toolCallId)
     if (call?.approval === undefined || call.state === 'settled') return
     const approval = { ...call.approval, ...ending }
     this.closeText()
     this.chunks.push({ type: 'data-approval', id: approval.approvalId, data: approval })
-    this.#noteCall(toolCallId, { ...call, state: 'running', approval })
+    this.#updateCall(toolCallId, { ...call, state: 'running', approval })
   }
 
   /**
-   * Shows that a call was approved, and waits for the client that runs it. The call is shown again: for a stock client it was
-   * answered by the decision, and now waits for its output (BT130).
+   * Writes that a call was approved and now waits for the client to run it. Writes the call again, because for a
+   * stock client the decision had settled it, and it must now wait for its output (BT130).
    */
   handOver(toolCallId: string): void {
     this.decide({ toolCallId, state: 'approved' })
     const call = this.#state.calls.get(toolCallId)
     if (call?.state !== 'running') return
     const { toolName, input } = call
-    // AI SDK 6.0.320 and 7.0.163 take a call that an earlier step shows for another one.
+    // AI SDK 6.0.320 and 7.0.163 mistake a call of an earlier step for a different call.
     if (call.stepCount === this.#state.stepCount)
       this.chunks.push({ type: 'tool-input-available', toolCallId, toolName, input })
-    this.#noteCall(toolCallId, { ...call, state: 'waiting' })
+    this.#updateCall(toolCallId, { ...call, state: 'waiting' })
   }
 
-  /** Tells that a call may run in the client: a stream that is held open says in no other way that nobody is asked first. */
+  /**
+   * Writes that the client may run a call. While a stream stays open, this is the only sign that the call
+   * needs no approval.
+   */
   offer(toolCallId: string): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.chunks.push({ type: 'data-browser-call', data: { toolCallId }, transient: true })
   }
 
-  /** Tells the result of a call. A result for a call this message does not show would make clients throw (CH5). */
+  /** Writes the result of a call. Ignores a call that this message does not contain, because clients would throw (CH5). */
   settle(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.state === 'settled') return
     this.closeText()
     this.chunks.push(toResultChunk(toolCallId, result))
-    this.#noteCall(toolCallId, { ...call, state: 'settled' })
-    this.note({ answered: true })
+    this.#updateCall(toolCallId, { ...call, state: 'settled' })
+    this.update({ hasResults: true })
   }
 
-  /** Tells the final result of a long-running call. It replaces what the tool returned first, such as a ticket. */
+  /** Writes the final result of a long-running call. It replaces the first return value of the tool, such as a ticket number. */
   complete(toolCallId: string, result: ToolResult): void {
     const call = this.#state.calls.get(toolCallId)
     if (call === undefined || call.completed) return
     this.closeText()
     this.chunks.push(toResultChunk(toolCallId, result))
-    this.#noteCall(toolCallId, { ...call, state: 'settled', completed: true })
-    this.note({ answered: true })
+    this.#updateCall(toolCallId, { ...call, state: 'settled', completed: true })
+    this.update({ hasResults: true })
   }
 
   closeStep(): void {
     this.closeText()
     if (this.#state.step === 'closed') return
     this.chunks.push({ type: 'finish-step' })
-    this.note({ step: 'closed' })
+    this.update({ step: 'closed' })
   }
 
-  /** Lets somebody else speak; streams of parallel branches are kept apart. */
+  /** Switches to another author. The streams of parallel branches stay separate. */
   switchTo(author: string, branch: string): void {
     const { speaker, parked } = this.#state
     if (speaker.author === author && speaker.branch === branch) return
@@ -152,35 +155,35 @@ export class ChunkWriter {
     const others = parked.filter((other) => !isNext(other))
     const unfinished = speaker.text.length > 0 || speaker.reasoning.length > 0
     this.closeText()
-    this.note({ speaker: next, parked: unfinished ? [...others, speaker] : others })
+    this.update({ speaker: next, parked: unfinished ? [...others, speaker] : others })
     if (speaker.author !== '' && speaker.author !== author) {
       this.addPart({ type: 'data-agent', data: { name: author } })
     }
   }
 
-  /** Remembers that the speaker streamed this, because the whole event will repeat it. */
-  noteStreamed(kind: TextKind, delta: string): void {
+  /** Records streamed text, because the complete event will repeat it. */
+  recordStreamed(kind: TextKind, delta: string): void {
     const { speaker } = this.#state
     const { length, tail } = speaker[kind]
     const streamed: Streamed = {
       length: length + delta.length,
       tail: (tail + delta).slice(-TAIL_LENGTH),
     }
-    this.note({ speaker: { ...speaker, [kind]: streamed } })
+    this.update({ speaker: { ...speaker, [kind]: streamed } })
   }
 
-  /** How much of a whole text the client has already. Zero for a text that differs from what was streamed. */
+  /** Returns how many characters of a complete text were already streamed. Returns 0 if the text differs from the streamed one. */
   alreadyStreamed(kind: TextKind, whole: string): number {
     const { length, tail } = this.#state.speaker[kind]
     return whole.length >= length && whole.slice(length - tail.length, length) === tail ? length : 0
   }
 
-  /** The whole event has come: what is streamed next is another text. */
+  /** Ends the streamed text after its complete event. Later text is new. */
   forgetStreamed(): void {
     const { speaker } = this.#state
     this.closeText()
     if (speaker.text.length === 0 && speaker.reasoning.length === 0) return
-    this.note({ speaker: { ...speaker, text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED } })
+    this.update({ speaker: { ...speaker, text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED } })
   }
 
   #openText(kind: TextKind): void {
@@ -189,25 +192,25 @@ export class ChunkWriter {
     const textCount = this.#state.textCount + 1
     const id = `${kind}-${textCount}`
     this.chunks.push({ type: `${kind}-start`, id })
-    this.note({ textCount, openText: { kind, id } })
+    this.update({ textCount, openText: { kind, id } })
   }
 
-  /** A step for what the model does: a new one if the last was answered by tools. */
+  /** Opens a step for output of the model: a new one if the last step contains tool results. */
   #enterStep(): void {
-    if (this.#state.answered) this.closeStep()
+    if (this.#state.hasResults) this.closeStep()
     if (this.#state.step === 'closed') this.#openStep()
   }
 
   #openStep(): void {
     this.chunks.push({ type: 'start-step' })
-    this.note({ step: 'open', stepCount: this.#state.stepCount + 1, answered: false })
+    this.update({ step: 'open', stepCount: this.#state.stepCount + 1, hasResults: false })
   }
 
-  // Copied once per event: a model may make a thousand calls in one.
-  #noteCall(toolCallId: string, call: Call): void {
+  // Copied once per event, because a single event may contain a thousand calls.
+  #updateCall(toolCallId: string, call: Call): void {
     this.#calls ??= new Map(this.#state.calls)
     this.#calls.set(toolCallId, call)
-    if (this.#state.calls !== this.#calls) this.note({ calls: this.#calls })
+    if (this.#state.calls !== this.#calls) this.update({ calls: this.#calls })
   }
 }
 

@@ -6,19 +6,19 @@ const PCM = /^audio\/(?:pcm|l16)\b/i
 const PCM_RATE = /rate=(\d+)/i
 const BYTES_PER_SAMPLE = 2
 
-/** Whether a type is that of speech. */
+/** Whether a media type is raw PCM audio. */
 export function isPcm(mimeType: string): boolean {
   return PCM.test(mimeType)
 }
 
-/** A piece of speech as clients get it. Undefined for a file of another type. */
+/** Returns PCM audio as clients receive it. Returns undefined for any other type. */
 export function toPcm({ mimeType = '', data = '' }: Blob): DataParts['pcm'] | undefined {
   if (!isPcm(mimeType)) return undefined
   const sampleRate = Number(PCM_RATE.exec(mimeType)?.[1] ?? 24_000)
   return { content: data, sampleRate, channels: 1, bitDepth: 16 }
 }
 
-/** Adds a piece of speech to what was spoken of a message. */
+/** Adds PCM audio to the count of a message. */
 export function countAudio(
   { chunks, bytes }: Pick<AudioCount, 'chunks' | 'bytes'> = { chunks: 0, bytes: 0 },
   { content, sampleRate }: DataParts['pcm'],
@@ -28,7 +28,7 @@ export function countAudio(
   return { chunks: chunks + 1, bytes: total, seconds, sampleRate }
 }
 
-/** Adds all speech in the parts of an event. */
+/** Adds all PCM audio in the parts of an event. */
 export function countSpeech(
   count: AudioCount | undefined,
   parts: readonly Part[],
@@ -39,7 +39,7 @@ export function countSpeech(
   }, count)
 }
 
-/** How many bytes a base64 text stands for. */
+/** Returns the number of bytes that a base64 text encodes. */
 function base64Length(text: string): number {
   const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='))
   return (text.length / 4) * 3 - padding

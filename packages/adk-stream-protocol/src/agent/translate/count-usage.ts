@@ -2,7 +2,7 @@ import type { GenerateContentResponseUsageMetadata } from '@google/genai'
 
 import type { Usage } from '../../protocol/message.ts'
 
-/** Tokens of the model calls that are over, and of the one under way. */
+/** The tokens of finished model calls and of the current one. */
 export interface UsageCount {
   readonly finished: Usage
   readonly current: Usage | undefined
@@ -13,9 +13,9 @@ const ZERO: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
 export const NO_USAGE: UsageCount = { finished: ZERO, current: undefined }
 
 /**
- * Takes in one report. Gemini repeats the running total on every piece of one model call, so a report replaces the one before it
- * (CH7). A report with another prompt, or with a smaller total, is the first of the next call: the prompt of a later call holds
- * all of the earlier ones.
+ * Adds a usage report. Gemini repeats the running total in each chunk of a model call, so a report replaces the
+ * previous one (CH7). A report with a different prompt size or a smaller total starts the next call, because the
+ * prompt of a later call contains all earlier ones.
  */
 export function countUsage(
   count: UsageCount,
@@ -32,12 +32,13 @@ export function countUsage(
   }
 }
 
-/** The tokens of the whole turn, or nothing when the model reported none. */
+/** Returns the tokens of the whole turn. Returns undefined if the model reported none. */
 export function totalUsage({ finished, current }: UsageCount): Usage | undefined {
   return current && add(finished, current)
 }
 
-// Live reports `responseTokenCount` where generateContent reports `candidatesTokenCount`; genai types only the latter.
+// Gemini Live reports `responseTokenCount` where generateContent reports `candidatesTokenCount`. genai only types the
+// latter.
 type Report = GenerateContentResponseUsageMetadata & { responseTokenCount?: number }
 
 function readUsage(report: Report): Usage {

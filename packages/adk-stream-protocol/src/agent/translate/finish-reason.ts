@@ -24,14 +24,14 @@ const FINISH_REASONS: Record<`${GeminiFinishReason}`, FinishReason> = {
   OTHER: 'other',
 }
 
-/** Gemini's reason in words the clients know; a reason this version has never heard of is `other` (CH8). */
+/** Maps Gemini's finish reason to one that clients know. Returns `other` for an unknown reason (CH8). */
 export function readFinishReason(reason: string): FinishReason {
   return Object.hasOwn(FINISH_REASONS, reason)
     ? FINISH_REASONS[reason as keyof typeof FINISH_REASONS]
     : 'other'
 }
 
-/** Whether an ADK `errorCode` is only a finish reason: ADK reports every reason but STOP as an error. */
+/** Whether an ADK `errorCode` is a finish reason. ADK reports every finish reason except STOP as an error. */
 export function isFinishReason(errorCode: string): boolean {
   return Object.hasOwn(FINISH_REASONS, errorCode)
 }

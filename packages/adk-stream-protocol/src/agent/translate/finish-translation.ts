@@ -6,39 +6,40 @@ import { ChunkWriter } from './chunk-writer.ts'
 import type { Translation } from './translation.ts'
 import { isWaiting } from './translation.ts'
 
-/** How the run of a turn ended. `left`: its calls run on, and what comes of them is told later. */
+/** How the run of a turn ended. `left` means that its calls are still running and their results follow later. */
 export type TurnEnd = 'completed' | 'stopped' | 'left'
 
-/** Closes what is still open and tells how the turn ended. */
+/** Closes open parts and steps, and writes the end of the turn. */
 export function finishTranslation(state: Translation, end: TurnEnd): Chunk[] {
-  const telling = new ChunkWriter(state)
-  telling.closeText()
-  const runs = settleRunning(telling, end)
+  const writer = new ChunkWriter(state)
+  writer.closeText()
+  const runs = settleRunning(writer, end)
   const waiting = isWaiting(state) || runs
-  const { answered } = telling.state
-  telling.closeStep()
+  const { hasResults } = writer.state
+  writer.closeStep()
   const error = state.error ?? (end === 'completed' && isBlocked(state) ? BLOCKED : undefined)
-  if (error) return [...telling.chunks, ...tellError(state, error)]
-  if (answered && !waiting) telling.chunks.push(...EMPTY_STEP)
-  if (end === 'stopped') telling.chunks.push({ type: 'abort' })
-  telling.chunks.push({
+  if (error) return [...writer.chunks, ...createErrorChunks(state, error)]
+  if (hasResults && !waiting) writer.chunks.push(...EMPTY_STEP)
+  if (end === 'stopped') writer.chunks.push({ type: 'abort' })
+  writer.chunks.push({
     type: 'finish',
     finishReason: waiting ? 'tool-calls' : toFinishReason(state),
     messageMetadata: { ...readMetadata(state), ...(end === 'stopped' && { stopped: true }) },
   })
-  return telling.chunks
+  return writer.chunks
 }
 
-/** Ends the calls that have no result, unless they are left to run. Tells whether some are. */
-function settleRunning(telling: ChunkWriter, end: TurnEnd): boolean {
-  const open = [...telling.state.calls].filter(([, call]) => call.state === 'running')
+/** Settles calls without a result, unless they are left running. Returns whether calls are left running. */
+function settleRunning(writer: ChunkWriter, end: TurnEnd): boolean {
+  const open = [...writer.state.calls].filter(([, call]) => call.state === 'running')
   if (end === 'left') return open.length > 0
-  for (const [toolCallId] of open) telling.settle(toolCallId, { errorText: NO_RESULT[end] })
+  for (const [toolCallId] of open) writer.settle(toolCallId, { errorText: NO_RESULT[end] })
   return false
 }
 
 /**
- * CH4: a message that ends on a tool's result looks unsent to clients that send automatically. An empty step after it, which the metadata of `finish` makes them see, says that nothing is owed.
+ * CH4: clients that send automatically would resend a message that ends with a tool result. An empty step after it
+ * prevents that. The metadata of `finish` makes clients notice the step.
  */
 const EMPTY_STEP = [{ type: 'start-step' }, { type: 'finish-step' }] as const
 
@@ -48,19 +49,20 @@ function toFinishReason({ finishReason = 'stop' }: Translation): FinishReason {
 
 const NO_RESULT: Record<Exclude<TurnEnd, 'left'>, string> = {
   completed: 'The call ended without a result.',
-  stopped: 'Stopped before a result came. The call may or may not have taken effect.',
+  stopped: 'Stopped before the result arrived. The call may or may not have taken effect.',
 }
 
 const BLOCKED = new ProtocolError('model-blocked').toJSON().error
 
-// ADK 2.0.0 drops the reason why Gemini blocked a prompt. All that comes is the cost of a call that said nothing and did not end.
+// ADK 2.0.0 drops the reason why Gemini blocked a prompt. It only yields the usage of a call without content and
+// without a finish reason.
 function isBlocked({ step, textCount, calls, usage, finishReason }: Translation): boolean {
   const silent = step === 'closed' && textCount === 0 && calls.size === 0
   return silent && usage.current !== undefined && finishReason === undefined
 }
 
-// The error chunk makes clients abandon the stream, so all they should know goes before it.
-function tellError(state: Translation, error: TurnError): Chunk[] {
+// Clients abandon the stream at the error chunk, so the metadata comes first.
+function createErrorChunks(state: Translation, error: TurnError): Chunk[] {
   return [
     { type: 'message-metadata', messageMetadata: { ...readMetadata(state), error } },
     { type: 'error', errorText: error.message },

@@ -3,8 +3,8 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { TurnError } from '../../protocol/message.ts'
 
 /**
- * What a client may know of an ADK error event (ER2). ADK gives Gemini's HTTP status, or the reason of a block, as `errorCode`,
- * and the cause's own words as message; the words stay on the server, but for the seconds to wait.
+ * Returns what a client may know about an ADK error event (ER2). `errorCode` is Gemini's HTTP status or block reason.
+ * The message stays on the server, except for the retry delay.
  */
 export function describeModelError(errorCode: string, errorMessage = ''): TurnError {
   const code = classify(errorCode, errorMessage)
@@ -20,12 +20,12 @@ function classify(errorCode: string, errorMessage: string): ErrorCode {
   if (status === 429) return 'model-rate-limited'
   if (status === 408 || status >= 500) return 'model-unavailable'
   if (status >= 400) return 'model-refused'
-  // Anything else that is not ADK's own catch-all is the reason why Gemini gave no candidate.
+  // Any other code except ADK's catch-all is the reason why Gemini returned no candidate.
   if (errorCode !== 'UNKNOWN_ERROR') return 'model-blocked'
-  return CAUSES.find(([words]) => words.test(errorMessage))?.[1] ?? 'internal'
+  return CAUSES.find(([pattern]) => pattern.test(errorMessage))?.[1] ?? 'internal'
 }
 
-// An error inside an open stream reaches ADK as words around Gemini's JSON, so ADK finds no code in it.
+// An error inside an open stream reaches ADK as text around Gemini's JSON, so ADK finds no code.
 function readStatus(errorCode: string, errorMessage: string): number {
   const embedded = /"code":\s*(\d{3})\b/.exec(errorMessage)?.[1]
   return Number(errorCode === 'UNKNOWN_ERROR' ? embedded : errorCode)
@@ -35,15 +35,15 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Max number of llm calls limit of \d+ exceeded/, 'model-call-limit'],
   [/is not found in the toolsDict|a tool that does not exist/, 'unknown-tool'],
   [/fetch failed|ECONNREFUSED|ENOTFOUND/, 'model-unavailable'],
-  // The time limit of the client of the model, `httpOptions.timeout`.
+  // The timeout of the model client, `httpOptions.timeout`.
   [/AbortError|TimeoutError|timed out/, 'model-unavailable'],
   [/terminated|ECONNRESET|socket hang up|premature/i, 'model-interrupted'],
   [/Incomplete JSON segment|Unexpected end of JSON/, 'model-interrupted'],
 ]
 
 /**
- * How long Gemini asks to wait, in seconds. It ends the message of a 429 with "Please retry in 34.07s."; its RetryInfo reaches ADK's
- * event only from an open stream.
+ * Returns the delay in seconds that Gemini requests. The message of a 429 ends with "Please retry in 34.07s.". Its
+ * RetryInfo reaches ADK's event only from an open stream.
  */
 export function readRetryDelay(message: string): number | undefined {
   const found = /retry in ([\d.]+)\s?s/.exec(message) ?? /"retryDelay":\s*"([\d.]+)s"/.exec(message)

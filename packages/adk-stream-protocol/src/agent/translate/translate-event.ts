@@ -12,13 +12,13 @@ import { translateCitations, translateGrounding } from './translate-sources.ts'
 import type { Translation } from './translation.ts'
 
 export interface TranslationOptions {
-  /** Which keys of a state delta the client may see. */
+  /** Whether the client may see a key of a state delta. */
   readonly exposeState: (key: string) => boolean
 }
 
 /**
- * Tells one ADK event to the client: the pure heart of the bridge. In the order: who speaks, what is said and done, what it rests
- * on, what it changed, what it cost, how it ended.
+ * Translates an ADK event into chunks. A pure function. It writes, in this order: the author, the content, the
+ * sources, the state changes, the usage and the end.
  */
 export function translateEvent(
   state: Translation,
@@ -26,85 +26,85 @@ export function translateEvent(
   options: TranslationOptions,
 ): [Translation, Chunk[]] {
   if (state.error) return [state, []]
-  const telling = new ChunkWriter(state)
-  // A report of cost comes after the fact, when somebody else may be speaking.
+  const writer = new ChunkWriter(state)
+  // A usage report may arrive when another agent is already speaking.
   if (event.author !== 'user' && (event.content || event.outputTranscription)) {
-    telling.switchTo(event.author ?? '', event.branch ?? '')
+    writer.switchTo(event.author ?? '', event.branch ?? '')
   }
-  translateParts(telling, event)
+  translateParts(writer, event)
   const notes = readNotes(event)
-  translateHandover(telling, notes)
-  translateTranscriptions(telling, event)
-  if (event.groundingMetadata) translateGrounding(telling, event.groundingMetadata)
-  if (event.citationMetadata) translateCitations(telling, event.citationMetadata)
-  if (!event.partial) translateActions(telling, event, options)
-  noteCost(telling, event)
-  noteAudio(telling, notes)
-  noteEnd(telling, event)
-  return [telling.state, telling.chunks]
+  translateHandover(writer, notes)
+  translateTranscriptions(writer, event)
+  if (event.groundingMetadata) translateGrounding(writer, event.groundingMetadata)
+  if (event.citationMetadata) translateCitations(writer, event.citationMetadata)
+  if (!event.partial) translateActions(writer, event, options)
+  recordUsage(writer, event)
+  recordAudio(writer, notes)
+  recordEnd(writer, event)
+  return [writer.state, writer.chunks]
 }
 
-/** Calls that are the client's now. */
+/** Writes the calls that the client has to run. */
 function translateHandover(
-  telling: ChunkWriter,
+  writer: ChunkWriter,
   { handedOver = [], offered = [] }: EventNotes,
 ): void {
-  for (const toolCallId of handedOver) telling.handOver(toolCallId)
-  for (const toolCallId of offered) telling.offer(toolCallId)
+  for (const toolCallId of handedOver) writer.handOver(toolCallId)
+  for (const toolCallId of offered) writer.offer(toolCallId)
 }
 
 function translateTranscriptions(
-  telling: ChunkWriter,
+  writer: ChunkWriter,
   { inputTranscription, outputTranscription }: Event,
 ): void {
   if (inputTranscription) {
     const { text = '', finished = false } = inputTranscription
     const data = { text, finished }
-    telling.chunks.push({ type: 'data-input-transcription', data, transient: true })
+    writer.chunks.push({ type: 'data-input-transcription', data, transient: true })
   }
   if (outputTranscription) {
     const { text = '', finished = false } = outputTranscription
-    telling.say('text', finished ? text.slice(telling.alreadyStreamed('text', text)) : text)
-    if (finished) telling.forgetStreamed()
-    else telling.noteStreamed('text', text)
+    writer.writeText('text', finished ? text.slice(writer.alreadyStreamed('text', text)) : text)
+    if (finished) writer.forgetStreamed()
+    else writer.recordStreamed('text', text)
   }
 }
 
-function translateActions(telling: ChunkWriter, event: Event, options: TranslationOptions): void {
+function translateActions(writer: ChunkWriter, event: Event, options: TranslationOptions): void {
   const { stateDelta, artifactDelta, transferToAgent } = event.actions
   const shown = Object.entries(stateDelta).filter(([key]) => options.exposeState(key))
   if (shown.length > 0) {
-    telling.addPart({ type: 'data-state-delta', data: { delta: Object.fromEntries(shown) } })
+    writer.addPart({ type: 'data-state-delta', data: { delta: Object.fromEntries(shown) } })
   }
   if (Object.keys(artifactDelta).length > 0) {
-    telling.addPart({ type: 'data-artifact-delta', data: { artifacts: artifactDelta } })
+    writer.addPart({ type: 'data-artifact-delta', data: { artifacts: artifactDelta } })
   }
   if (transferToAgent) {
-    telling.addPart({ type: 'data-agent-transfer', data: { to: transferToAgent } })
+    writer.addPart({ type: 'data-agent-transfer', data: { to: transferToAgent } })
   }
   if (event.output !== undefined && !event.content) {
-    telling.addPart({ type: 'data-output', data: { value: event.output } })
+    writer.addPart({ type: 'data-output', data: { value: event.output } })
   }
 }
 
-function noteCost(telling: ChunkWriter, { usageMetadata, modelVersion }: Event): void {
-  if (usageMetadata) telling.note({ usage: countUsage(telling.state.usage, usageMetadata) })
-  if (modelVersion && modelVersion !== telling.state.modelVersion) telling.note({ modelVersion })
+function recordUsage(writer: ChunkWriter, { usageMetadata, modelVersion }: Event): void {
+  if (usageMetadata) writer.update({ usage: countUsage(writer.state.usage, usageMetadata) })
+  if (modelVersion && modelVersion !== writer.state.modelVersion) writer.update({ modelVersion })
 }
 
-/** A stored event says how much was spoken; of one that is told now, its speech was counted as it came. */
-function noteAudio(telling: ChunkWriter, { audio }: EventNotes): void {
-  if (audio) telling.note({ audio })
+/** A stored event contains the audio count. The audio of a streamed event is counted when its parts are written. */
+function recordAudio(writer: ChunkWriter, { audio }: EventNotes): void {
+  if (audio) writer.update({ audio })
 }
 
-function noteEnd(telling: ChunkWriter, { errorCode, errorMessage, finishReason }: Event): void {
-  if (finishReason) telling.note({ finishReason: readFinishReason(finishReason) })
+function recordEnd(writer: ChunkWriter, { errorCode, errorMessage, finishReason }: Event): void {
+  if (finishReason) writer.update({ finishReason: readFinishReason(finishReason) })
   if (!errorCode) return
-  // ADK marks every answer that ends otherwise than by STOP as an error. What was said of it still stands, so only an answer
-  // without a word is one for the person who reads it.
-  if (isFinishReason(errorCode) && (errorCode === 'MAX_TOKENS' || telling.state.textCount > 0)) {
-    telling.note({ finishReason: readFinishReason(errorCode) })
+  // ADK reports every reply that does not end with STOP as an error. A partial reply is still useful, so only a reply
+  // without text becomes an error for the user.
+  if (isFinishReason(errorCode) && (errorCode === 'MAX_TOKENS' || writer.state.textCount > 0)) {
+    writer.update({ finishReason: readFinishReason(errorCode) })
   } else {
-    telling.note({ error: describeModelError(errorCode, errorMessage) })
+    writer.update({ error: describeModelError(errorCode, errorMessage) })
   }
 }

@@ -2,57 +2,61 @@ import type { Event } from '@google/adk'
 import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../../protocol/chunk.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import { countAudio, isPcm, toPcm } from './count-audio.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
-import { failureOf } from '../tool-failure.ts'
+import { describeToolFailure } from '../tool-failure.ts'
 
-/** Names of ADK's own calls, which ask the client for something or move the conversation; none is a tool of the agent. */
+/** ADK's own calls, which request something from the client or transfer the conversation. They are not tools of the agent. */
 const CREDENTIAL_CALL = 'adk_request_credential'
 const TRANSFER_CALL = 'transfer_to_agent'
 
-/** Tells what an event's content says, shows and does. */
-export function translateParts(telling: ChunkWriter, event: Event): void {
+/** Writes the content of an event. */
+export function translateParts(writer: ChunkWriter, event: Event): void {
   const parts = event.content?.parts
   if (!parts || parts.length === 0) return
   const { input } = readNotes(event)
   if (input) {
-    telling.complete(input.toolCallId, readToolResult('tool', input.response))
+    writer.complete(input.toolCallId, readToolResult('tool', input.response))
     return
   }
   if (event.partial) {
-    for (const part of parts) streamPart(telling, part)
+    for (const part of parts) streamPart(writer, part)
     return
   }
   const skip = {
-    text: telling.alreadyStreamed('text', joinProse(parts, 'text')),
-    reasoning: telling.alreadyStreamed('reasoning', joinProse(parts, 'reasoning')),
+    text: writer.alreadyStreamed('text', joinProse(parts, 'text')),
+    reasoning: writer.alreadyStreamed('reasoning', joinProse(parts, 'reasoning')),
   }
   for (const part of parts) {
     const kind = proseKind(part)
-    if (kind === undefined) tellPart(telling, part, event)
+    if (kind === undefined) writePart(writer, part, event)
     else {
       const text = part.text ?? ''
-      telling.say(kind, text.slice(skip[kind]))
+      writer.writeText(kind, text.slice(skip[kind]))
       skip[kind] = Math.max(0, skip[kind] - text.length)
     }
   }
-  if (!holdsOnlySound(event)) telling.forgetStreamed()
+  if (!isAudioOnly(event)) writer.forgetStreamed()
 }
 
-/** Whether an event is a piece of sound. A live model's sound comes in whole events, between the pieces of what it says in words. */
-export function holdsOnlySound({ content }: Event): boolean {
+/**
+ * Whether an event contains audio only. The audio of a live model arrives in complete events between the partial
+ * events of its text.
+ */
+export function isAudioOnly({ content }: Event): boolean {
   return content?.parts?.every(({ inlineData }) => isPcm(inlineData?.mimeType ?? '')) === true
 }
 
-// Only prose is streamed: ADK repeats every other part in a whole event, and a call is not one before it is whole.
-function streamPart(telling: ChunkWriter, part: Part): void {
+// Only text is streamed. ADK repeats all other parts in the complete event, and a call is only usable when it is
+// complete.
+function streamPart(writer: ChunkWriter, part: Part): void {
   const kind = proseKind(part)
   if (kind === undefined || part.text === undefined) return
-  telling.say(kind, part.text)
-  telling.noteStreamed(kind, part.text)
+  writer.writeText(kind, part.text)
+  writer.recordStreamed(kind, part.text)
 }
 
 function proseKind(part: Part): TextKind | undefined {
@@ -64,56 +68,57 @@ function joinProse(parts: readonly Part[], kind: TextKind): string {
   return parts.map((part) => (proseKind(part) === kind ? (part.text ?? '') : '')).join('')
 }
 
-function tellPart(telling: ChunkWriter, part: Part, event: Event): void {
-  if (part.functionCall) tellCall(telling, part.functionCall, event)
-  if (part.functionResponse) tellResponse(telling, part.functionResponse, readNotes(event))
-  tellMedia(telling, part)
+function writePart(writer: ChunkWriter, part: Part, event: Event): void {
+  if (part.functionCall) writeCall(writer, part.functionCall, event)
+  if (part.functionResponse) writeResponse(writer, part.functionResponse, readNotes(event))
+  writeMedia(writer, part)
   if (part.executableCode) {
     const { language = 'LANGUAGE_UNSPECIFIED', code = '' } = part.executableCode
-    telling.addPart({ type: 'data-executable-code', data: { language, code } })
+    writer.addPart({ type: 'data-executable-code', data: { language, code } })
   }
   if (part.codeExecutionResult) {
     const { outcome = 'OUTCOME_UNSPECIFIED', output = '' } = part.codeExecutionResult
-    telling.addPart({ type: 'data-code-execution-result', data: { outcome, output } })
+    writer.addPart({ type: 'data-code-execution-result', data: { outcome, output } })
   }
 }
 
-function tellCall(telling: ChunkWriter, call: FunctionCall, event: Event): void {
+function writeCall(writer: ChunkWriter, call: FunctionCall, event: Event): void {
   const { id, name: toolName = '', args: input = {} } = call
-  // ADK gives every call an id before it yields the event.
+  // ADK assigns an id to each call before it yields the event.
   if (id === undefined || toolName === TRANSFER_CALL) return
   if (toolName === CONFIRMATION_TOOL) {
-    tellQuestion(telling, id, { input, notes: readNotes(event) })
+    writeApprovalRequest(writer, id, { input, notes: readNotes(event) })
     return
   }
   if (toolName === CREDENTIAL_CALL) {
     const asked = input['function_call_id']
-    if (typeof asked === 'string') telling.settle(asked, { errorText: CANNOT_ASK.credential })
+    if (typeof asked === 'string')
+      writer.settle(asked, { errorText: UNSUPPORTED_REQUEST.credential })
     return
   }
   const waiting = event.longRunningToolIds?.includes(id) === true
-  telling.call({ id, toolName, input, state: waiting ? 'waiting' : 'running' })
+  writer.writeCall({ id, toolName, input, state: waiting ? 'waiting' : 'running' })
 }
 
-function tellQuestion(
-  telling: ChunkWriter,
+function writeApprovalRequest(
+  writer: ChunkWriter,
   approvalId: string,
   { input, notes }: { input: Record<string, unknown>; notes: EventNotes },
 ): void {
   const asked = notes.asked?.find((note) => note.approvalId === approvalId)
   if (asked) {
-    telling.ask({ ...asked, state: 'requested' })
+    writer.requestApproval({ ...asked, state: 'requested' })
     return
   }
-  // Another program asked this. There is no record of it that could be decided here.
+  // Another program requested this approval. The ledger has no record of it, so it cannot be decided here.
   const call = readConfirmedCall(input)
-  if (typeof call === 'string') telling.settle(call, { errorText: CANNOT_ASK.confirmation })
+  if (typeof call === 'string') writer.settle(call, { errorText: UNSUPPORTED_REQUEST.confirmation })
 }
 
-const CANNOT_ASK = {
+const UNSUPPORTED_REQUEST = {
   confirmation:
-    'Not run: this tool needs the approval of a person, which was asked for by another program.',
-  credential: 'Not run: this tool needs a sign-in, which this server cannot ask for.',
+    'Not run: this tool needs the approval of a person, and another program requested it.',
+  credential: 'Not run: this tool needs a sign-in, which this server does not support.',
 }
 
 function readConfirmedCall(input: Record<string, unknown>): unknown {
@@ -123,22 +128,26 @@ function readConfirmedCall(input: Record<string, unknown>): unknown {
     : undefined
 }
 
-function tellResponse(telling: ChunkWriter, answer: FunctionResponse, notes: EventNotes): void {
-  const { id, name, response = {}, parts } = answer
+function writeResponse(
+  writer: ChunkWriter,
+  functionResponse: FunctionResponse,
+  notes: EventNotes,
+): void {
+  const { id, name, response = {}, parts } = functionResponse
   if (id === undefined || notes.pending?.includes(id)) return
   if (notes.completed?.includes(id)) {
-    telling.complete(id, readToolResult(name ?? 'tool', response))
+    writer.complete(id, readToolResult(name ?? 'tool', response))
     return
   }
   const decided = notes.decided?.find(({ toolCallId }) => toolCallId === id)
-  if (decided) telling.decide(decided)
+  if (decided) writer.decide(decided)
   const ending = decided && readEnding(decided, response)
   const failed = notes.failed?.includes(id) === true
-  telling.settle(id, ending ?? readToolResult(name ?? 'tool', response, failed))
-  for (const part of parts ?? []) tellMedia(telling, part)
+  writer.settle(id, ending ?? readToolResult(name ?? 'tool', response, failed))
+  for (const part of parts ?? []) writeMedia(writer, part)
 }
 
-/** The end of a call that did not run, or that nobody saw run; nothing for one that gave a result. */
+/** Returns the result of a call that did not run or whose outcome is unknown. Returns undefined if the call has a result. */
 function readEnding(
   { state }: DecidedNote,
   { error }: Record<string, unknown>,
@@ -147,45 +156,46 @@ function readEnding(
   return state === 'denied' ? { denied: true } : { errorText: String(error) }
 }
 
-function tellMedia(
-  telling: ChunkWriter,
+function writeMedia(
+  writer: ChunkWriter,
   { inlineData, fileData }: Pick<Part, 'inlineData' | 'fileData'>,
 ): void {
-  if (inlineData) tellBlob(telling, inlineData)
-  if (fileData?.fileUri) tellFile(telling, fileData.fileUri, fileData.mimeType)
+  if (inlineData) writeBlob(writer, inlineData)
+  if (fileData?.fileUri) writeFile(writer, fileData.fileUri, fileData.mimeType)
 }
 
 /**
- * A response of nothing but `error` is how ADK reports a failed call. The words of a thrown error may hold paths, queries and addresses,
- * and are not shown (ER3). An error that the tool itself returned is its answer and is shown.
+ * ADK reports a failed call as a response with `error` only. The message of a thrown error may contain paths, queries
+ * and addresses, and is hidden (ER3). An error that the tool itself returned is its result, and is shown.
  */
 function readToolResult(
   toolName: string,
   response: Record<string, unknown>,
   failed = false,
 ): ToolResult {
-  if (failed) return { errorText: failureOf(toolName) }
+  if (failed) return { errorText: describeToolFailure(toolName) }
   const { error, ...rest } = response
   if (typeof error !== 'string' || Object.keys(rest).length > 0) return { output: response }
-  // In sessions of other programs, and of earlier versions, a failure has no note. ADK words it like this for most tools.
+  // Sessions of other programs and of earlier versions have no note about a failure. For most tools, ADK uses this
+  // wording.
   const thrown = error.startsWith(`Error in tool '${toolName}': `)
-  return { errorText: thrown ? failureOf(toolName) : error }
+  return { errorText: thrown ? describeToolFailure(toolName) : error }
 }
 
-function tellBlob(telling: ChunkWriter, blob: Blob): void {
+function writeBlob(writer: ChunkWriter, blob: Blob): void {
   const pcm = toPcm(blob)
   if (pcm) {
-    telling.chunks.push({ type: 'data-pcm', data: pcm, transient: true })
-    telling.note({ audio: countAudio(telling.state.audio, pcm) })
+    writer.chunks.push({ type: 'data-pcm', data: pcm, transient: true })
+    writer.update({ audio: countAudio(writer.state.audio, pcm) })
     return
   }
   const { mimeType = 'application/octet-stream', data = '' } = blob
-  telling.addPart({ type: 'file', url: `data:${mimeType};base64,${data}`, mediaType: mimeType })
+  writer.addPart({ type: 'file', url: `data:${mimeType};base64,${data}`, mediaType: mimeType })
 }
 
-// A page would follow the address; one that runs code there is not shown.
+// Pages link to these URLs, so URLs that could run code are left out.
 const SAFE_FILE = /^(?:https?|gs):\/\//i
 
-function tellFile(telling: ChunkWriter, url: string, mimeType = 'application/octet-stream'): void {
-  if (SAFE_FILE.test(url)) telling.addPart({ type: 'file', url, mediaType: mimeType })
+function writeFile(writer: ChunkWriter, url: string, mimeType = 'application/octet-stream'): void {
+  if (SAFE_FILE.test(url)) writer.addPart({ type: 'file', url, mediaType: mimeType })
 }

@@ -3,9 +3,9 @@ import type { CitationMetadata, GroundingChunk, GroundingMetadata } from '@googl
 import type { Citation, DataParts } from '../../protocol/message.ts'
 import type { ChunkWriter } from './chunk-writer.ts'
 
-/** Tells the sources of a grounded answer, each once, and which passages they support. */
-export function translateGrounding(telling: ChunkWriter, grounding: GroundingMetadata): void {
-  const sourceIds = (grounding.groundingChunks ?? []).map((chunk) => tellSource(telling, chunk))
+/** Writes each source of a grounded reply once, and the passages that it supports. */
+export function translateGrounding(writer: ChunkWriter, grounding: GroundingMetadata): void {
+  const sourceIds = (grounding.groundingChunks ?? []).map((chunk) => writeSource(writer, chunk))
   const supports = (grounding.groundingSupports ?? []).map(
     ({ segment, groundingChunkIndices }) => ({
       text: segment?.text ?? '',
@@ -22,17 +22,17 @@ export function translateGrounding(telling: ChunkWriter, grounding: GroundingMet
     supports,
     ...(searchEntryPoint !== undefined && { searchEntryPoint }),
   }
-  // One id for the turn: later events repeat the grounding with more in it, and the part is replaced.
-  telling.addPart({ type: 'data-grounding', id: 'grounding', data })
+  // The same id for the whole turn: later events repeat the grounding with more data, and replace the part.
+  writer.addPart({ type: 'data-grounding', id: 'grounding', data })
 }
 
-/** Tells quoted addresses as sources and keeps the passages for the metadata. */
+/** Writes cited URLs as sources and stores the passages in the metadata. */
 export function translateCitations(
-  telling: ChunkWriter,
+  writer: ChunkWriter,
   { citations = [] }: CitationMetadata,
 ): void {
   for (const { uri, title } of citations) {
-    if (uri !== undefined) tellAddress(telling, uri, title)
+    if (uri !== undefined) writeUrl(writer, uri, title)
   }
   const kept = citations.map(({ startIndex, endIndex, uri, title, license }): Citation => ({
     ...(startIndex !== undefined && { startIndex }),
@@ -41,15 +41,15 @@ export function translateCitations(
     ...(title !== undefined && { title }),
     ...(license !== undefined && { license }),
   }))
-  telling.note({ citations: [...telling.state.citations, ...kept] })
+  writer.update({ citations: [...writer.state.citations, ...kept] })
 }
 
-function tellSource(telling: ChunkWriter, chunk: GroundingChunk): string | undefined {
+function writeSource(writer: ChunkWriter, chunk: GroundingChunk): string | undefined {
   const { uri, title } = readSource(chunk)
-  const shown = uri === undefined ? undefined : tellAddress(telling, uri, title)
+  const shown = uri === undefined ? undefined : writeUrl(writer, uri, title)
   if (shown !== undefined || title === undefined) return shown
-  return tellOnce(telling, title, (sourceId) =>
-    telling.addPart({ type: 'source-document', sourceId, mediaType: 'text/plain', title }),
+  return writeOnce(writer, title, (sourceId) =>
+    writer.addPart({ type: 'source-document', sourceId, mediaType: 'text/plain', title }),
   )
 }
 
@@ -65,19 +65,19 @@ function readSource(chunk: GroundingChunk): Source {
   return web ?? maps ?? {}
 }
 
-// A page makes links of these, so an address that is not one of the web is not told as one.
-function tellAddress(telling: ChunkWriter, url: string, title?: string): string | undefined {
+// Pages link to these URLs, so only web addresses become sources.
+function writeUrl(writer: ChunkWriter, url: string, title?: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return undefined
-  return tellOnce(telling, url, (sourceId) =>
-    telling.addPart({ type: 'source-url', sourceId, url, ...(title !== undefined && { title }) }),
+  return writeOnce(writer, url, (sourceId) =>
+    writer.addPart({ type: 'source-url', sourceId, url, ...(title !== undefined && { title }) }),
   )
 }
 
-function tellOnce(telling: ChunkWriter, key: string, show: (sourceId: string) => void): string {
-  const known = telling.state.sources.get(key)
+function writeOnce(writer: ChunkWriter, key: string, show: (sourceId: string) => void): string {
+  const known = writer.state.sources.get(key)
   if (known !== undefined) return known
-  const sourceId = `source-${telling.state.sources.size + 1}`
+  const sourceId = `source-${writer.state.sources.size + 1}`
   show(sourceId)
-  telling.note({ sources: new Map(telling.state.sources).set(key, sourceId) })
+  writer.update({ sources: new Map(writer.state.sources).set(key, sourceId) })
   return sourceId
 }

@@ -3,53 +3,53 @@ import type { AudioCount, Citation, DataParts, TurnError } from '../../protocol/
 import type { UsageCount } from './count-usage.ts'
 import { NO_USAGE } from './count-usage.ts'
 
-/** How far a turn has been told to the client. Advanced by `translateEvent`, one ADK event at a time. */
+/** The state of the translation of a turn. `translateEvent` advances it by one ADK event. */
 export interface Translation {
   readonly step: 'closed' | 'open'
-  /** How many steps were begun. */
+  /** The number of steps that were started. */
   readonly stepCount: number
   /**
-   * A tool's result was told in the last step. What the model does next belongs to a new step, or clients that send automatically
-   * after tool calls would send the turn again and again (CH4).
+   * Whether the current step contains a tool result. Further output of the model then needs a new step. Otherwise
+   * clients that send automatically after tool calls would send the turn again and again (CH4).
    */
-  readonly answered: boolean
-  /** Text and reasoning parts are numbered through the turn, so that their ids are stable and short. */
+  readonly hasResults: boolean
+  /** The number of text and reasoning parts so far. It makes their ids short and stable. */
   readonly textCount: number
   readonly openText: { readonly kind: TextKind; readonly id: string } | undefined
-  /** Who speaks now, and what they streamed since their last whole event. */
+  /** The current author, and what it has streamed since its last complete event. */
   readonly speaker: Speaker
-  /** Speakers of parallel branches, whose streams are still under way. */
+  /** Authors of parallel branches that are still streaming. */
   readonly parked: readonly Speaker[]
   readonly calls: ReadonlyMap<string, Call>
-  /** Sources already shown: address or title → source id. */
+  /** The written sources: URL or title → source id. */
   readonly sources: ReadonlyMap<string, string>
   readonly citations: readonly Citation[]
   readonly usage: UsageCount
   readonly modelVersion: string | undefined
   readonly audio: AudioCount | undefined
-  /** Why the model ended, as far as it has said so. */
+  /** The finish reason of the model, if it has reported one. */
   readonly finishReason: FinishReason | undefined
-  /** The first failure; nothing is told after it. */
+  /** The first error. No chunks follow it. */
   readonly error: TurnError | undefined
 }
 
-/** A tool call that the client was told of. */
+/** A tool call of this message. */
 export interface Call {
   readonly toolName: string
   readonly input: unknown
-  /** The number of the step that shows it. */
+  /** The number of the step that contains the call. */
   readonly stepCount: number
   readonly state: CallState
-  /** What was last told about its approval, if a person was asked. */
+  /** The last written state of its approval, if it needs one. */
   readonly approval?: DataParts['approval']
-  /** Whether the application gave the final result of a long-running call. */
+  /** Whether the application has given the final result of a long-running call. */
   readonly completed?: true
 }
 
 /**
- * - `running`: the run gives the result.
- * - `waiting`: somebody outside the run gives the result, in a later one.
- * - `asked`: a person decides whether it runs.
+ * - `running`: the run produces the result.
+ * - `waiting`: a client or the application sends the result, which starts a later run.
+ * - `asked`: a person decides whether the call runs.
  */
 export type CallState = 'running' | 'waiting' | 'asked' | 'settled'
 
@@ -61,8 +61,8 @@ export interface Speaker {
 }
 
 /**
- * What was streamed of a text that the whole event will repeat. Length and tail tell a repetition from another text, and cost
- * the same for the first token and the ten-thousandth.
+ * The streamed part of a text that the complete event will repeat. Its length and last characters identify a
+ * repetition, at a cost that does not grow with the text.
  */
 export interface Streamed {
   readonly length: number
@@ -71,12 +71,12 @@ export interface Streamed {
 
 export const NOTHING_STREAMED: Streamed = { length: 0, tail: '' }
 
-/** The state before the first event of a turn. */
+/** Returns the state before the first event of a turn. */
 export function beginTranslation(): Translation {
   return {
     step: 'closed',
     stepCount: 0,
-    answered: false,
+    hasResults: false,
     textCount: 0,
     openText: undefined,
     speaker: { branch: '', author: '', text: NOTHING_STREAMED, reasoning: NOTHING_STREAMED },
@@ -92,7 +92,7 @@ export function beginTranslation(): Translation {
   }
 }
 
-/** Whether the turn stands still until a person decides, or somebody outside gives a result. */
+/** Whether the turn waits for a decision or for a result from outside. */
 export function isWaiting({ calls }: Translation): boolean {
   return [...calls.values()].some(({ state }) => state === 'waiting' || state === 'asked')
 }

@@ -3,7 +3,7 @@ import type { Content, Part } from '@google/genai'
 import type { MessagePart } from '../../protocol/message.ts'
 import type { UserMessage, UserPart } from '../../protocol/stream-request.ts'
 
-/** A message of the user as ADK content. */
+/** Converts a user message to ADK content. */
 export function toUserContent(message: UserMessage): Content {
   return { role: 'user', parts: message.parts.map(toPart) }
 }
@@ -14,7 +14,7 @@ function toPart(part: UserPart): Part {
   return { inlineData: { mimeType, data, ...(displayName !== undefined && { displayName }) } }
 }
 
-/** The parts of a stored user event, as a client shows them. */
+/** Returns the parts of a stored user event as clients show them. */
 export function readUserContent(content: Content | undefined): MessagePart[] {
   return (content?.parts ?? []).flatMap((part): MessagePart[] => {
     if (part.text !== undefined) return [{ type: 'text', text: part.text }]

@@ -1,4 +1,4 @@
-import type { ChatSummary, ListEvent, PageEvent } from '../../protocol/chat-summary.ts'
+import type { ChatSummary, ListEvent, FeedEvent } from '../../protocol/chat-summary.ts'
 import type { ApprovalPage, ApprovalRecord, PendingApproval } from '../../protocol/server-views.ts'
 import {
   isApprovalNow,
@@ -118,7 +118,7 @@ export class AdkApi {
 
   /** Reports what happens in a chat, here or elsewhere. Returns a function that unsubscribes. All listeners of an API share one connection, which is reopened when it is lost. */
   watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
-    const ofChat: WatchListener<PageEvent> = (event) => {
+    const ofChat: WatchListener<FeedEvent> = (event) => {
       if (event.type === 'open' || event.type === 'lost') listener(event)
       else if (event.chatId === chatId) reportChatEvent(event, listener)
     }
@@ -127,14 +127,14 @@ export class AdkApi {
 
   /** Reports when the result of `listChats` or `listApprovals` changes. Returns a function that unsubscribes. */
   watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
-    const ofLists: WatchListener<PageEvent> = (event) => {
+    const ofLists: WatchListener<FeedEvent> = (event) => {
       if (event.type !== 'turn') listener(event)
     }
     return this.#feed.watch(ofLists, options)
   }
 }
 
-function reportChatEvent(event: PageEvent, listener: WatchListener): void {
+function reportChatEvent(event: FeedEvent, listener: WatchListener): void {
   if (event.type === 'turn') listener({ type: 'turn', messageId: event.messageId })
   if (event.type === 'approval') {
     const { type, approvalId, state } = event

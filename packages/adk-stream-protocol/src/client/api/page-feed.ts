@@ -1,11 +1,11 @@
-import type { PageEvent } from '../../protocol/chat-summary.ts'
-import { isPageEvent } from '../../protocol/chat-summary.ts'
+import type { FeedEvent } from '../../protocol/chat-summary.ts'
+import { isFeedEvent } from '../../protocol/chat-summary.ts'
 import type { Http } from './http.ts'
 import type { WatchEvent, WatchListener, WatchOptions } from './watch-feed.ts'
 import { watchFeed } from './watch-feed.ts'
 
 interface Watcher {
-  readonly listener: WatchListener<PageEvent>
+  readonly listener: WatchListener<FeedEvent>
   readonly options: WatchOptions
   /** Whether the listener was called with `open`. */
   isOpened: boolean
@@ -32,7 +32,7 @@ export class PageFeed {
   }
 
   /** Returns a function that unsubscribes. The back-off of the first listener applies. */
-  watch(listener: WatchListener<PageEvent>, options: WatchOptions = {}): () => void {
+  watch(listener: WatchListener<FeedEvent>, options: WatchOptions = {}): () => void {
     const watcher: Watcher = { listener, options, isOpened: false }
     const leave = (): void => {
       if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#stop()
@@ -60,8 +60,8 @@ export class PageFeed {
   #connect(): void {
     const [first] = this.#watchers
     const { backoff } = first?.options ?? {}
-    const feed = { http: this.#http, path: '/events', isEvent: isPageEvent }
-    const onEvent = (event: WatchEvent<PageEvent>): void => {
+    const feed = { http: this.#http, path: '/events', isEvent: isFeedEvent }
+    const onEvent = (event: WatchEvent<FeedEvent>): void => {
       if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
       for (const watcher of this.#watchers) this.#notify(watcher, event)
     }
@@ -91,7 +91,7 @@ export class PageFeed {
     if (this.#isOpen && !watcher.isOpened) this.#notify(watcher, { type: 'open', again: false })
   }
 
-  #notify(watcher: Watcher, event: WatchEvent<PageEvent>): void {
+  #notify(watcher: Watcher, event: WatchEvent<FeedEvent>): void {
     if (!this.#watchers.has(watcher)) return
     // `open` comes first, also for a listener that is added while an event is being reported.
     if (event.type !== 'open' && event.type !== 'lost' && !watcher.isOpened) return

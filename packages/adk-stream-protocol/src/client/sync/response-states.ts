@@ -1,4 +1,4 @@
-import type { Supplements } from '../../protocol/read-answers.ts'
+import type { Supplements } from '../../protocol/read-responses.ts'
 import { Listeners } from '../../shared/listeners.ts'
 import type { MessageView, PartView } from './chat-messages.ts'
 

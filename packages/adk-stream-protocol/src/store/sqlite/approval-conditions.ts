@@ -5,16 +5,16 @@ import { encodeJson } from '../stored-json.ts'
 import { chatColumns, namesOf } from './approval-rows.ts'
 import type { SqlValue } from './connection.ts'
 
-/** A condition of SQL with the values for its marks. */
+/** An SQL condition with the values of its parameters. */
 export interface Conditions {
   readonly conditions: string
   readonly values: SqlValue[]
 }
 
-/** Says in SQL which approvals are to be listed. */
+/** Returns the SQL condition of a list filter. */
 export function listConditions(filter: ApprovalFilter): Conditions {
   const { appName, principalId, chat, states, waitsFor, after } = filter
-  // `+` keeps SQLite from reading all approvals of the application where few wait for one person.
+  // `+` prevents SQLite from reading all approvals of the application when few of them wait for one person.
   const app = waitsFor === undefined ? 'app_name = ?' : '+app_name = ?'
   return joinConditions([
     appName !== undefined && [app, checkName('appName', appName)],
@@ -22,7 +22,7 @@ export function listConditions(filter: ApprovalFilter): Conditions {
     chat !== undefined && [CHAT, ...chatColumns(chat)],
     states !== undefined && [inStates(states)],
     waitsFor !== undefined && [
-      // The application once more, because the index of what is pending begins with it.
+      // Repeats the application, because the index of pending approvals starts with it.
       `((state = 'requested' AND ${appName === undefined ? '' : 'app_name = ? AND '}principal_id = ?) OR ${NAMED})`,
       ...(appName === undefined ? [] : [appName]),
       checkName('principalId', waitsFor.id),
@@ -33,12 +33,13 @@ export function listConditions(filter: ApprovalFilter): Conditions {
   ])
 }
 
-// Only what waits has rows there.
+// Only pending approvals have rows in this table.
 const NAMED = `id IN (
   SELECT approval_id FROM approval_deciders WHERE name IN (SELECT value FROM json_each(?)))`
 
 function inStates(states: readonly ApprovalStateName[]): string {
-  // Literals and `=`, because SQLite uses a partial index only where the statement repeats its condition; and only our own.
+  // Literals with `=`, because SQLite uses a partial index only if the statement repeats its condition. The literals
+  // are our own.
   const terms = STATES.filter((name) => states.includes(name)).map((name) => `state = '${name}'`)
   return terms.length === 0 ? 'FALSE' : `(${terms.join(' OR ')})`
 }
@@ -55,7 +56,7 @@ const STATES = [
   'unknown',
 ] as const satisfies readonly ApprovalStateName[]
 
-/** Says in SQL which entries of the audit record are to be read. */
+/** Returns the SQL condition of an audit filter. */
 export function auditConditions({ appName, approvalId, chat }: AuditFilter): Conditions {
   return joinConditions([
     appName !== undefined && ['app_name = ?', checkName('appName', appName)],
@@ -67,9 +68,9 @@ export function auditConditions({ appName, approvalId, chat }: AuditFilter): Con
 const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
 
 function joinConditions(
-  given: readonly (false | readonly [condition: string, ...values: string[]])[],
+  conditions: readonly (false | readonly [condition: string, ...values: string[]])[],
 ): Conditions {
-  const kept = given.filter((condition) => condition !== false)
+  const kept = conditions.filter((condition) => condition !== false)
   return {
     conditions: kept.map(([condition]) => condition).join(' AND ') || 'TRUE',
     values: kept.flatMap(([, ...values]) => values),

@@ -5,7 +5,7 @@ import { checkName } from '../session-key.ts'
 import { decodeJson, encodeJson } from '../stored-json.ts'
 import type { ApprovalRow, AuditRow } from './approval-statements.ts'
 
-/** The columns that say whose chat it is, in their order. */
+/** Returns the columns that identify a chat, in column order. */
 export function chatColumns({ appName, principalId, chatId }: ApprovalChat): string[] {
   return [
     checkName('appName', appName),
@@ -18,7 +18,7 @@ type Moved = Pick<Approval, 'votes' | 'state' | 'version'>
 
 type Asked = Omit<Approval, keyof Moved>
 
-/** Writes what was fixed when the approval was asked. */
+/** Encodes the fields that never change. */
 export function encodeAsked({
   votes: _votes,
   state: _state,
@@ -28,22 +28,25 @@ export function encodeAsked({
   return encodeJson(asked satisfies Asked)
 }
 
-/** Writes what moves while it lives. */
+/** Encodes the fields that transitions change. */
 export function encodeMoved({ votes, state, version }: Approval): string {
   return encodeJson({ votes, state, version } satisfies Moved)
 }
 
 export function decodeApproval({ asked, moved }: ApprovalRow): Approval {
-  // Written by `encodeAsked` and `encodeMoved`.
+  // `encodeAsked` and `encodeMoved` wrote the columns.
   return { ...(decodeJson(asked) as Asked), ...(decodeJson(moved) as Moved) }
 }
 
 export function decodeAudit({ seq, entry }: AuditRow): AuditRecord {
-  // Written with `encodeJson` from an entry.
+  // `encodeJson` wrote the entry.
   return { seq, ...(decodeJson(entry) as AuditEntry) }
 }
 
-/** The names by which a pending approval is found: of those who can decide it now, and of those who can withdraw their vote. */
+/**
+ * Returns the names under which a pending approval is listed: those who can decide it now, and those who can withdraw
+ * their vote.
+ */
 export function deciderNames(approval: Approval): Set<string> {
   const { state, terms, votes } = approval
   if (state.name !== 'requested') return new Set()
@@ -52,9 +55,9 @@ export function deciderNames(approval: Approval): Set<string> {
   return new Set(namesOf([...(step?.principals ?? []), ...voters], step?.roles ?? []))
 }
 
-/** Principals and roles as the names under which deciders are stored. */
+/** Returns the stored names of principals and roles. */
 export function namesOf(principals: readonly string[], roles: readonly string[]): string[] {
-  // As JSON, so that any name is text that a column gives back unchanged.
+  // As JSON, so that a text column returns any name unchanged.
   return [
     ...principals.map((name) => JSON.stringify(['principal', name])),
     ...roles.map((name) => JSON.stringify(['role', name])),

@@ -11,12 +11,12 @@ export interface AuditRow {
   readonly entry: string
 }
 
-/** SQLite's clock in whole ms; its own precision is one. */
+/** The clock of SQLite in whole ms, which is its precision. */
 export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
 
 export type ApprovalStatements = ReturnType<typeof prepareApprovalStatements>
 
-/** Prepares every statement of the approval store, once per connection; `clock` is an SQL expression, the time of leases is given. */
+/** Prepares all statements of the approval store. `clock` is an SQL expression. Lease times are parameters. */
 export function prepareApprovalStatements(connection: Connection, clock: string) {
   return {
     ...prepareTransitions(connection, clock),
@@ -93,10 +93,10 @@ function prepareReads(connection: Connection, clock: string) {
 
 function prepareLeases(connection: Connection) {
   return {
-    beat: connection.prepare(`
+    heartbeat: connection.prepare(`
       INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
-    // A lease is far shorter: whoever was silent for so long has lost it anyway.
+    // Leases are far shorter than a day, so these have expired.
     forgetWorkers: connection.prepare('DELETE FROM workers WHERE beat_at < ? - 86400000'),
     lockChat: connection.prepare(`
       INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, token, background, locked_at)
@@ -105,11 +105,11 @@ function prepareLeases(connection: Connection) {
         locked_at = excluded.locked_at
       WHERE worker = excluded.worker OR locked_at <= ?7 - ?8 AND NOT EXISTS (
         SELECT 1 FROM workers WHERE workers.worker = chat_locks.worker AND beat_at > ?7 - ?8)`),
-    holderOf: connection.prepare<{ token: string; background: number; sign_at: number }>(`
+    findLockHolder: connection.prepare<{ token: string; background: number; sign_at: number }>(`
       SELECT token, background, max(locked_at, coalesce(beat_at, 0)) AS sign_at
       FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ? AND principal_id = ? AND chat_id = ?`),
-    heldByOthers: connection.prepare<{ chat_id: string }>(`
+    listLockedByOthers: connection.prepare<{ chat_id: string }>(`
       SELECT chat_id FROM chat_locks LEFT JOIN workers USING (worker)
       WHERE app_name = ?1 AND principal_id = ?2 AND worker <> ?3 AND max(locked_at, coalesce(beat_at, 0)) > ?4`),
     unlockChat: connection.prepare(`
@@ -117,7 +117,7 @@ function prepareLeases(connection: Connection) {
   }
 }
 
-/** Prepares a reading of approvals that meet a condition. */
+/** Prepares a query for approvals that meet a condition. */
 export function selectApprovals(connection: Connection, condition: string): Statement<ApprovalRow> {
   return connection.prepare(`SELECT asked, moved FROM approvals WHERE ${condition}`)
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import type { AuditCheck, AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import type { Connection } from './connection.ts'
 
-/** An entry of the audit record as it is stored. */
+/** A stored entry of the audit record. */
 interface ChainedRow {
   readonly seq: number
   readonly approval_id: string
@@ -13,17 +13,17 @@ interface ChainedRow {
   readonly hash: string | null
 }
 
-/** What the first entry of a record is chained to. */
+/** The previous hash of the first entry. */
 const GENESIS = ''
 
-/** The hash of an entry: SHA-256 over the hash of the entry before it and over all that is stored of it. */
+/** Returns the hash of an entry: SHA-256 over the hash of the previous entry and all columns of this one. */
 function hashEntry(previous: string, row: Omit<ChainedRow, 'hash'>): string {
   const { seq, approval_id, version, entry } = row
   const content = JSON.stringify([previous, seq, approval_id, version, entry])
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Prepares the append of an entry, for use within a write. */
+/** Prepares a function that appends an entry within a write transaction. */
 export function prepareAppend(connection: Connection) {
   const last = connection.prepare<AuditHead>(SELECT_LAST)
   const count = connection.prepare<{ seq: number }>(SELECT_COUNTER)
@@ -38,7 +38,7 @@ export function prepareAppend(connection: Connection) {
   }
 }
 
-/** Chains the entries of a record that was written before there was a chain. */
+/** Adds hashes to the entries of a record that was written before entries had any. */
 export function chainExisting(connection: Connection): void {
   const select = connection.prepare<ChainedRow>(SELECT_PAGE)
   const update = connection.prepare('UPDATE approval_audit SET hash = ? WHERE seq = ?')
@@ -55,7 +55,7 @@ export function chainExisting(connection: Connection): void {
   }
 }
 
-/** Checks the hashes of a record, page by page; the event loop goes on between the pages. */
+/** Checks the hashes of a record page by page. Yields to the event loop between pages. */
 export async function verifyChain(
   connection: Connection,
   { newest = Infinity, head: known }: AuditCheck = {},
@@ -64,7 +64,7 @@ export async function verifyChain(
   const [counter] = await connection.prepare<{ seq: number }>(SELECT_COUNTER).select()
   const last = counter?.seq ?? 0
   let after = Math.max(0, last - newest - 1)
-  // The oldest entry that is looked at is taken as it is, unless it is the first of all.
+  // A partial check trusts the oldest entry that it reads, unless that is the first entry of the record.
   let previous = after === 0 ? GENESIS : undefined
   let head: AuditHead | undefined
   let entries = 0
@@ -81,9 +81,9 @@ export async function verifyChain(
       after = seq
     }
     if (rows.length < PAGE) break
-    await nextTurn()
+    await yieldToEventLoop()
   }
-  // SQLite counts what it numbers, and keeps the count when rows are removed.
+  // SQLite keeps its counter when rows are removed.
   const missing = Math.max(last, known?.seq ?? 0)
   return (head?.seq ?? 0) < missing
     ? { entries, head, fault: { seq: (head?.seq ?? 0) + 1, reason: 'missing' } }

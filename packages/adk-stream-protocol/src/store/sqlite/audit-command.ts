@@ -10,20 +10,20 @@ const USAGE = `Usage:
   adk-stream-protocol audit verify <database> [--head <seq>:<hash>]
   adk-stream-protocol audit export <database>
 
-verify  checks that no entry of the audit record of approvals was changed or removed. It prints the head; keep it
-        somewhere else, and pass it to a later check, which then also notices a record that was written anew.
-export  prints the audit record as JSON Lines, one entry in each.
+verify  checks that no entry of the audit record was changed or removed, and prints the head. Store the head
+        outside the database and pass it to the next check. The check then also detects a record that was rewritten.
+export  prints the audit record as JSON Lines, one entry per line.
 
-The exit code is 0 if the record is whole, 1 if it is not, and 2 if the command cannot be carried out.`
+The exit code is 0 if the record is intact, 1 if it is not, and 2 if the command failed.`
 
-/** Where a command writes to. */
+/** The output of a command. */
 export interface CommandOutput {
-  /** Resolves when more may be written. */
+  /** Resolves when the output accepts more text. */
   readonly print: (text: string) => void | Promise<void>
   readonly printError: (text: string) => void
 }
 
-/** Carries out a command line about an audit record. Returns the exit code. */
+/** Runs an audit command. Returns the exit code. */
 export async function runAuditCommand(args: string[], output: CommandOutput): Promise<number> {
   try {
     const { positionals, values } = parseArgs({
@@ -56,7 +56,7 @@ async function verify(
       printError(describeFault(fault))
       return 1
     }
-    await print(`${entries} entries, all as they were written.`)
+    await print(`${entries} entries, all intact.`)
     if (newest) await print(`head ${newest.seq}:${newest.hash}`)
     return 0
   } finally {
@@ -84,15 +84,15 @@ function readHead(text: string): AuditHead {
   const [, seq, hash] = /^(\d+):([0-9a-f]{64})$/.exec(text) ?? []
   if (seq === undefined || hash === undefined) {
     throw new Error(
-      '--head must be what an earlier check printed: a number, a colon and 64 hexadecimal digits.',
+      '--head must be the head that an earlier check printed: a number, a colon and 64 hexadecimal digits.',
     )
   }
   return { seq: Number(seq), hash }
 }
 
-/** Says which entry is not as it was written. */
+/** Returns a sentence that names the damaged entry. */
 export function describeFault({ seq, reason }: NonNullable<AuditVerification['fault']>): string {
   const what =
     reason === 'changed' ? `Entry ${seq} or one before it was changed` : `Entry ${seq} is missing`
-  return `${what}: the audit record of approvals is not as it was written. Compare it with a backup.`
+  return `${what}. The audit record of approvals is not intact. Compare it with a backup.`
 }

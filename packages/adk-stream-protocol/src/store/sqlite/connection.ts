@@ -1,49 +1,49 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop, setTimeout as delay } from 'node:timers/promises'
 
 import Database from 'libsql'
 import { StoreError } from '../store-error.ts'
 
-/** What may be bound. libsql 0.5.29 aborts the whole process when it is given a boolean, so nothing wider goes in. */
+/** A value that can be bound. libsql 0.5.29 aborts the whole process if it is given a boolean. */
 export type SqlValue = string | number | Buffer | null
 
 /**
- * What a commit outlives once it is acknowledged. `process-death` waits for no disk: a killed process loses nothing, a machine that
- * loses its power may lose the last moments. A later commit that outlives power loss takes all before it along.
+ * What an acknowledged commit survives. `process-death` does not wait for the disk: it survives a killed process, but
+ * a power failure may lose the newest commits. A later `power-loss` commit makes all earlier ones durable.
  */
-type Outlives = 'process-death' | 'power-loss'
+type Durability = 'process-death' | 'power-loss'
 
-const SYNCHRONOUS: Record<Outlives, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
+const SYNCHRONOUS: Record<Durability, string> = { 'process-death': 'NORMAL', 'power-loss': 'FULL' }
 
 export interface Statement<Row> {
-  /** Runs a statement that returns no rows, and tells how many rows it changed. For use within `read` and `write`. */
+  /** Runs a statement without result rows and returns the number of changed rows. For use within `read` and `write`. */
   run(...values: SqlValue[]): number
-  /** All rows of the result. For use within `read` and `write`. */
+  /** Returns all result rows. For use within `read` and `write`. */
   rows(...values: SqlValue[]): Row[]
-  /** All rows of a SELECT on its own. Waits while the database is locked. */
+  /** Runs a single SELECT and returns all rows. Waits while the database is locked. */
   select(...values: SqlValue[]): Promise<Row[]>
 }
 
-/** A write that waits until the database is free. */
+/** A write that waits for the write lock. */
 interface QueuedWrite {
-  /** Runs the transaction. Returns false, having changed nothing, if another connection holds the write lock. */
+  /** Runs the transaction. Returns false, and changes nothing, if another connection holds the write lock. */
   readonly attempt: () => boolean
   readonly reject: (error: StoreError) => void
   readonly deadline: number
 }
 
 /**
- * One libsql connection: statements prepared once, transactions, and errors in our own words.
+ * A libsql connection with prepared statements, transactions and errors as `StoreError`.
  *
- * libsql is synchronous, so SQLite must never wait for a lock by itself: that would stop the whole process. Its busy timeout is 0,
- * and a transaction that finds the database locked is tried again from a timer, until `busyTimeoutMs` have passed.
+ * libsql is synchronous. If SQLite waited for a lock, it would block the whole process. Its busy timeout is therefore
+ * 0, and a timer retries a transaction that finds the database locked, for up to `busyTimeoutMs`.
  */
 export class Connection {
   #database: Database.Database | undefined
-  #outlives: Outlives | undefined
+  #durability: Durability | undefined
   /** How long a read or write waits for a locked database, in ms. */
   busyTimeoutMs: number
   readonly #release: (() => void)[] = []
-  /** In the order they were asked for: no write overtakes an earlier one. */
+  /** In request order. A write never overtakes an earlier one. */
   readonly #queue: QueuedWrite[] = []
   #isQueueRunning = false
 
@@ -52,12 +52,12 @@ export class Connection {
     this.#database = translateErrors(() => new Database(path, { timeout: 0 }))
   }
 
-  /** Executes SQL at once. Throws `busy` if the database is locked. */
+  /** Executes SQL immediately. Throws `busy` if the database is locked. */
   exec(sql: string): void {
     translateErrors(() => this.#open().exec(sql))
   }
 
-  /** Prepares a statement; `Row` is the shape of the columns it selects, which only the author of the SQL can know. */
+  /** Prepares a statement. The caller guarantees that `Row` matches the selected columns. */
   prepare<Row = never>(sql: string): Statement<Row> {
     let prepared: Database.Statement<SqlValue[]> | undefined = translateErrors(() =>
       this.#open().prepare<SqlValue[]>(sql),
@@ -67,7 +67,8 @@ export class Connection {
     })
     const use = <Result>(work: (statement: Database.Statement<SqlValue[]>) => Result): Result =>
       translateErrors(() => work(prepared ?? refuseClosed()))
-    // Never `get`: libsql leaves the statement open when more rows could follow, and its lock blocks the next commit.
+    // Never use `get`: libsql keeps the statement open if more rows could follow, and its lock blocks the next
+    // commit.
     const rows = (...values: SqlValue[]) => use((statement) => statement.all(...values)) as Row[]
     return {
       run: (...values) => use((statement) => statement.run(...values).changes),
@@ -76,7 +77,7 @@ export class Connection {
     }
   }
 
-  /** Runs reads that must see one moment of the database. Waits while it is locked; `work` may run several times. */
+  /** Runs reads on one snapshot of the database. Waits while it is locked. `work` may run several times. */
   async read<Result>(work: () => Result): Promise<Result> {
     return this.retry(() => {
       this.exec('BEGIN')
@@ -84,15 +85,12 @@ export class Connection {
     })
   }
 
-  /**
-   * Runs writes that happen together or not at all; no other process writes meanwhile. Waits while another process does, behind the
-   * writes that were asked for before; `work` runs once.
-   */
-  write<Result>(work: () => Result, outlives: Outlives = 'power-loss'): Promise<Result> {
+  /** Runs writes in one transaction. Waits for the write lock, after all writes that were requested before. `work` runs once. */
+  write<Result>(work: () => Result, durability: Durability = 'power-loss'): Promise<Result> {
     return new Promise((resolve, reject) => {
       const attempt = (): boolean => {
         try {
-          this.#setOutlives(outlives)
+          this.#setDurability(durability)
           if (!this.#beginWrite()) return false
           resolve(this.#commitAfter(work))
         } catch (error) {
@@ -106,7 +104,7 @@ export class Connection {
     })
   }
 
-  /** Runs something that may be repeated until the database is not locked, at most for the busy timeout. */
+  /** Runs work that may be repeated, until the database is not locked or the busy timeout has passed. */
   async retry<Result>(work: () => Result): Promise<Result> {
     const deadline = performance.now() + this.busyTimeoutMs
     for (let tries = 0; ; tries += 1) {
@@ -120,8 +118,8 @@ export class Connection {
   }
 
   /**
-   * Empties the write-ahead log, which holds copies of what was deleted. Gives up after the busy timeout if other processes read or
-   * write all the time: then the log is overwritten by and by.
+   * Empties the write-ahead log, which contains copies of deleted data. Gives up after the busy timeout if other
+   * processes use the database all the time. Later writes then overwrite the log.
    */
   async emptyLog(): Promise<void> {
     const deadline = performance.now() + this.busyTimeoutMs
@@ -131,7 +129,7 @@ export class Connection {
     }
   }
 
-  /** Closes the database. Writes that still wait for it are refused. */
+  /** Closes the database. Rejects writes that are still waiting. */
   close(): void {
     const database = this.#database
     if (database === undefined) return
@@ -140,14 +138,14 @@ export class Connection {
     try {
       database.pragma(CHECKPOINT)
     } catch {
-      // Only tidiness is lost: what was committed is safe in the write-ahead log.
+      // All commits are safe in the write-ahead log. It is just not emptied.
     }
-    // libsql keeps the file open while a statement of it is reachable.
+    // libsql keeps the file open while one of its statements is reachable.
     for (const release of this.#release) release()
     database.close()
   }
 
-  /** Moves the log into the database file. Returns false if other connections are in the way. */
+  /** Moves the log into the database file. Returns false if other connections prevent it. */
   #checkpoint(): boolean {
     try {
       const [result] = translateErrors(() => this.#open().pragma(CHECKPOINT)) as { busy: number }[]
@@ -166,9 +164,9 @@ export class Connection {
       if (head.attempt()) {
         this.#queue.shift()
         tries = 0
-        // Many may have gathered; others get their turn between them.
+        // The queue may be long. Yield to the event loop from time to time.
         if (performance.now() - since < MAX_RUN_MS) continue
-        await nextTurn()
+        await yieldToEventLoop()
       } else {
         this.#refuseOverdue()
         await delay(pauseMs(tries))
@@ -184,13 +182,13 @@ export class Connection {
     while ((this.#queue[0]?.deadline ?? Infinity) <= now) this.#queue.shift()?.reject(busyError())
   }
 
-  #setOutlives(outlives: Outlives): void {
-    if (outlives === this.#outlives) return
-    this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[outlives]}`)
-    this.#outlives = outlives
+  #setDurability(durability: Durability): void {
+    if (durability === this.#durability) return
+    this.exec(`PRAGMA synchronous = ${SYNCHRONOUS[durability]}`)
+    this.#durability = durability
   }
 
-  /** Takes the write lock. Returns false if another connection has it. */
+  /** Acquires the write lock. Returns false if another connection holds it. */
   #beginWrite(): boolean {
     try {
       this.exec('BEGIN IMMEDIATE')
@@ -209,7 +207,7 @@ export class Connection {
         database.exec('COMMIT')
         return result
       } catch (error) {
-        // A full disk or an I/O error has already rolled back.
+        // SQLite has already rolled back after a full disk or an I/O error.
         if (database.inTransaction) database.exec('ROLLBACK')
         throw error
       }
@@ -223,17 +221,17 @@ export class Connection {
 
 const CHECKPOINT = 'wal_checkpoint(TRUNCATE)'
 
-/** How long writes that gathered run in one go, in ms. */
+/** How long queued writes run without yielding to the event loop, in ms. */
 const MAX_RUN_MS = 5
 
 const MAX_PAUSE_MS = 25
 
-/** How long to wait before the next try: longer each time, and never the same in two processes. */
+/** Returns the delay before the next attempt. It grows with each attempt, with jitter between processes. */
 function pauseMs(tries: number): number {
   return Math.min(MAX_PAUSE_MS, 2 ** tries) * (0.5 + Math.random())
 }
 
-/** Tells whether an operation failed only because another connection was in its way. */
+/** Whether an operation failed only because another connection had locked the database. */
 function isBusy(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'busy'
 }
@@ -243,15 +241,13 @@ function refuseClosed(): never {
 }
 
 function closedError(): StoreError {
-  return new StoreError('closed', 'The store is closed; open a new one.')
+  return new StoreError('closed', 'The store is closed. Open a new one.')
 }
 
 function busyError(cause?: unknown): StoreError {
-  return new StoreError(
-    'busy',
-    'The database is locked by another process; try again in a moment.',
-    { cause },
-  )
+  return new StoreError('busy', 'Another process has locked the database. Try again in a moment.', {
+    cause,
+  })
 }
 
 function translateErrors<Result>(work: () => Result): Result {
@@ -267,16 +263,12 @@ function toStoreError(cause: unknown): StoreError {
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
     return new StoreError(
       'corrupt',
-      'The database file is damaged or not a database; restore it or choose another path.',
+      'The file is damaged or not a SQLite database. Restore it or choose another path.',
       {
         cause,
       },
     )
   }
   if (code.startsWith('SQLITE_BUSY')) return busyError(cause)
-  return new StoreError(
-    'unavailable',
-    'The database cannot be used now; see `cause` for what it said.',
-    { cause },
-  )
+  return new StoreError('unavailable', 'The database is not available. See `cause`.', { cause })
 }

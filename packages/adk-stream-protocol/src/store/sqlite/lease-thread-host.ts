@@ -1,12 +1,15 @@
 import { Worker } from 'node:worker_threads'
 
-import type { LeaseKeeper, LeaseOptions } from '../../approvals/approval-store.ts'
+import type { LeaseRenewal, LeaseOptions } from '../../approvals/approval-store.ts'
 import { StoreError } from '../store-error.ts'
 
-/** Shared by both threads: when the event loop last ran and when the lease was last renewed, in ns of the monotonic clock, and whether the process is busy. */
-const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
+/**
+ * Indices of the array that both threads share: when the event loop last ran, when the lease was last renewed (both
+ * in ns of the monotonic clock), and whether the process is busy.
+ */
+const [LOOP_RAN_AT, RENEWED_AT, BUSY] = [0, 1, 2]
 
-/** What the thread is started with. */
+/** The data that the thread receives at its start. */
 export interface LeaseThreadData {
   readonly path: string
   readonly worker: string
@@ -15,21 +18,21 @@ export interface LeaseThreadData {
   readonly shared: BigInt64Array
 }
 
-/** Renews the lease of a worker from a separate thread while the event loop of this one is blocked. */
-export class LeaseThread implements LeaseKeeper {
+/** Renews the lease of a worker in a separate thread while the event loop of this thread is blocked. */
+export class LeaseThread implements LeaseRenewal {
   readonly #shared = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
   readonly #thread: Worker
   readonly #timer: NodeJS.Timeout
   readonly #ended: Promise<void>
 
   constructor(path: string, { worker, leaseMs, maxBlockedMs, onError }: LeaseOptions) {
-    this.#move()
+    this.#recordLoopRun()
     const shared = this.#shared
     const workerData: LeaseThreadData = { path, worker, leaseMs, maxBlockedMs, shared }
     this.#thread = new Worker(new URL('./lease-thread.js', import.meta.url), {
       workerData,
       name: 'adk-stream-protocol lease',
-      // The host's loaders are not needed.
+      // The thread does not need the loaders of the host.
       execArgv: [],
     })
     this.#ended = new Promise((resolve) => {
@@ -39,27 +42,27 @@ export class LeaseThread implements LeaseKeeper {
       onError(
         new StoreError(
           'unavailable',
-          'The thread that keeps the leases of this process has ended; while the event loop is blocked, another process may take over what runs here.',
+          'The thread that renews the leases of this process has stopped. If the event loop is blocked, another process may take over running calls.',
           { cause },
         ),
       )
     })
     // Neither keeps the process alive.
     this.#thread.unref()
-    this.#timer = setInterval(() => this.#move(), leaseMs / 8)
+    this.#timer = setInterval(() => this.#recordLoopRun(), leaseMs / 8)
     this.#timer.unref()
   }
 
   setBusy(busy: boolean): void {
-    this.#move()
-    // Taking a call or a chat has renewed the lease.
-    if (busy) Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+    this.#recordLoopRun()
+    // Claiming a call or locking a chat has renewed the lease.
+    if (busy) Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
     Atomics.store(this.#shared, BUSY, busy ? 1n : 0n)
   }
 
   /** Records that the event loop has renewed the lease itself. */
-  noteBeat(): void {
-    Atomics.store(this.#shared, BEAT_AT, process.hrtime.bigint())
+  recordRenewal(): void {
+    Atomics.store(this.#shared, RENEWED_AT, process.hrtime.bigint())
   }
 
   async close(): Promise<void> {
@@ -71,7 +74,7 @@ export class LeaseThread implements LeaseKeeper {
     await this.#ended
   }
 
-  #move(): void {
-    Atomics.store(this.#shared, MOVED_AT, process.hrtime.bigint())
+  #recordLoopRun(): void {
+    Atomics.store(this.#shared, LOOP_RAN_AT, process.hrtime.bigint())
   }
 }

@@ -7,7 +7,7 @@ import Database from 'libsql'
 
 const { path, worker, leaseMs, maxBlockedMs, shared } = /** @type {LeaseThreadData} */ (workerData)
 
-const [MOVED_AT, BEAT_AT, BUSY] = [0, 1, 2]
+const [LOOP_RAN_AT, RENEWED_AT, BUSY] = [0, 1, 2]
 const NS_PER_MS = 1_000_000n
 
 const database = new Database(path, { timeout: Math.round(leaseMs / 4) })
@@ -22,17 +22,17 @@ function silenceMs(index) {
 }
 
 function renew() {
-  if (Atomics.load(shared, BUSY) === 0n || silenceMs(BEAT_AT) < leaseMs / 3) return
-  // An event loop that is blocked for ever must lose its lease.
-  if (silenceMs(MOVED_AT) > maxBlockedMs) return
+  if (Atomics.load(shared, BUSY) === 0n || silenceMs(RENEWED_AT) < leaseMs / 3) return
+  // An event loop that is blocked forever must lose its lease.
+  if (silenceMs(LOOP_RAN_AT) > maxBlockedMs) return
   try {
     database.exec('BEGIN IMMEDIATE')
     const now = process.hrtime.bigint()
     beat.run(worker, Number(now) / 1e6)
     database.exec('COMMIT')
-    Atomics.store(shared, BEAT_AT, now)
+    Atomics.store(shared, RENEWED_AT, now)
   } catch {
-    // The database is locked or closed. The next attempt is early enough: several fit into a lease.
+    // The database is locked or closed. Several attempts fit into a lease, so the next one is early enough.
     if (database.inTransaction) database.exec('ROLLBACK')
   }
 }

@@ -3,10 +3,10 @@ import { selectApprovals } from './approval-statements.ts'
 import { chainExisting } from './audit-chain.ts'
 import type { Connection } from './connection.ts'
 
-/** A step of the schema: SQL, or what SQL alone cannot do. */
+/** A migration: SQL, or a function if SQL alone is not enough. */
 type Migration = string | ((connection: Connection) => void)
 
-/** The schema, step by step; a released step is never changed, only followed by another. */
+/** The migrations of the schema, in order. A released migration never changes. */
 export const migrations: readonly Migration[] = [
   `
   CREATE TABLE sessions (
@@ -189,7 +189,7 @@ export const migrations: readonly Migration[] = [
   },
   (connection) => {
     connection.exec('CREATE INDEX approval_deciders_approval ON approval_deciders (approval_id)')
-    // Held the deciders of all steps of a chain; holds those who can act on the approval now.
+    // The table contained the deciders of all steps. It now contains only those who can act on the approval.
     connection.exec('DELETE FROM approval_deciders')
     const insert = connection.prepare(
       'INSERT INTO approval_deciders (name, approval_id) VALUES (?, ?)',

@@ -5,20 +5,20 @@ import { StoreError } from '../store-error.ts'
 import { Connection } from './connection.ts'
 import { migrations } from './migrations.ts'
 
-/** Opens a database file, or `:memory:`, with our settings and the newest schema. */
+/** Opens a database file or `:memory:`, and migrates it to the newest schema. */
 export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise<Connection> {
-  // libsql 0.5.29 aborts the whole process when a path holds NUL.
+  // libsql 0.5.29 aborts the whole process if a path contains NUL.
   if (path === '' || path.includes('\0')) {
-    throw new StoreError('invalid', 'A store needs the `path` of a database file, or `:memory:`.')
+    throw new StoreError('invalid', 'openSqliteStore needs `path`: a database file, or `:memory:`.')
   }
   if (path !== ':memory:') await createFile(path)
   const connection = new Connection(path, OPEN_TIMEOUT_MS)
   try {
-    // Before any setting: a file of another program stays as it is.
+    // Checked before any setting, so that a file of another program stays unchanged.
     await connection.retry(() => readVersion(connection, path))
-    // Two processes may change a new file to WAL at once.
+    // Two processes may switch a new file to WAL at the same time.
     await connection.retry(() => connection.exec('PRAGMA journal_mode = WAL'))
-    // What is deleted is overwritten with zeros.
+    // `secure_delete` overwrites deleted data with zeros.
     connection.exec(
       'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;',
     )
@@ -31,16 +31,16 @@ export async function openDatabase(path: string, busyTimeoutMs = 5_000): Promise
   }
 }
 
-/** Opens a database file to look into it: nothing is created, and no schema is changed. */
+/** Opens an existing database file for reading. Creates nothing and does not migrate. */
 export async function openExisting(path: string): Promise<Connection> {
-  if (!existsSync(path)) throw new StoreError('unavailable', `There is no file ${path}.`)
+  if (!existsSync(path)) throw new StoreError('unavailable', `The file ${path} does not exist.`)
   const connection = new Connection(path, OPEN_TIMEOUT_MS)
   try {
     const version = await connection.retry(() => readVersion(connection, path))
     if (version === migrations.length) return connection
     throw new StoreError(
       'invalid',
-      `The database ${path} was written by an older version of this library; open it with the server first.`,
+      `The database ${path} has the schema of an older version of this library. Start the server once to migrate it.`,
     )
   } catch (error) {
     connection.close()
@@ -48,19 +48,19 @@ export async function openExisting(path: string): Promise<Connection> {
   }
 }
 
-/** How long to wait for a database that another process is working on, such as one that changes its schema, in ms. */
+/** How long to wait for a database that another process has locked, for example to migrate it, in ms. */
 const OPEN_TIMEOUT_MS = 60_000
 
 async function createFile(path: string): Promise<void> {
   try {
     await mkdir(dirname(path), { recursive: true })
-    // The file holds secrets and what people said. SQLite gives its log files the same mode.
+    // The file contains secrets and conversations. SQLite gives its log files the same mode.
     const file = await open(path, 'a', 0o600)
     await file.close()
   } catch (cause) {
     throw new StoreError(
       'unavailable',
-      `The database file ${path} cannot be created or written; check the path.`,
+      `The database file ${path} cannot be created or written. Check the path and its permissions.`,
       { cause },
     )
   }
@@ -69,11 +69,11 @@ async function createFile(path: string): Promise<void> {
 async function migrate(connection: Connection, path: string): Promise<void> {
   let version = await connection.retry(() => readVersion(connection, path))
   while (version < migrations.length)
-    version = await connection.write(() => takeStep(connection, path))
+    version = await connection.write(() => applyMigration(connection, path))
 }
 
-function takeStep(connection: Connection, path: string): number {
-  // Read again under the write lock: another process may have taken the step meanwhile.
+function applyMigration(connection: Connection, path: string): number {
+  // Read again under the write lock, because another process may have migrated meanwhile.
   const version = readVersion(connection, path)
   const step = migrations[version]
   if (step === undefined) return version
@@ -97,7 +97,7 @@ function readVersion(connection: Connection, path: string): number {
   if (!tables.some((table) => table.name === 'schema_version')) {
     throw new StoreError(
       'corrupt',
-      `The database ${path} belongs to another program; give the store a file of its own.`,
+      `The database ${path} belongs to another program. Choose another path for the store.`,
     )
   }
   const [row] = connection.prepare<{ version: number }>('SELECT version FROM schema_version').rows()
@@ -105,7 +105,7 @@ function readVersion(connection: Connection, path: string): number {
   if (version > migrations.length) {
     throw new StoreError(
       'newer-schema',
-      `The database ${path} was written by a newer version of this library (schema ${version}); upgrade the library.`,
+      `The database ${path} has the schema of a newer version of this library (${version}). Upgrade the library.`,
     )
   }
   return version

@@ -1,9 +1,9 @@
-import type { Event } from '@google/adk'
+import type { Event, GetSessionConfig } from '@google/adk'
 import type { SessionHistory } from '../session-cache.ts'
 import { decodeEvent, hasFunctionCalls, withOwnArguments } from '../stored-event.ts'
 import type { SessionRow, SessionStatements } from './session-statements.ts'
 
-/** Takes the longest of what was read before that still holds, or begins anew. */
+/** Returns the longest of the known histories that is still valid, or an empty one. */
 export function continueHistory(
   row: SessionRow,
   known: readonly (SessionHistory | undefined)[],
@@ -15,18 +15,18 @@ export function continueHistory(
   )
 }
 
-// What an event costs in memory beside its text, roughly.
+// The approximate memory of an event in addition to its text.
 const EVENT_ALLOWANCE = 512
 
 function emptyHistory(epoch: number): SessionHistory {
   return { epoch, seq: 0, size: EVENT_ALLOWANCE, events: [], calls: [] }
 }
 
-/** How many events are read at once, and for how long in ms. */
+/** How many events to read at once, and for how many ms. */
 const PAGE_EVENTS = 256
 const PAGE_MS = 8
 
-/** Reads more events of a session, for a few ms. Returns whether those were the last ones. */
+/** Reads further events of a session for a few ms. Returns whether the history is complete. */
 export function extendHistory(
   history: SessionHistory,
   row: SessionRow,
@@ -43,13 +43,13 @@ export function extendHistory(
       history.seq = seq
       if (performance.now() > until) return history.seq >= row.seq
     }
-    // Events need not be numbered without gaps.
+    // The numbers of events may have gaps.
     if (rows.length < PAGE_EVENTS) history.seq = row.seq
   }
   return true
 }
 
-/** The events for one reader, who may change the list and the arguments of calls. */
+/** Returns the events for one reader, which may change the list and the arguments of calls. */
 export function shareEvents(history: SessionHistory): Event[] {
   const events = history.events.slice()
   for (const index of history.calls) {
@@ -57,4 +57,13 @@ export function shareEvents(history: SessionHistory): Event[] {
     if (event !== undefined) events[index] = withOwnArguments(event)
   }
   return events
+}
+
+/** Returns the part of a history that ADK's `getSession` requests: the most recent events, then those after a time. */
+export function selectEvents(events: Event[], config: GetSessionConfig = {}): Event[] {
+  const { numRecentEvents, afterTimestamp } = config
+  const recent = numRecentEvents ? events.slice(-numRecentEvents) : events
+  if (!afterTimestamp) return recent
+  const lastBefore = recent.findLastIndex((event) => event.timestamp < afterTimestamp)
+  return recent.slice(lastBefore + 1)
 }

@@ -30,7 +30,7 @@ export type ListStatements = ReturnType<typeof prepareList>
 
 export type SessionStatements = ReturnType<typeof prepareSessionStatements>
 
-/** Prepares every statement of the session service, once per connection. */
+/** Prepares all statements of the session service. */
 export function prepareSessionStatements(connection: Connection) {
   return {
     insertSession: connection.prepare(`
@@ -48,7 +48,7 @@ export function prepareSessionStatements(connection: Connection) {
 
     readEvents: connection.prepare<{ seq: number; data: string }>(`
       SELECT seq, data FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`),
-    // An append reads nothing back: fetching a row costs libsql more than writing one.
+    // An append reads nothing back, because reading a row costs libsql more than writing one.
     insertEvent: connection.prepare(`
       INSERT INTO events (session, seq, event_id, timestamp, delta, data)
       SELECT session, seq + 1, ?4, ?5, ?6, ?7 FROM sessions
@@ -69,7 +69,7 @@ export function prepareSessionStatements(connection: Connection) {
     isLocked: connection.prepare<{ locked: number }>(`
       SELECT 1 AS locked FROM chat_locks WHERE app_name = ? AND principal_id = ? AND chat_id = ? AND token = ?`),
 
-    findOpening: connection.prepare<{ data: string }>(`
+    findFirstMessage: connection.prepare<{ data: string }>(`
       SELECT data FROM events
       WHERE session = (SELECT session FROM sessions WHERE app_name = ? AND user_id = ? AND session_id = ?)
         AND data ->> '$.author' = 'user'
@@ -104,7 +104,7 @@ export function prepareSessionStatements(connection: Connection) {
   }
 }
 
-/** State that sessions share. */
+/** Prepares the statements for state that sessions share. */
 function prepareShared(connection: Connection) {
   return {
     readAppState: connection.prepare<{ state: string }>(

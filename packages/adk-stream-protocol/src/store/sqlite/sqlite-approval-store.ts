@@ -5,10 +5,10 @@ import type {
   AuditCheck,
   AuditFilter,
   AuditVerification,
-  ChatHolder,
+  ChatLockHolder,
   ChatLock,
-  HeldFilter,
-  LeaseKeeper,
+  LockedChatsFilter,
+  LeaseRenewal,
   LeaseOptions,
   PendingQuota,
   UnreportedFilter,
@@ -37,34 +37,38 @@ import {
 } from './approval-statements.ts'
 import { verifyChain } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
+import { LockedChats } from './locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { LeaseThread } from './lease-thread-host.ts'
 
 export interface SqliteApprovalStoreOptions {
-  /** The SQL expression of the clock that counts for deadlines, in ms. Default: SQLite's own. */
+  /** The SQL expression of the clock for deadlines, in ms. Default: the clock of SQLite. */
   readonly clock?: string
   readonly leaseClock?: LeaseClock
-  /** Shared with the sessions of the same chats. */
-  readonly held?: HeldChats
-  /** The database file, if other processes can open it: leases are kept from another thread then. */
+  /** The locks of this process, shared with the session service. */
+  readonly held?: LockedChats
+  /** The database file, if other processes can open it. Another thread then renews leases. */
   readonly path?: string
 }
 
-/** Approvals in SQLite: every transition is one durable transaction with its audit entry. */
+/** Stores approvals in SQLite. Each transition is one durable transaction with its audit entry. */
 export class SqliteApprovalStore implements ApprovalStore {
   readonly #connection: Connection
   readonly #statements: ApprovalStatements
   readonly #lists = new Map<string, Statement<ApprovalRow>>()
   readonly #audits = new Map<string, Statement<AuditRow>>()
   readonly #leaseNow: LeaseClock
-  readonly #held: HeldChats
+  readonly #held: LockedChats
   readonly #path: string | undefined
-  /** By worker. */
+  /** The lease threads, by worker. */
   readonly #threads = new Map<string, LeaseThread>()
 
   constructor(connection: Connection, options: SqliteApprovalStoreOptions = {}) {
-    const { clock = DATABASE_CLOCK, leaseClock = monotonicClock, held = new HeldChats() } = options
+    const {
+      clock = DATABASE_CLOCK,
+      leaseClock = monotonicClock,
+      held = new LockedChats(),
+    } = options
     this.#connection = connection
     this.#statements = prepareApprovalStatements(connection, clock)
     this.#leaseNow = leaseClock
@@ -110,7 +114,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   async get(id: string): Promise<Approval | undefined> {
-    // Ids come from clients: one that cannot be stored is one that is not there.
+    // Ids come from clients. An id that cannot be stored does not exist.
     if (!isStorable(id)) return undefined
     return (await this.#statements.get.select(id)).map(decodeApproval)[0]
   }
@@ -150,7 +154,8 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
-    // With the power, the session may lose what was told; then it loses this note as well, and is told again.
+    // A power failure may lose the events that report the outcome. It then loses this record too, and the outcome is
+    // reported again.
     await this.#connection.write(() => {
       for (const id of toolCallIds) this.#statements.markReported.run(...key, id)
     }, 'process-death')
@@ -179,24 +184,24 @@ export class SqliteApprovalStore implements ApprovalStore {
     return verifyChain(this.#connection, check)
   }
 
-  async beat(worker: string): Promise<void> {
+  async heartbeat(worker: string): Promise<void> {
     checkName('worker', worker)
     await this.#connection.write(() => {
       const now = this.#leaseNow()
-      this.#statements.beat.run(worker, now)
+      this.#statements.heartbeat.run(worker, now)
       this.#statements.forgetWorkers.run(now)
     }, 'process-death')
-    this.#threads.get(worker)?.noteBeat()
+    this.#threads.get(worker)?.recordRenewal()
   }
 
-  keepLease(lease: LeaseOptions): LeaseKeeper {
-    if (this.#path === undefined) return NO_KEEPER
+  startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {
+    if (this.#path === undefined) return NO_RENEWAL
     const thread = this.#threads.get(lease.worker) ?? new LeaseThread(this.#path, lease)
     this.#threads.set(lease.worker, thread)
     return thread
   }
 
-  /** Ends the threads that keep leases. */
+  /** Stops the lease threads. */
   async close(): Promise<void> {
     await Promise.all([...this.#threads.values()].map((thread) => thread.close()))
     this.#threads.clear()
@@ -211,7 +216,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     const key = chatColumns(chat)
     const names = [checkName('worker', lock.worker), checkName('token', token)]
     const row = [...key, ...names, Number(lock.background)]
-    // A lock and a sign of life matter to processes that live; after a power loss there are none.
+    // Locks and leases only concern running processes. After a power failure there are none.
     const locked = await this.#connection.write(
       () => this.#statements.lockChat.run(...row, this.#leaseNow(), leaseMs),
       'process-death',
@@ -221,15 +226,25 @@ export class SqliteApprovalStore implements ApprovalStore {
     return true
   }
 
-  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
-    const [held] = await this.#statements.holderOf.select(...chatColumns(chat))
+  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+    const [held] = await this.#statements.findLockHolder.select(...chatColumns(chat))
     if (!held) return undefined
-    return { token: held.token, background: held.background === 1, signAt: held.sign_at }
+    return { token: held.token, background: held.background === 1, lastSeenAt: held.sign_at }
   }
 
-  async heldByOthers({ appName, principalId, worker, leaseMs }: HeldFilter): Promise<string[]> {
+  async listLockedByOthers({
+    appName,
+    principalId,
+    worker,
+    leaseMs,
+  }: LockedChatsFilter): Promise<string[]> {
     const since = this.#leaseNow() - leaseMs
-    const rows = await this.#statements.heldByOthers.select(appName, principalId, worker, since)
+    const rows = await this.#statements.listLockedByOthers.select(
+      appName,
+      principalId,
+      worker,
+      since,
+    )
     return rows.map((row) => row.chat_id)
   }
 
@@ -259,7 +274,7 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   #replace({ next, entry, before, silent }: Transition): boolean {
     const { id, version, state } = next
-    // Read while no other process writes, so that it is later than all that is stored.
+    // Read within the write transaction, so that it is later than all stored times.
     const now = this.#leaseNow()
     if (silent) {
       const { worker, leaseMs } = silent
@@ -269,7 +284,7 @@ export class SqliteApprovalStore implements ApprovalStore {
       state.name === 'executing' ? [checkName('worker', state.worker), now] : [null, null]
     const row = [id, version, state.name, worker, startedAt, isUnreported(next) ? now : null]
     if (this.#statements.replace.run(...row, encodeMoved(next), before ?? null) === 0) return false
-    // The vote that completes a step hands the approval to the next one.
+    // The vote that completes a step changes the deciders.
     this.#statements.deleteDeciders.run(id)
     this.#insertDeciders(next)
     this.#appendAudit(entry)
@@ -287,11 +302,11 @@ export class SqliteApprovalStore implements ApprovalStore {
 
 const AUDIT_PAGE = 500
 
-/** Where no other process comes, nobody takes anything over. */
-const NO_KEEPER: LeaseKeeper = { setBusy: () => undefined }
+/** No other process can open the store, so none can take over a lease. */
+const NO_RENEWAL: LeaseRenewal = { setBusy: () => undefined }
 
 function readAudit({ approvalId, chat }: AuditFilter, conditions: string): string {
-  // CROSS fixes the order: a whole record is read along `seq`, and not gathered and sorted anew for each page.
+  // CROSS JOIN fixes the order: the whole record is read along `seq`, not sorted again for each page.
   const join = approvalId === undefined && chat === undefined ? 'CROSS JOIN' : 'JOIN'
   return `
     SELECT approval_audit.seq, entry

@@ -6,14 +6,14 @@ import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 
-/** Calls that wait for clients, in SQLite. They belong to the conversation, and outlive what it outlives. */
+/** Stores calls that wait for clients in SQLite, as durable as the conversation itself. */
 export class SqliteBrowserCallStore implements BrowserCallStore {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepareStatements>
 
   readonly #leaseNow: LeaseClock
 
-  /** `clock` is the SQL expression of the clock that counts for the time that a client has, in ms. */
+  /** `clock` is the SQL expression of the clock for timeouts, in ms. */
   constructor(
     connection: Connection,
     clock: string = DATABASE_CLOCK,
@@ -43,7 +43,7 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
   }
 
   async takeDue({ appName, leaseMs, limit }: DueBrowserCalls): Promise<BrowserCall[]> {
-    // Mostly nothing is due, and to find that out needs no lock.
+    // Usually nothing is due, and this query takes no lock.
     if ((await this.#statements.isDue.select(appName, this.#leaseNow())).length === 0) return []
     const rows = await this.#connection.write(
       () => this.#statements.takeDue.rows(appName, this.#leaseNow(), leaseMs, limit),
@@ -57,7 +57,7 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
   }
 }
 
-interface WaitRow {
+interface BrowserCallRow {
   readonly principal_id: string
   readonly chat_id: string
   readonly tool_call_id: string
@@ -76,7 +76,7 @@ function prepareStatements(connection: Connection, clock: string) {
       `SELECT 1 AS due FROM waits
       WHERE app_name = ?1 AND deadline <= ${clock} AND coalesce(taken_at + lease_ms, ?2) <= ?2 LIMIT 1`,
     ),
-    takeDue: connection.prepare<WaitRow>(`
+    takeDue: connection.prepare<BrowserCallRow>(`
       UPDATE waits SET taken_at = ?2, lease_ms = ?3
       WHERE wait IN (
         SELECT wait FROM waits

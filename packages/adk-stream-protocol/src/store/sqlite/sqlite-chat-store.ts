@@ -4,7 +4,7 @@ import { checkName } from '../session-key.ts'
 import { chatColumns } from './approval-rows.ts'
 import type { Connection } from './connection.ts'
 
-/** What is known of chats, in SQLite. It belongs to the conversation, and outlives what it outlives. */
+/** Stores the entries of the chat list in SQLite, as durable as the conversation itself. */
 export class SqliteChatStore implements ChatStore {
   readonly #connection: Connection
   readonly #statements: ReturnType<typeof prepareStatements>

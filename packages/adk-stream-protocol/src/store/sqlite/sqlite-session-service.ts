@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import {
   type AppendEventRequest,
@@ -15,7 +15,7 @@ import {
   type Session,
 } from '@google/adk'
 import { describePage, readPage } from '../list-page.ts'
-import { selectEvents } from '../select-events.ts'
+import { selectEvents, continueHistory, extendHistory, shareEvents } from './session-history.ts'
 import type { SessionCache, SessionHistory } from '../session-cache.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
@@ -31,12 +31,11 @@ import {
   type StateDelta,
   withoutTemp,
 } from '../session-state.ts'
-import type { OpeningReader, RewindableSessionService, RewindRequest } from '../store.ts'
+import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
-import { continueHistory, extendHistory, shareEvents } from './session-history.ts'
+import { LockedChats } from './locked-chats.ts'
 import {
   type ListedSession,
   type ListStatements,
@@ -50,24 +49,27 @@ interface Append {
   readonly session: Session
   readonly event: Event
   readonly delta: ScopedDelta
-  /** Calls that the session must hold. */
+  /** The ids of calls that the session must contain. */
   readonly calls: readonly string[]
 }
 
-/** ADK sessions in SQLite: every append is one transaction that outlives the process, and a turn does not pay for the length of its history. */
+/**
+ * Stores ADK sessions in SQLite. Each append is one transaction that survives a crash of the process. Its cost does
+ * not depend on the length of the history.
+ */
 export class SqliteSessionService
   extends BaseSessionService
-  implements RewindableSessionService, OpeningReader
+  implements RewindableSessionService, FirstMessageReader
 {
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
-  readonly #held: HeldChats
+  readonly #locked: LockedChats
   readonly #written = new WeakMap<Session, SessionState>()
 
-  constructor(connection: Connection, cache: SessionCache, held = new HeldChats()) {
+  constructor(connection: Connection, cache: SessionCache, locked = new LockedChats()) {
     super()
-    this.#held = held
+    this.#locked = locked
     this.#connection = connection
     this.#statements = prepareSessionStatements(connection)
     this.#cache = cache
@@ -78,7 +80,7 @@ export class SqliteSessionService
     if (session === undefined) {
       throw new StoreError(
         'conflict',
-        `The session ${request.sessionId} already exists; use getOrCreateSession.`,
+        `The session ${request.sessionId} already exists. Use getOrCreateSession.`,
       )
     }
     return session
@@ -134,28 +136,28 @@ export class SqliteSessionService
     return (await this.#appendIf(request, [])) ?? request.event
   }
 
-  /** Appends an event that answers calls, if the session still holds them, in one transaction. */
-  async appendAnswer(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
+  /** Appends a response to calls if the session still contains them, in one transaction. Returns false if it does not. */
+  async appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
     return (await this.#appendIf(request, calls)) !== undefined
   }
 
-  /** Appends an event if the session holds all of these calls. */
+  /** Appends an event if the session contains all of these calls. */
   async #appendIf(
     request: AppendEventRequest,
     calls: readonly string[],
   ): Promise<Event | undefined> {
-    const event = thawed(request.event)
-    const delta = await this.#settleDelta(request.session, event)
+    const event = withWritableActions(request.event)
+    const delta = await this.#selectEffectiveWrites(request.session, event)
     const row = { session: request.session, event, delta: scopeDelta(delta), calls }
     if (!(await this.#append(row))) return undefined
-    // Only now, so that a refused append leaves the caller's session as it is.
+    // Last, so that a rejected append does not change the session of the caller.
     await super.appendEvent({ session: request.session, event })
     request.session.lastUpdateTime = event.timestamp
     return event
   }
 
-  async readOpening(request: CompositeSessionKey): Promise<Event | undefined> {
-    const [row] = await this.#statements.findOpening.select(...sessionKey(request))
+  async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
+    const [row] = await this.#statements.findFirstMessage.select(...sessionKey(request))
     return row && decodeEvent(row.data)
   }
 
@@ -166,12 +168,12 @@ export class SqliteSessionService
     await this.#connection.write(() => {
       const [row] = this.#statements.findRewind.rows(...key)
       if (row === undefined) throw sessionGone(request.sessionId)
-      this.#checkLock(key, this.#held.tokenOf(key) ?? null)
+      this.#checkLock(key, this.#locked.tokenOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
       if (event === undefined) {
         throw new StoreError(
           'conflict',
-          `The session holds no event ${eventId}; it may have been rewound already.`,
+          `The session has no event ${eventId}. It may have been rewound already.`,
         )
       }
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
@@ -205,18 +207,20 @@ export class SqliteSessionService
       })
       if (step === 'missing') return undefined
       if (step !== 'incomplete') return toSession(request, step.row, step.events)
-      // A long history is read piece by piece, so that others get their turn; what was read holds while its epoch does.
-      await nextTurn()
+      // A long history is read page by page, and other work runs in between. The pages stay valid as long as the
+      // epoch does.
+      await yieldToEventLoop()
     }
   }
 
-  /** The writes of an event that count, by ADK's order of writing within a run. */
-  async #settleDelta(session: Session, event: Event): Promise<StateDelta> {
+  /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
+  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateDelta> {
     if (isEmpty(event.actions?.stateDelta)) return []
-    // An object without a prototype is an empty state in which even `__proto__` is an ordinary key.
+    // Without a prototype, even `__proto__` is an ordinary key.
     const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
     this.#written.set(session, written)
-    // ADK alone knows when each write was made. It leaves a late one out of `written`, and `temp:` out of the event.
+    // Only ADK knows when each write was made. It leaves late writes out of `written` and removes `temp:` keys from
+    // the event.
     await super.appendEvent({ session: { ...session, state: written, events: [] }, event })
     return Object.entries(event.actions.stateDelta).filter(([key, value]) =>
       Object.is(written[key], value),
@@ -230,7 +234,7 @@ export class SqliteSessionService
     const timestamp = checkTimestamp(event.timestamp)
     const row = [...key, eventId, timestamp, encodeDelta(delta.session), encodeEvent(event)]
     const statements = this.#statements
-    const token = this.#held.tokenOf(key) ?? null
+    const token = this.#locked.tokenOf(key) ?? null
     return this.#connection.write(() => {
       const isMissing =
         calls.length > 0 &&
@@ -249,12 +253,12 @@ export class SqliteSessionService
     }, 'process-death')
   }
 
-  /** Refuses to write for a turn whose chat another process has taken since. */
+  /** Throws if another process has locked the chat since this process did. */
   #checkLock(key: SessionKey, token: string | null): void {
     if (token === null || this.#statements.isLocked.rows(...key, token).length > 0) return
     throw new StoreError(
       'lock-lost',
-      'Another process has taken over this chat; read the session again to see what it wrote.',
+      'Another process has taken over this chat. Read the session again.',
     )
   }
 
@@ -292,7 +296,7 @@ function toSession(request: GetSessionRequest, row: SessionView, events: Event[]
 function sessionGone(sessionId: string): StoreError {
   return new StoreError(
     'session-gone',
-    `The session ${sessionId} does not exist; it may have been deleted.`,
+    `The session ${sessionId} does not exist. It may have been deleted.`,
   )
 }
 
@@ -304,8 +308,8 @@ function inOrder(
   return order === 'asc' ? list.ascending : list.descending
 }
 
-function thawed(event: Event): Event {
-  // Events read from here are frozen; ADK writes to the actions of an event it appends.
+function withWritableActions(event: Event): Event {
+  // Events read from this store are frozen, but ADK writes to the actions of an event that it appends.
   return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
 }
 

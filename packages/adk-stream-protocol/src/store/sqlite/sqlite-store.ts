@@ -4,7 +4,7 @@ import { checkName } from '../session-key.ts'
 import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
-import { HeldChats } from './held-chats.ts'
+import { LockedChats } from './locked-chats.ts'
 import { endEarlierLeases, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
@@ -12,20 +12,23 @@ import { SqliteChatStore } from './sqlite-chat-store.ts'
 import { SqliteSessionService } from './sqlite-session-service.ts'
 import { SqliteBrowserCallStore } from './sqlite-browser-call-store.ts'
 
-/** Where a store is, and how much of it stays in memory. */
+/** Options of {@link openSqliteStore}. */
 export interface SqliteStoreOptions {
-  /** The database file, created with its folder when missing; `:memory:` keeps everything in this process. */
+  /** The database file, or `:memory:` for a store within this process. A missing file is created, with its folder. */
   readonly path: string
-  /** How much parsed history stays in memory. */
+  /** How much parsed history to keep in memory. */
   readonly cache?: SessionCacheLimits
   /**
-   * How long a read or write waits while another process holds the database, in ms. Default 5,000. Then it fails with the code
-   * `busy`, and a request is answered with 503. Nothing else in the process waits meanwhile.
+   * How long a read or write waits while another process has locked the database, in ms. Default 5,000. Then it fails
+   * with the code `busy`, and the bridge responds with status 503. Other work of the process continues meanwhile.
    */
   readonly busyTimeoutMs?: number
 }
 
-/** Opens a store in a SQLite file; several processes may open the same file. */
+/**
+ * Opens a store in a SQLite file and migrates the file to the newest schema. Several processes may open the same
+ * file. Throws a {@link StoreError} if the file cannot be used.
+ */
 export async function openSqliteStore({
   path,
   cache,
@@ -52,7 +55,7 @@ class SqliteStore implements Store {
   readonly #readSecret: Statement<{ value: ArrayBuffer }>
 
   constructor(connection: Connection, path: string, cache: SessionCache) {
-    const held = new HeldChats()
+    const held = new LockedChats()
     this.#connection = connection
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache, held)
@@ -70,11 +73,14 @@ class SqliteStore implements Store {
     checkName('name', name)
     const [known] = await this.#readSecret.select(name)
     if (known !== undefined) return Buffer.from(known.value)
-    // Another process may create it first; the one that is kept is the one that counts.
+    // Another process may create the secret first. The stored one counts.
     await this.#connection.write(() => this.#createSecret.run(name, randomBytes(32)))
     const [created] = await this.#readSecret.select(name)
     if (created === undefined)
-      throw new StoreError('unavailable', `The secret ${name} was removed while it was created.`)
+      throw new StoreError(
+        'unavailable',
+        `The secret ${name} was removed while it was being created. Try again.`,
+      )
     return Buffer.from(created.value)
   }
 

@@ -64,7 +64,7 @@ const world = await openWorld({
   effects,
   reached,
   onChunk: ({ type }, { chatId }) => {
-    // ChunkWriter cannot be stopped; the model, which would speak next, waits in such a chat.
+    // Reporting cannot be stopped; the model, which would speak next, waits in such a chat.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)
   },
   limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },

@@ -1,17 +1,22 @@
-import type { Approval, ApprovalChat } from './approval.ts'
+import type { Approval, ApprovalChat } from '../../src/approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
   AuditFilter,
-  ChatHolder,
+  ChatLockHolder,
   ChatLock,
-  HeldFilter,
+  LockedChatsFilter,
   PendingQuota,
   UnreportedFilter,
-} from './approval-store.ts'
-import type { AuditEntry, AuditRecord } from './audit-entry.ts'
-import { isUnreported, isWaitingFor, nextApproval, type Transition } from './next-approval.ts'
-import { isRefusal } from './refusal.ts'
+} from '../../src/approvals/approval-store.ts'
+import type { AuditEntry, AuditRecord } from '../../src/approvals/audit-entry.ts'
+import {
+  isUnreported,
+  isWaitingFor,
+  nextApproval,
+  type Transition,
+} from '../../src/approvals/next-approval.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
 
 /** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
 export class MemoryApprovalStore implements ApprovalStore {
@@ -125,7 +130,7 @@ export class MemoryApprovalStore implements ApprovalStore {
     }
   }
 
-  async beat(worker: string): Promise<void> {
+  async heartbeat(worker: string): Promise<void> {
     this.#beats.set(worker, this.#leaseClock())
   }
 
@@ -144,14 +149,14 @@ export class MemoryApprovalStore implements ApprovalStore {
     return true
   }
 
-  async holderOf(chat: ApprovalChat): Promise<ChatHolder | undefined> {
+  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
     const held = this.#locks.get(callKey(chat))
     if (!held) return undefined
     const { token, background, worker, at } = held
-    return { token, background, signAt: this.#lastSign(worker, at) }
+    return { token, background, lastSeenAt: this.#lastSign(worker, at) }
   }
 
-  async heldByOthers(filter: HeldFilter): Promise<string[]> {
+  async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {
     const { appName, principalId, worker, leaseMs } = filter
     const held = [...this.#locks.values()].filter(
       (lock) =>

@@ -1,7 +1,7 @@
 import type { Event } from '@google/adk'
 
 import type { Chunk } from '../../protocol/chunk.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { Message } from '../../protocol/message.ts'
 import { readNotes } from './event-notes.ts'
 import { ChunkWriter } from '../translate/chunk-writer.ts'
@@ -11,49 +11,49 @@ import type { Translation } from '../translate/translation.ts'
 import { beginTranslation } from '../translate/translation.ts'
 import { readUserContent } from '../translate/user-content.ts'
 
-/** A turn as the ADK session holds it. */
+/** A turn as the ADK session stores it. */
 export interface StoredTurn {
   readonly messageId: string
   readonly userMessage: Message
-  /** The user event that began it. */
+  /** The user event that started the turn. */
   readonly firstEvent: Event
-  /** The events of each run: the first one, and one for every time it went on after a pause. */
+  /** The events of each run: the first run, and one for each time the turn resumed after a pause. */
   readonly runs: Event[][]
-  /** All of its events, also those that are not told. */
+  /** All events of the turn, including those that produce no chunks. */
   readonly events: Event[]
 }
 
-/** The turns of a session, in the order they began. */
+/** Splits the events of a session into turns, in start order. */
 export function splitTurns(events: readonly Event[]): StoredTurn[] {
   const turns = new Map<string, StoredTurn>()
-  // Events of two runs may be mixed: one process answers a message while another goes on with an earlier turn.
-  const ofInvocation = new Map<string, StoredTurn>()
+  // Events of two runs may be interleaved: one process replies to a message while another resumes an earlier turn.
+  const byInvocation = new Map<string, StoredTurn>()
   let current: StoredTurn | undefined
   for (const event of events) {
     const notes = readNotes(event)
     if (notes.context) continue
-    if (beginsTurn(event)) {
-      // A workflow stores the input of each agent in it as a message of the user, which no person wrote.
-      const inner = notes.messageId === undefined && ofInvocation.get(event.invocationId)
+    if (startsTurn(event)) {
+      // A workflow stores the input of each of its agents as a user message.
+      const inner = notes.messageId === undefined && byInvocation.get(event.invocationId)
       if (inner) {
         inner.events.push(event)
         continue
       }
-      current = beginTurn(event)
+      current = createTurn(event)
       turns.set(current.messageId, current)
-      ofInvocation.set(event.invocationId, current)
+      byInvocation.set(event.invocationId, current)
       continue
     }
     const named = notes.messageId === undefined ? undefined : turns.get(notes.messageId)
     if (event.author === 'user') {
       current = named ?? current
       if (!current) continue
-      ofInvocation.set(event.invocationId, current)
-      // Results that came from outside are told like any other; a confirmation is told by what it led to.
+      byInvocation.set(event.invocationId, current)
+      // A result from outside produces chunks like any other. A confirmation does not, but its outcome does.
       current.runs.push(isConfirmation(event) ? [] : [event])
       current.events.push(event)
     } else {
-      const turn = named ?? ofInvocation.get(event.invocationId) ?? current
+      const turn = named ?? byInvocation.get(event.invocationId) ?? current
       turn?.runs.at(-1)?.push(event)
       turn?.events.push(event)
     }
@@ -61,14 +61,14 @@ export function splitTurns(events: readonly Event[]): StoredTurn[] {
   return [...turns.values()]
 }
 
-/** What a client was told of a turn, and where it paused: indices of the first chunk after each pause. */
+/** The chunks of a turn and its pauses. A pause is the index of the first chunk after it. */
 export interface ReplayedTurn {
   readonly state: Translation
   readonly chunks: Chunk[]
   readonly pauses: readonly number[]
 }
 
-/** Tells a stored turn anew, up to where it stands. */
+/** Replays a stored turn up to its last event. */
 export function replayTurn(turn: StoredTurn, options: TranslationOptions): ReplayedTurn {
   let state = beginTranslation()
   const chunks: Chunk[] = []
@@ -83,31 +83,34 @@ export function replayTurn(turn: StoredTurn, options: TranslationOptions): Repla
   for (const [index, events] of turn.runs.entries()) {
     if (index > 0) pause()
     for (const event of errorsLast(events)) {
-      // A live run is one, however often it pauses: it had paused where somebody outside had to answer.
-      if (pauses.at(-1) !== chunks.length && goesOn(state, event)) pause()
-      const [next, told] = translateEvent(state, event, options)
+      // A live run is a single run, however often it pauses. It paused wherever it waited for a response.
+      if (pauses.at(-1) !== chunks.length && endsPause(state, event)) pause()
+      const [next, written] = translateEvent(state, event, options)
       state = next
-      chunks.push(...told)
+      chunks.push(...written)
     }
   }
   return { state, chunks, pauses }
 }
 
-/** Whether an event answers what a turn stood still for. What ADK itself stores has no notes: its run did not stand still. */
-function goesOn({ calls }: Translation, event: Event): boolean {
+/**
+ * Whether an event responds to something that the turn was waiting for. Events of ADK itself have no notes, because
+ * its run did not pause.
+ */
+function endsPause({ calls }: Translation, event: Event): boolean {
   const { messageId, pending = [], handedOver = [], input } = readNotes(event)
   if (messageId === undefined && !input) return false
-  const answered = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
+  const respondedIds = (event.content?.parts ?? []).flatMap(({ functionResponse }) => {
     const id = functionResponse?.id
     return id === undefined || pending.includes(id) ? [] : id
   })
-  return [...answered, ...handedOver, ...(input ? [input.toolCallId] : [])].some((id) => {
+  return [...respondedIds, ...handedOver, ...(input ? [input.toolCallId] : [])].some((id) => {
     const state = calls.get(id)?.state
     return state === 'asked' || state === 'waiting'
   })
 }
 
-/** The turn as a client has it that saw it pause: with its last step closed. */
+/** Returns the turn as a client has it that saw the pause: with the last step closed. */
 export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedTurn {
   const pause = new ChunkWriter(state)
   pause.closeStep()
@@ -115,32 +118,35 @@ export function closeAtPause({ state, chunks, pauses }: ReplayedTurn): ReplayedT
   return { state: pause.state, chunks: closed, pauses: [...pauses, closed.length] }
 }
 
-/** Where a client goes on that saw this approval asked, or this call made: behind the pause after it, or behind the last one. */
+/**
+ * Returns the index of the chunk at which a client resumes that has seen this approval or call: after the next pause,
+ * or at the end.
+ */
 export function findPause(
   { chunks, pauses }: Pick<ReplayedTurn, 'chunks' | 'pauses'>,
   seen?: string,
 ): number {
-  // A call that was handed to the client is shown twice: who answers it has seen the second time.
+  // A call that was handed over to the client is shown twice. A client that responds has seen the second one.
   const asked =
-    seen === undefined ? -1 : chunks.findLastIndex((chunk) => questionOf(chunk) === seen)
+    seen === undefined ? -1 : chunks.findLastIndex((chunk) => findQuestionId(chunk) === seen)
   const after = asked < 0 ? undefined : pauses.find((pause) => pause > asked)
   return after ?? chunks.length
 }
 
-/** The places behind pauses, with what a client has seen that goes on from there. */
-export function markPauses(told: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<number, string[]> {
+/** Returns the index after each pause, with the approvals and calls that a client has seen when it resumes there. */
+export function markPauses(turn: Pick<ReplayedTurn, 'chunks' | 'pauses'>): Map<number, string[]> {
   const marks = new Map<number, string[]>()
-  for (const chunk of told.chunks) {
-    const seen = questionOf(chunk)
+  for (const chunk of turn.chunks) {
+    const seen = findQuestionId(chunk)
     if (seen === undefined) continue
-    const pause = findPause(told, seen)
+    const pause = findPause(turn, seen)
     marks.set(pause, [...(marks.get(pause) ?? []), seen])
   }
   return marks
 }
 
-/** What somebody outside may have to answer: an approval, or a call. */
-function questionOf(chunk: Chunk): string | undefined {
+/** Returns the id of the approval or call that may need a response. */
+function findQuestionId(chunk: Chunk): string | undefined {
   if (chunk.type === 'tool-approval-request') return chunk.approvalId
   return chunk.type === 'tool-input-available' ? chunk.toolCallId : undefined
 }
@@ -152,14 +158,14 @@ function isConfirmation({ content }: Event): boolean {
   )
 }
 
-// A user event of nothing but function responses goes on with a turn: it answers what the agent asked.
-function beginsTurn(event: Event): boolean {
+// A user event with function responses only continues a turn: it responds to a request of the agent.
+function startsTurn(event: Event): boolean {
   if (event.author !== 'user' || !event.content || readNotes(event).input) return false
   return event.content.parts?.some((part) => part.functionResponse === undefined) ?? false
 }
 
-// A turn that another program began has no notes, and takes ADK's own ids.
-function beginTurn(event: Event): StoredTurn {
+// A turn of another program has no notes and uses ADK's ids.
+function createTurn(event: Event): StoredTurn {
   const { messageId = event.invocationId, userMessageId = event.id } = readNotes(event)
   const parts = readUserContent(event.content)
   return {
@@ -171,11 +177,33 @@ function beginTurn(event: Event): StoredTurn {
   }
 }
 
-// What was streamed before a failure is stored after it, but was told first.
+// The partial text before a failure is stored after the failure, but was streamed before it.
 function errorsLast(events: readonly Event[]): Event[] {
   return [...events.filter((event) => !isError(event)), ...events.filter(isError)]
 }
 
 function isError({ errorCode, content }: Event): boolean {
   return errorCode !== undefined && !content
+}
+
+/**
+ * Returns the chunks of a turn for a client that reads it from the start. Leaves out decided approval requests and
+ * turns a denial into an error. A client that did not decide itself would otherwise keep a request without a
+ * response, which AI SDK 6 treats as an invalid message.
+ */
+export function toReplay(
+  chunks: readonly Chunk[],
+  isDecided: (toolCallId: string) => boolean,
+): Chunk[] {
+  return chunks.flatMap((chunk): Chunk[] => {
+    if (chunk.type === 'tool-approval-request') return isDecided(chunk.toolCallId) ? [] : [chunk]
+    if (chunk.type !== 'tool-output-denied') return [chunk]
+    return [
+      {
+        type: 'tool-output-error',
+        toolCallId: chunk.toolCallId,
+        errorText: 'Denied. It did not run.',
+      },
+    ]
+  })
 }

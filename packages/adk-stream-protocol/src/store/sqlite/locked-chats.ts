@@ -1,10 +1,10 @@
 import type { SessionKey } from '../session-key.ts'
 
 /**
- * The chats that this process has locked, with the fencing tokens of their locks. A write to such a chat succeeds only while the
+ * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the
  * database holds the same token.
  */
-export class HeldChats {
+export class LockedChats {
   readonly #tokens = new Map<string, string>()
 
   /** Returns the token of this process's lock on a chat, or undefined if it holds none. */
@@ -21,5 +21,5 @@ export class HeldChats {
   }
 }
 
-/** Application, principal and chat, which ADK calls application, user and session. */
+/** Application, principal and chat. ADK calls the latter two user and session. */
 type Key = SessionKey | readonly string[]

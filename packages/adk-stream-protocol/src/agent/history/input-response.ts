@@ -2,29 +2,29 @@ import type { Content, FunctionCall } from '@google/genai'
 
 import type { EventNotes } from './event-notes.ts'
 
-/** ADK's call by which an agent asks a person for input. */
+/** ADK's call that requests input from a person. */
 const INPUT_CALL = 'adk_request_input'
 
-/** A message for the agent, with what is noted beside it. */
+/** A message for the agent, with its notes. */
 export interface NotedContent {
   readonly content: Content
   readonly notes: EventNotes
 }
 
 /**
- * The answer to `adk_request_input` as a model can read it. ADK 2.0.0 leaves these calls and their responses out of what it tells
- * the model, so the answer is stored as text, and the notes beside it say which call it answers. Returns undefined for the answer to
+ * Converts the response to `adk_request_input` to text. ADK 2.0.0 hides these calls and their responses from the
+ * model, so the response is stored as text, and its notes identify the call. Returns undefined for the response to
  * any other call.
  */
-export function toInputAnswer({ parts = [] }: Content, call: FunctionCall | undefined) {
+export function toInputResponse({ parts = [] }: Content, call: FunctionCall | undefined) {
   const { id, name, response = {} } = parts[0]?.functionResponse ?? {}
   if (name !== INPUT_CALL || id === undefined) return undefined
   const question = call?.args?.['message']
   const asked = typeof question === 'string' ? question : 'your question'
   const text = `Answer to ${JSON.stringify(asked)}: ${JSON.stringify(response)}`
-  const answer: NotedContent = {
+  const message: NotedContent = {
     content: { role: 'user', parts: [{ text }] },
     notes: { input: { toolCallId: id, response } },
   }
-  return answer
+  return message
 }

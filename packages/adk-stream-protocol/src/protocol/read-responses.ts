@@ -1,66 +1,66 @@
 import { z } from 'zod'
 
-import { CONFIRMATION_TOOL } from './confirmation-tool.ts'
+import { CONFIRMATION_TOOL } from './message.ts'
 import { ProtocolError } from './errors.ts'
 import type { RawMessage, RawPart } from './raw-message.ts'
 import { isRecord } from './guards.ts'
 import { isRawPart, partsOf } from './raw-message.ts'
 import type { ToolResult } from './read-tool-result.ts'
 
-/** A person's decision about one call: all that a client may say about it. */
-export interface DecisionAnswer {
+/** A person's decision about a call. */
+export interface DecisionResponse {
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
   readonly editedArgs?: Readonly<Record<string, unknown>>
-  /** The answer to a tool that asked with a payload. */
+  /** The response to the payload of the tool. */
   readonly payload?: unknown
 }
 
-/** What a tool gave that ran on the client. */
-export interface OutputAnswer {
+/** The result of a tool that ran in the client. */
+export interface OutputResponse {
   readonly toolCallId: string
   readonly result: { readonly output: unknown } | { readonly errorText: string }
 }
 
-/** What a client answers to a turn that waits. Only calls that really wait are answered by it; the rest is history. */
-export interface Answers {
-  /** The assistant message that carries them, where one does. */
+/** The responses to a turn that waits. Only responses to calls that are waiting take effect. Others are history. */
+export interface Responses {
+  /** The assistant message that contains the responses, if there is one. */
   readonly messageId: string | undefined
-  readonly decisions: readonly DecisionAnswer[]
-  readonly outputs: readonly OutputAnswer[]
-  /** Results under an id that may be of an approval or of a call: only the server knows which. */
+  readonly decisions: readonly DecisionResponse[]
+  readonly outputs: readonly OutputResponse[]
+  /** Results with an id that may belong to an approval or to a call. Only the server knows which. */
   readonly results: readonly ToolResult[]
 }
 
-/** Changed arguments by approval, beside the messages: the AI SDK has no place for them in a message. */
+/** Edited arguments by approval id. They are separate from the messages, because messages of the AI SDK have no field for them. */
 export const Edits = z.custom<Readonly<Record<string, Readonly<Record<string, unknown>>>>>(
   isRecord,
-  { message: 'Invalid input: expected an object of changed arguments by approval id' },
+  { message: 'Invalid input: expected an object of edited arguments by approval id' },
 )
 export type Edits = z.infer<typeof Edits>
 
-/** Answers to the payloads of tools by approval, beside the messages for the same reason. */
+/** Responses to payloads of tools by approval id, separate from the messages for the same reason. */
 export const Payloads = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   message: 'Invalid input: expected an object of payloads by approval id',
 })
 export type Payloads = z.infer<typeof Payloads>
 
-/** What goes with decisions beside the messages. */
+/** Additions to decisions that are separate from the messages. */
 export interface Supplements {
   readonly edits?: Edits | undefined
   readonly payloads?: Payloads | undefined
 }
 
-export interface ReadAnswersOptions extends Supplements {
-  /** How many answers a request may hold (RQ131). */
-  readonly maxAnswers: number
+export interface ReadResponsesOptions extends Supplements {
+  /** The maximum number of responses in a request (RQ131). */
+  readonly maxResponses: number
 }
 
 const Id = z.string().min(1).max(256)
 const Reason = z.string().max(2_000)
 
-/** A call that carries the person's decision, as the AI SDK sends it. One that ran in the client has its output beside it. */
+/** A call with the decision of a person, as the AI SDK sends it. A call that ran in the client also has its output. */
 const RespondedPart = z.object({
   state: z.enum(['approval-responded', 'output-available', 'output-error']),
   approval: z.object({ id: Id, approved: z.boolean(), reason: Reason.optional() }),
@@ -71,7 +71,7 @@ const OutputPart = z.discriminatedUnion('state', [
   z.object({ state: z.literal('output-error'), toolCallId: Id, errorText: z.string().max(10_000) }),
 ])
 
-/** A confirmation that is answered by `approval` in place of an output, as clients of the earlier system do. */
+/** A confirmation with an `approval` instead of an output, as clients of the Python server send it. */
 const ConfirmedPart = z.object({
   toolCallId: Id.optional(),
   approval: z.object({ id: Id.optional(), approved: z.boolean(), reason: Reason.optional() }),
@@ -84,86 +84,92 @@ const ResultPart = z.object({
   output: z.unknown().optional(),
 })
 
-/** Reads the answers in a message; undefined for a message that holds none. */
-export function readAnswers(
+/** Reads the responses in a message. Returns undefined if it contains none. */
+export function readResponses(
   message: RawMessage,
-  { maxAnswers, ...beside }: ReadAnswersOptions,
-): Answers | undefined {
-  const results = readResults(message, maxAnswers)
+  { maxResponses, ...supplements }: ReadResponsesOptions,
+): Responses | undefined {
+  const results = readResults(message, maxResponses)
   if (message.role === 'user' && results.length > 0) {
     return {
       messageId: undefined,
       decisions: [],
       outputs: [],
-      results: results.map((result) => supplement(result, result.toolCallId, beside)),
+      results: results.map((result) => supplement(result, result.toolCallId, supplements)),
     }
   }
   if (message.role !== 'assistant') return undefined
-  const parts = newest(partsOf(message), maxAnswers)
-  const decisions = parts.flatMap((part) => readDecision(part, beside))
+  const parts = selectResponses(partsOf(message), maxResponses)
+  const decisions = parts.flatMap((part) => readDecision(part, supplements))
   const outputs = parts.flatMap(readOutput)
   if (decisions.length + outputs.length + results.length === 0) return undefined
   return {
     messageId: message.id,
     decisions,
     outputs,
-    results: results.map((result) => supplement(result, result.toolCallId, beside)),
+    results: results.map((result) => supplement(result, result.toolCallId, supplements)),
   }
 }
 
 /**
- * Reads the decisions in messages that the request is not about: the AI SDK shows a click on an older question as answered, and
- * sends it only with the next message. What is none is ignored; of many, the newest count.
+ * Reads decisions in other messages than the one that the request is about. The AI SDK shows a decision on an older
+ * request as made, but sends it only with the next message. Ignores invalid ones, and all but the newest if there are
+ * too many.
  */
 export function readEarlierDecisions(
   messages: readonly unknown[],
-  { maxAnswers, ...beside }: ReadAnswersOptions,
-): DecisionAnswer[] {
+  { maxResponses, ...supplements }: ReadResponsesOptions,
+): DecisionResponse[] {
   const parts: RawPart[] = []
   for (const message of messages.toReversed()) {
-    if (parts.length >= maxAnswers) break
+    if (parts.length >= maxResponses) break
     if (!isRecord(message) || message['role'] !== 'assistant') continue
     const own = Array.isArray(message['parts']) ? (message['parts'] as readonly unknown[]) : []
     const responded = own.filter(isRawPart).filter(({ state }) => state === 'approval-responded')
-    parts.unshift(...responded.slice(parts.length - maxAnswers))
+    parts.unshift(...responded.slice(parts.length - maxResponses))
   }
   return parts
     .filter((part) => RespondedPart.safeParse(part).success)
-    .flatMap((part) => readDecision(part, beside))
-}
-
-/** Reads the results in a message that only the server can tell the meaning of: of a person's message all, of the assistant's the confirmations. */
-export function readResults(message: RawMessage, maxAnswers: number): ToolResult[] {
-  const isUser = message.role === 'user'
-  if (!isUser && message.role !== 'assistant') return []
-  const parts = partsOf(message).filter(isRawPart)
-  const given = isUser ? parts.filter(isToolPart) : parts.filter(isAnsweredConfirmation)
-  checkCount(given.length, maxAnswers)
-  return given.map(toResult)
-}
-
-/** Counts before anything is read: a client answers what a person was asked, and nobody is asked so much at once. */
-export function checkCount(count: number, maxAnswers: number): void {
-  if (count <= maxAnswers) return
-  throw badAnswer(`The request contains more than ${maxAnswers} responses. Send fewer at once.`)
+    .flatMap((part) => readDecision(part, supplements))
 }
 
 /**
- * The parts of an assistant message that may be answers. A call with an output is history in most cases, since clients send all
- * calls of a message: of those the newest ones are read, and the others ignored.
+ * Reads results that only the server can interpret: all results in a user message, and the confirmations in an
+ * assistant message.
  */
-function newest(parts: readonly unknown[], maxAnswers: number): RawPart[] {
+export function readResults(message: RawMessage, maxResponses: number): ToolResult[] {
+  const isUser = message.role === 'user'
+  if (!isUser && message.role !== 'assistant') return []
+  const parts = partsOf(message).filter(isRawPart)
+  const results = isUser ? parts.filter(isToolPart) : parts.filter(isConfirmationResponse)
+  checkCount(results.length, maxResponses)
+  return results.map(toResult)
+}
+
+/** Throws if a request contains too many responses. Called before any of them is read. */
+export function checkCount(count: number, maxResponses: number): void {
+  if (count <= maxResponses) return
+  throw invalidResponse(
+    `The request contains more than ${maxResponses} responses. Send fewer at once.`,
+  )
+}
+
+/**
+ * Returns the parts of an assistant message that may be responses. Clients send all calls of a message, so most calls
+ * with an output are history. Only the newest of them are read.
+ */
+function selectResponses(parts: readonly unknown[], maxResponses: number): RawPart[] {
   const calls = parts.filter(
     (part): part is RawPart =>
-      isRawPart(part) && isToolPart(part) && !isConfirmation(part) && isAnswered(part),
+      isRawPart(part) && isToolPart(part) && !isConfirmation(part) && hasResponse(part),
   )
   const responded = calls.filter(({ state }) => state === 'approval-responded')
-  checkCount(responded.length, maxAnswers)
-  let ignored = calls.filter(hasEnded).length - maxAnswers
+  checkCount(responded.length, maxResponses)
+  let ignored = calls.filter(hasEnded).length - maxResponses
   return calls.filter((part) => !hasEnded(part) || (ignored -= 1) < 0)
 }
 
-function isAnswered(part: RawPart): boolean {
+function hasResponse(part: RawPart): boolean {
   return part['state'] === 'approval-responded' || hasEnded(part)
 }
 
@@ -171,28 +177,28 @@ function hasEnded({ state }: RawPart): boolean {
   return state === 'output-available' || state === 'output-error'
 }
 
-function readDecision(part: RawPart, beside: Supplements): DecisionAnswer[] {
+function readDecision(part: RawPart, supplements: Supplements): DecisionResponse[] {
   const responded = RespondedPart.safeParse(part)
   if (responded.success) {
     const { id: approvalId, approved, reason } = responded.data.approval
-    const said = { approvalId, approved, ...(reason !== undefined && { reason }) }
-    return [supplement(said, approvalId, beside)]
+    const decision = { approvalId, approved, ...(reason !== undefined && { reason }) }
+    return [supplement(decision, approvalId, supplements)]
   }
-  // A decision that says something else than yes or no is neither.
-  if (part['state'] === 'approval-responded') throw badAnswer(BAD_DECISION)
+  // A decision must be true or false.
+  if (part['state'] === 'approval-responded') throw invalidResponse(BAD_DECISION)
   return []
 }
 
-function readOutput(part: RawPart): OutputAnswer[] {
-  const given = OutputPart.safeParse(part).data
-  if (given === undefined) return []
-  const { toolCallId } = given
-  return given.state === 'output-error'
-    ? [{ toolCallId, result: { errorText: given.errorText } }]
-    : [{ toolCallId, result: { output: given.output } }]
+function readOutput(part: RawPart): OutputResponse[] {
+  const parsed = OutputPart.safeParse(part).data
+  if (parsed === undefined) return []
+  const { toolCallId } = parsed
+  return parsed.state === 'output-error'
+    ? [{ toolCallId, result: { errorText: parsed.errorText } }]
+    : [{ toolCallId, result: { output: parsed.output } }]
 }
 
-function isAnsweredConfirmation(part: RawPart): boolean {
+function isConfirmationResponse(part: RawPart): boolean {
   if (!isConfirmation(part)) return false
   if (part['state'] === 'output-available') return true
   const { approval } = part
@@ -210,7 +216,7 @@ function toResult(part: RawPart): ToolResult {
   const parsed = ResultPart.safeParse(part)
   if (!parsed.success) {
     const type = JSON.stringify(part.type)
-    throw badAnswer(`A part of type ${type} needs the \`toolCallId\` of its call.`)
+    throw invalidResponse(`A part of type ${type} needs the \`toolCallId\` of its call.`)
   }
   const { toolCallId, output, result = output } = parsed.data
   const isNamed = part.type !== 'tool-result' && part.type !== 'dynamic-tool'
@@ -218,25 +224,25 @@ function toResult(part: RawPart): ToolResult {
   return { toolCallId, result, ...(named !== undefined && { toolName: named }) }
 }
 
-/** Adds what came beside the messages to the answer that it belongs to. */
-function supplement<Answer extends object>(
-  answer: Answer,
+/** Adds edited arguments and payloads to the response that they belong to. */
+function supplement<Response extends object>(
+  response: Response,
   id: string,
   { edits = {}, payloads = {} }: Supplements,
-): Answer & Pick<DecisionAnswer, 'editedArgs' | 'payload'> {
-  const editedArgs = editOf(edits, id)
+): Response & Pick<DecisionResponse, 'editedArgs' | 'payload'> {
+  const editedArgs = getEditedArgs(edits, id)
   const payload = Object.hasOwn(payloads, id) ? payloads[id] : undefined
   return {
-    ...answer,
+    ...response,
     ...(editedArgs && { editedArgs }),
     ...(payload !== undefined && { payload }),
   }
 }
 
-function editOf(edits: Edits, approvalId: string): DecisionAnswer['editedArgs'] {
+function getEditedArgs(edits: Edits, approvalId: string): DecisionResponse['editedArgs'] {
   if (!Object.hasOwn(edits, approvalId)) return undefined
   const edit = edits[approvalId]
-  if (!isRecord(edit)) throw badAnswer('Edited arguments must be an object.')
+  if (!isRecord(edit)) throw invalidResponse('Edited arguments must be an object.')
   return edit
 }
 
@@ -251,6 +257,6 @@ function isConfirmation({ type }: RawPart): boolean {
 const BAD_DECISION =
   'A part in state approval-responded needs `approval: { id, approved }`, with `approved` true or false.'
 
-function badAnswer(message: string): ProtocolError {
+function invalidResponse(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
 }

@@ -28,16 +28,16 @@ export function response(id: string, result: Record<string, unknown> = {}, name 
   return { functionResponse: { id, name, response: result } }
 }
 
-/** What a client is told of these events, without the end of the turn. */
-export function tell(
+/** Returns the chunks of these events, without the end of the turn. */
+export function translate(
   events: readonly ReturnType<typeof createEvent>[],
   exposeState: (key: string) => boolean = () => true,
 ): Chunk[] {
   return follow(events, exposeState).chunks
 }
 
-/** What a client is told of a whole turn, from the first step to the last chunk. */
-export function tellTurn(
+/** Returns the chunks of a whole turn. */
+export function translateTurn(
   events: readonly ReturnType<typeof createEvent>[],
   end: 'completed' | 'stopped' = 'completed',
 ): Chunk[] {
@@ -52,9 +52,9 @@ function follow(
   let state = beginTranslation()
   const chunks: Chunk[] = []
   for (const next of events) {
-    const [after, told] = translateEvent(state, next, { exposeState })
+    const [after, written] = translateEvent(state, next, { exposeState })
     state = after
-    chunks.push(...told)
+    chunks.push(...written)
   }
   return { state, chunks }
 }
