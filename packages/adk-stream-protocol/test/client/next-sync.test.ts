@@ -8,7 +8,7 @@ import type {
   SyncEffect,
   SyncEvent,
   SyncState,
-} from '../../src/client/sync/next-sync.ts'
+} from '../../src/client/sync/sync-state.ts'
 import { nextSync, shouldSend, START } from '../../src/client/sync/next-sync.ts'
 import type { ResponseState } from '../../src/client/sync/response-states.ts'
 

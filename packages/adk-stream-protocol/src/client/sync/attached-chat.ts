@@ -17,10 +17,10 @@ import type {
 } from './attachable-chat.ts'
 import { isBusy, patchChat } from './attachable-chat.ts'
 import type { MessageView } from './chat-messages.ts'
-import type { SyncEffect, SyncEvent, SyncState } from './next-sync.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import type { DecisionSupplement } from './response-states.ts'
 import { showTurn } from './show-turn.ts'
+import type { SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 
 /** Options of `attachChat`. */
 export interface AttachOptions {

@@ -1,0 +1,162 @@
+import type { Chunk } from '../../protocol/chunk.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { WatchEvent } from '../api/watch-feed.ts'
+import type { Decision, ToolOutput } from './attachable-chat.ts'
+import type { MessageView } from './chat-messages.ts'
+import type { DecisionSupplement, ResponseState, ResponseStateMap } from './response-states.ts'
+
+/** What the reducer reads of the chat and its transport, at the time of the event. */
+export interface ChatView {
+  readonly messages: MessageView[]
+  /** Whether the AI SDK is sending a request or reading the response to it. */
+  readonly isBusy: boolean
+  readonly hasFailed: boolean
+  /** Whether the chat reads a stream and the transport can send responses meanwhile. */
+  readonly hasOpenStream: boolean
+  readonly responses: ResponseStateMap
+}
+
+/** How a chat follows what happens to it elsewhere. `isDue`: catch up once more after this. */
+type CatchUp =
+  | { readonly state: 'current' }
+  /** Waits for the stored conversation. `base`: the messages when it was requested. */
+  | { readonly state: 'loading'; readonly base: readonly MessageView[]; readonly isDue: boolean }
+  /** Reads a running turn to its end. */
+  | { readonly state: 'reading'; readonly isDue: boolean }
+  /** No turn could be read although the server reported one. Loads once more, in case it has ended meanwhile. */
+  | { readonly state: 'checking'; readonly base: readonly MessageView[]; readonly isDue: boolean }
+
+export interface AttachedSync {
+  readonly state: 'attached'
+  readonly isFollowing: boolean
+  readonly catchUp: CatchUp
+  /** Turns that the feed reported while the chat was busy. Not empty: catch up when the chat is idle. */
+  readonly missedTurns: ReadonlySet<string>
+  /** Turns of the chat's own requests, which the feed will report too. */
+  readonly ownTurns: ReadonlySet<string>
+  /** Turns that are written into the messages without a request of the chat. */
+  readonly shownTurns: ReadonlySet<string>
+  /**
+   * The end of the chat's own stream, until the AI SDK is idle. `interrupted`: the rest follows in another stream. `refused`: the request
+   * was rejected.
+   */
+  readonly stream: 'none' | 'ended' | 'interrupted' | 'refused'
+  /** How far the search for the outcome of a response is: the stream ended before it reported it. */
+  readonly outcome: 'settled' | 'resuming' | 'resumed'
+  /** Calls whose output was sent while a stream was open, and that no stream has reported since. */
+  readonly unreportedOutputs: ReadonlySet<string>
+  /** Outputs to send again, outside requests. */
+  readonly unsentOutputs: ReadonlyMap<string, ToolOutput>
+  readonly retry: { readonly isScheduled: boolean; readonly delayMs: number }
+  /** Calls that the server offered to the page (`data-browser-call`). */
+  readonly offeredCalls: ReadonlySet<string>
+  /** The message that the chat's own stream writes. */
+  readonly writtenMessageId: string | undefined
+  /** The newest reply to speech. The transcript of the speech arrives after the reply has started. */
+  readonly spokenReplyId: string | undefined
+}
+
+export type SyncState = AttachedSync | { readonly state: 'detached' }
+
+/** Ids of the responses that were refused, and why. */
+export interface Refusal {
+  readonly ids: readonly string[]
+  readonly error: unknown
+  /** Whether the error is reported to `onError`: no request of the chat failed with it. */
+  readonly isUnreported: boolean
+}
+
+export type SyncEvent = { readonly chat: ChatView } &
+  /** A chunk that the chat is about to read. `shown`: of a turn that the chat did not request. */
+  (
+    | {
+        readonly type: 'chunk'
+        readonly chunk: Chunk
+        readonly source: 'requested' | 'resumed' | 'shown'
+      }
+    | { readonly type: 'stream-ended' }
+    /** The connection was lost and is back. The rest of the stream is read with `resumeStream()`. */
+    | { readonly type: 'stream-interrupted' }
+    /** The AI SDK has read a stream to its end and has not started another request. */
+    | { readonly type: 'chat-idle' }
+    | { readonly type: 'turn-shown'; readonly messageId: string; readonly isSpokenReply: boolean }
+    | { readonly type: 'shown-turn-ended'; readonly messageId: string }
+    | {
+        readonly type: 'user-message'
+        readonly message: Message
+        readonly source: 'written' | 'spoken'
+      }
+    | {
+        readonly type: 'decision-given'
+        readonly decision: Decision
+        readonly supplement?: DecisionSupplement | undefined
+      }
+    | { readonly type: 'output-given'; readonly output: ToolOutput }
+    /** The chat shows a response that the next request sends. */
+    | { readonly type: 'response-queued'; readonly id: string }
+    /** The server has a response that was sent while a stream was open. */
+    | { readonly type: 'decision-acknowledged'; readonly id: string; readonly approval: string }
+    | { readonly type: 'output-acknowledged'; readonly id: string }
+    | ({ readonly type: 'responses-refused' } & Refusal)
+    /** The stored messages were loaded after a refusal, or could not be. */
+    | ({ readonly type: 'refusal-checked'; readonly known: readonly string[] } & Refusal)
+    | { readonly type: 'output-failed'; readonly output: ToolOutput; readonly error: unknown }
+    | { readonly type: 'retry-due' }
+    | { readonly type: 'connection-opened' }
+    | { readonly type: 'feed-started' }
+    | { readonly type: 'feed-event'; readonly event: WatchEvent }
+    /** The stored conversation, loaded for `catchUp`. */
+    | {
+        readonly type: 'loaded'
+        readonly messages: readonly MessageView[]
+        readonly isRunning: boolean
+      }
+    | { readonly type: 'catch-up-failed'; readonly error: unknown }
+    /** The stored conversation, loaded for any other reason. */
+    | {
+        readonly type: 'reloaded'
+        readonly messages: readonly MessageView[]
+        readonly isRunning: boolean
+      }
+    /** A turn was read to its end, or none was running. */
+    | { readonly type: 'turn-read'; readonly wasRunning: boolean }
+    | { readonly type: 'outcome-read' }
+    | { readonly type: 'detached' }
+  )
+
+export type SyncEffect =
+  | { readonly type: 'set-messages'; readonly messages: MessageView[] }
+  /** Shows a decision that the server reported. */
+  | { readonly type: 'show-decision'; readonly decision: Decision }
+  /** Shows a response in the chat. The next request sends it. */
+  | { readonly type: 'queue-decision'; readonly decision: Decision }
+  | { readonly type: 'queue-output'; readonly output: ToolOutput }
+  /** Shows a decision in the chat, then sends it while the stream stays open. */
+  | {
+      readonly type: 'send-decision'
+      readonly decision: Decision
+      readonly supplement: DecisionSupplement | undefined
+    }
+  | { readonly type: 'send-output'; readonly output: ToolOutput; readonly isShown: boolean }
+  /** Sends the queued responses of a message in a request. */
+  | { readonly type: 'send-responses'; readonly messageId: string }
+  | { readonly type: 'push-chunk'; readonly chunk: Chunk }
+  | { readonly type: 'mark'; readonly ids: readonly string[]; readonly response: ResponseState }
+  | { readonly type: 'forget'; readonly id: string }
+  | {
+      readonly type: 'supplement'
+      readonly id: string
+      readonly supplement: DecisionSupplement | undefined
+    }
+  | { readonly type: 'load' }
+  | { readonly type: 'reload' }
+  | { readonly type: 'check-refusal'; readonly refusal: Refusal }
+  | { readonly type: 'resume'; readonly purpose: 'interrupted' | 'outcome' | 'catch-up' }
+  /** Reads the running turn into a message that is not the last one. */
+  | { readonly type: 'read-turn'; readonly messageId: string }
+  | { readonly type: 'schedule-retry'; readonly delayMs: number }
+  | { readonly type: 'cancel-retry' }
+  | { readonly type: 'report-refusal'; readonly ids: readonly string[]; readonly error: unknown }
+  | { readonly type: 'report-error'; readonly error: unknown }
+  /** Calls of the chat may have changed. */
+  | { readonly type: 'notify' }
