@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-/** What the page asks the demo server about itself: `GET /demo`. */
+/** The response of `GET /demo`. */
 export const DemoInfo = z.object({
-  /** The ways to talk: over HTTP, over the socket, and past ADK straight to Gemini with the AI SDK's own means. */
+  /** The agent over HTTP, the agent over the WebSocket, and Gemini without the agent. */
   modes: z.array(z.enum(['sse', 'live', 'direct'])),
   model: z.string(),
   liveModel: z.string(),
-  /** Whether the built-in emulator answers, which cannot understand speech. */
+  /** Whether the model is the built-in emulator, which does not understand speech. */
   emulated: z.boolean(),
-  /** What may be sent beside text. */
+  /** The files that a message may contain. */
   files: z.object({ types: z.array(z.string()), maxBytes: z.int().positive() }),
-  /** Whether this browser is the second person for large payments, and how it may become that. */
+  /** Whether this browser is the second approver, and the path that makes it one. */
   approver: z.object({ is: z.boolean(), address: z.string().optional() }),
 })
 export type DemoInfo = z.infer<typeof DemoInfo>

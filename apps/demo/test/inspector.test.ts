@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import { readPath } from '../src/page/inspector/approval-path.ts'
 import { formatBytes, formatMs } from '../src/page/inspector/format-ms.ts'
-import { beginTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
+import { startTrace, endTrace, traceChunk, type TurnTrace } from '../src/page/inspector/trace.ts'
 import { findBlocker } from '../src/page/inspector/find-blocker.ts'
 import { WireLog } from '../src/page/inspector/wire-log.ts'
 
@@ -17,7 +17,7 @@ const BEGUN = {
 } as const satisfies WireEvent
 
 function traceOf(chunks: readonly [at: number, chunk: Chunk][]): TurnTrace {
-  const trace = beginTrace(BEGUN, 1000)
+  const trace = startTrace(BEGUN, 1000)
   for (const [at, chunk] of chunks) traceChunk(trace, chunk, at)
   return trace
 }
@@ -84,7 +84,7 @@ describe('trace', () => {
   })
 
   test('[IN3] an answer of any length keeps a bounded number of lines and of text', () => {
-    const trace = beginTrace(BEGUN, 0)
+    const trace = startTrace(BEGUN, 0)
     for (let index = 0; index < 3000; index += 1) {
       traceChunk(trace, { type: 'start-step' }, index)
       traceChunk(trace, { type: 'text-delta', id: 't', delta: 'x'.repeat(5000) }, index)
@@ -122,7 +122,7 @@ describe('approval path', () => {
   })
 
   test('[IN2] a vote of several is not yet a decision', () => {
-    expect(readPath(historyOf({ requested: 0, voted: 5 }))[1]).toEqual({ station: 'decided' })
+    expect(readPath(historyOf({ requested: 0, voted: 5 }))[1]).toEqual({ stage: 'decided' })
   })
 })
 

@@ -28,7 +28,7 @@ test.each([
   '[DM34] people are addressed in their language: %s',
   async (_who, requests, language) => {
     const languages = createLanguages()
-    const authenticate = languages.noting(() => ({ id: 'hanako' }))
+    const authenticate = languages.recording(() => ({ id: 'hanako' }))
     for (const [method, header] of requests) {
       const headers = new Headers({ 'accept-language': header })
       await authenticate({ method, url: new URL('http://127.0.0.1/'), headers })

@@ -13,7 +13,7 @@ export interface DemoAgentOptions {
   readonly weather: Weather
 }
 
-/** An assistant with four tools: two run on the server, two in the browser; two need a person's approval. */
+/** An assistant with four tools. Two run on the server and two in the browser; two need approval. */
 export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): LlmAgent {
   return new LlmAgent({
     name: 'assistant',
@@ -26,13 +26,13 @@ export function createDemoAgent({ model, wallets, weather }: DemoAgentOptions): 
       createGetLocation(),
       createChangeBgm(),
     ],
-    ...(thinks(model.model) && {
+    ...(canThink(model.model) && {
       generateContentConfig: { thinkingConfig: { includeThoughts: true } },
     }),
   })
 }
 
-/** Models before 2.5 refuse a request that asks for thoughts. */
-export function thinks(model: string): boolean {
+/** Returns whether a model supports thinking. Models before 2.5 reject `includeThoughts`. */
+export function canThink(model: string): boolean {
   return /^gemini-(2\.5|[3-9])/.test(model)
 }

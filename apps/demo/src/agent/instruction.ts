@@ -1,4 +1,4 @@
-/** What the demo agent is told about itself. */
+/** The system instruction of the demo agent. */
 export const INSTRUCTION = `You are a friendly assistant with four tools. Answer in the language of the user; be brief.
 
 - get_weather(location): the current weather of a city. Name the city in English.

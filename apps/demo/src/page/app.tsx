@@ -26,12 +26,12 @@ export function App() {
   const inspector = usePanel(ROOM_FOR_INSPECTOR, useInspectorPanel())
   const [isHelpOpen, setHelpOpen] = useState(false)
   const [recording, setRecording] = useState<string>()
-  const workspace = useWorkspace(sidebar.leaveDrawer)
+  const workspace = useWorkspace(sidebar.closeDrawer)
   const { location, list, store, open, startNew } = workspace
   const title = workspace.title || labels.newChat
   const showShortcuts = () => setHelpOpen(true)
   const replay = (chosen: string) => {
-    inspector.leaveDrawer()
+    inspector.closeDrawer()
     setRecording(chosen)
   }
   useDocumentTitle(`${title} · ${labels.title}`)
@@ -53,7 +53,7 @@ export function App() {
           onOpen={open}
           onNewChat={startNew}
           onHide={() => sidebar.setOpen(false)}
-          onGone={startNew}
+          onDeleted={startNew}
         />
       </Panel>
       <MainArea

@@ -12,49 +12,49 @@ export interface ApprovalPolicyOptions {
   readonly deadlineMs: number
 }
 
-/** From this amount on, a payment is shown as a grave one. */
+/** From this amount on, a payment has high severity. */
 const HIGH_FROM = 100
-/** Beyond this amount, a second person has to agree. */
+/** Above this amount, a second person must approve. */
 export const ONE_PERSON_UP_TO = 500
 
-/** Whoever holds this role is the second person for large payments. */
+/** The role of the second approver of large payments. */
 export const APPROVER_ROLE = 'approver'
 
-/** What people are told before they decide, how long they have, and who is asked. */
+/** Creates the approval policy: the hint, the deadline and the approvers of each tool. */
 export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPolicy {
   const { wallets, languages, deadlineMs } = options
   return {
     process_payment: ({ args, chat: { principalId } }) => {
       const { amount } = PaymentArguments.parse(args)
-      const texts = TEXTS[languages.of(principalId)]
+      const labels = LABELS[languages.of(principalId)]
       const balance = wallets.balance(principalId)
       const owner = { principals: [principalId] }
       return {
-        title: texts.payment,
+        title: labels.payment,
         hint:
           (toCents(amount) ?? 0) > balance
-            ? texts.notEnough(fromCents(balance))
-            : texts.balance(fromCents(balance)),
+            ? labels.notEnough(fromCents(balance))
+            : labels.balance(fromCents(balance)),
         severity: amount >= HIGH_FROM ? 'high' : 'medium',
         icon: 'payment',
         deadlineMs,
         chain: amount > ONE_PERSON_UP_TO ? [owner, { roles: [APPROVER_ROLE] }] : [owner],
-        // The wallet pays once per call, however often it is asked.
+        // The wallet pays once per call, however often the tool runs.
         idempotent: true,
       }
     },
     get_location: ({ chat: { principalId } }) => {
-      const texts = TEXTS[languages.of(principalId)]
-      const { location: title, locationHint: hint } = texts
+      const labels = LABELS[languages.of(principalId)]
+      const { location: title, locationHint: hint } = labels
       return { title, hint, severity: 'low', icon: 'location', deadlineMs }
     },
   }
 }
 
-// The model may send anything. A call that does not fit is still asked about, and refused by the tool when it runs.
+// The model may send anything. A call with invalid arguments still needs approval, and the tool rejects it.
 const PaymentArguments = z.object({ amount: z.number().catch(0) })
 
-const TEXTS = {
+const LABELS = {
   en: {
     payment: 'Payment',
     balance: (dollars: number) =>

@@ -1,6 +1,6 @@
 export type DemoErrorCode = 'bad-setting' | 'port-in-use' | 'cannot-listen' | 'page-missing'
 
-/** The demo cannot start; the message is one sentence for the person at the terminal that says what to do. */
+/** The demo cannot start. The message is printed in the terminal and says what to do. */
 export class DemoError extends Error {
   override readonly name = 'DemoError'
   readonly code: DemoErrorCode

@@ -3,13 +3,13 @@ import { APPROVER_ROLE } from './approval-policy.ts'
 import { APPROVER_ADDRESS, mayChooseRoles } from './roles.ts'
 import type { Settings } from './settings.ts'
 
-/** What the page may send as a file, of all that the bridge takes. */
+/** The files that the page may send. The bridge accepts more. */
 const FILES = {
   types: ['image/png', 'image/jpeg', 'image/webp', 'image/gif'],
   maxBytes: 5 * 1_048_576,
 }
 
-/** Says what this demo is, to somebody with these roles. */
+/** Returns a function that describes the demo to a person with the given roles. */
 export function describeDemo(settings: Settings): (roles: readonly string[]) => DemoInfo {
   return (roles) => ({
     modes: ['sse', 'live', 'direct'],

@@ -11,18 +11,18 @@ export interface HttpServer extends AsyncDisposable {
 
 export interface HttpServerOptions {
   readonly host: string
-  /** 0 takes any free port. */
+  /** 0 means any free port. */
   readonly port: number
   readonly listener: RequestListener
   readonly upgrade: UpgradeListener
-  /** How long open responses may take to end when the server closes. */
+  /** How long open responses may take to end when the server closes, in ms. */
   readonly drainMs: number
 }
 
-/** Listens; disposing it takes no new connection and cuts those that have not ended after `drainMs`. */
+/** Starts listening. Disposing the server stops accepting connections, and closes those that are still open after `drainMs`. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const server = createServer(
-    // A client that trickles its request must not hold a connection for long; answers may take as long as they like.
+    // A slow request must not hold a connection for long. Responses have no time limit.
     { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1000 },
     options.listener,
   )

@@ -1,10 +1,10 @@
-/** What was opened, to be closed in the reverse order. Node 20 has no `AsyncDisposableStack`. */
+/** Open resources, which are closed in reverse order. Node 20 has no `AsyncDisposableStack`. */
 export interface Lifetime {
-  /** Takes charge of something that is open. */
+  /** Adds a resource that is disposed on close. */
   use<Resource extends AsyncDisposable | Disposable>(resource: Resource): Resource
-  /** Adds a step to run on close. */
+  /** Adds a function that runs on close. */
   defer(close: () => void | Promise<void>): void
-  /** Closes all of it, once; what fails to close does not keep the rest open. */
+  /** Closes everything once. If one step fails, the others still run. */
   close(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ async function closeAll(steps: (() => void | Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (let step = steps.pop(); step; step = steps.pop()) {
     try {
-      // One after the other: each may need what was opened before it.
+      // Sequential, because a resource may need one that was opened before it.
       // oxlint-disable-next-line no-await-in-loop
       await step()
     } catch (failure) {

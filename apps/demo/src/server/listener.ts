@@ -14,48 +14,47 @@ export interface ListenerOptions {
   readonly bridge: Bridge
   readonly authenticate: Authenticate
   readonly direct: DirectRoute
-  /** What a page is told that belongs to somebody with these roles. */
+  /** Describes the demo to a person with these roles. */
   readonly describe: (roles: readonly string[]) => DemoInfo
-  /** Names under which browsers reach the demo, beside `localhost` and addresses. */
+  /** Host names of the demo, in addition to `localhost` and IP addresses. */
   readonly allowedHosts: AllowedHosts
 }
 
-/** Serves the page and what it needs beside the bridge, and behind it the bridge. */
+/** Serves the page, `/direct` and `/demo`. The bridge handles all other requests. */
 export function createListener(options: ListenerOptions): RequestListener {
   const { bridge, authenticate, direct, describe, allowedHosts } = options
   const page = createPage(PAGE_DIR)
   const serve: RequestListener = (request, response) =>
     page(request, response, () => {
-      // It never rejects: what goes wrong is answered or ends the response.
+      // Never rejects: an error becomes a response or closes it.
       void bridge.node(request, response)
     })
   return (request, response) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
     if (!isAllowedHost(request.headers.host, allowedHosts)) {
-      // Such as a page of another site, under a name that it makes resolve to this machine.
+      // For example a DNS rebinding attack.
       const error = new ProtocolError('forbidden-host')
       return writeJson(response, error, error.status)
     }
     const path = `${request.method} ${request.url?.split('?', 1)[0]}`
     if (path === 'POST /direct') void direct(request, response)
     else if (path === 'GET /demo')
-      void greet(authenticate, request, response).then((roles) =>
+      void identify(authenticate, request, response).then((roles) =>
         writeJson(response, describe(roles)),
       )
     else if (path === 'GET /')
-      void greet(authenticate, request, response).then((roles) =>
-        hasCode(request) ? leadOn(response, roles) : serve(request, response),
+      void identify(authenticate, request, response).then((roles) =>
+        hasCode(request) ? redirect(response, roles) : serve(request, response),
       )
     else serve(request, response)
   }
 }
 
 /**
- * Makes a browser known, and gives its roles. It comes with the page: a page asks several things at once, and would be several
- * persons if each answer made it another one. Never rejects: the page is for everybody, and who may do what is decided when they
- * do it.
+ * Sets the cookie of a browser and returns its roles. The page itself sets the cookie: it sends several requests at once, and each
+ * of them would create another principal. Never rejects, because the page is public.
  */
-async function greet(
+async function identify(
   authenticate: Authenticate,
   request: IncomingMessage,
   response: ServerResponse,
@@ -67,7 +66,7 @@ async function greet(
     }
     return principal?.roles ?? []
   } catch {
-    // Without a store there is no cookie; whatever the page then asks says so.
+    // Without a store there is no cookie. The requests of the page report the error.
     return []
   }
 }
@@ -79,8 +78,8 @@ function hasCode({ url = '/' }: IncomingMessage): boolean {
   )
 }
 
-/** A code does not stay in the address, nor in what the browser remembers of it. */
-function leadOn(response: ServerResponse, roles: readonly string[]): void {
+/** Redirects, so that the code does not stay in the URL or in the browser history. */
+function redirect(response: ServerResponse, roles: readonly string[]): void {
   const location = roles.includes(APPROVER_ROLE) ? '/' : `${APPROVER_ADDRESS}&wrong`
   response.writeHead(303, { location, 'cache-control': 'no-store' }).end()
 }

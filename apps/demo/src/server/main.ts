@@ -3,14 +3,14 @@ import { LogLevel, setLogLevel } from '@google/adk'
 import { DemoError } from './demo-error.ts'
 import { type Demo, startDemo } from './start-demo.ts'
 
-// ADK tells of every request and of every experimental method; the terminal is for what needs attention.
+// ADK logs every request and every experimental method. The terminal shows errors only.
 setLogLevel(LogLevel.ERROR)
 
 try {
   const demo = await startDemo(process.env, { onError: (error) => console.error(error) })
   let isStopping = false
   const stop = () => {
-    // The first signal lets running calls end, a second one ends at once.
+    // The first signal waits for running calls. A second one exits immediately.
     if (isStopping) process.exit(1)
     isStopping = true
     void shutDown(demo)

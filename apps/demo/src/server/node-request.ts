@@ -5,7 +5,7 @@ import { ProtocolError } from 'adk-stream-protocol/server'
 
 const MAX_BODY_BYTES = 8 * 1_048_576
 
-/** What of a request says who is asking. */
+/** Converts the parts of a request that `authenticate` needs. */
 export function toAuthenticateRequest(request: IncomingMessage): AuthenticateRequest {
   const { method = 'GET', url = '/' } = request
   const headers = new Headers()
@@ -17,7 +17,7 @@ export function toAuthenticateRequest(request: IncomingMessage): AuthenticateReq
   return { method, headers, url: URL.canParse(url, base) ? new URL(url, base) : new URL(base) }
 }
 
-/** The body of a request of our own page: JSON of a bounded size. A foreign page cannot send such a thing unasked. */
+/** Reads a JSON body of limited size. Rejects requests of other origins. */
 export async function readJsonBody(request: IncomingMessage): Promise<string> {
   const { origin, host, 'content-type': type = '' } = request.headers
   if (origin !== undefined && !isOwn(origin, host)) throw new ProtocolError('forbidden-origin')
@@ -26,9 +26,9 @@ export async function readJsonBody(request: IncomingMessage): Promise<string> {
   }
   const pieces: Buffer[] = []
   let bytes = 0
-  // The body is left to node when it is refused half-way, or the refusal could not be sent.
+  // `destroyOnReturn` would close the connection before the error response is sent.
   for await (const piece of request.iterator({ destroyOnReturn: false })) {
-    // Without an encoding, node gives bytes.
+    // Without an encoding, Node returns buffers.
     const buffer = piece as Buffer
     bytes += buffer.length
     if (bytes > MAX_BODY_BYTES) throw new ProtocolError('too-large')

@@ -2,21 +2,21 @@ import { fileURLToPath } from 'node:url'
 
 import sirv, { type RequestHandler } from 'sirv'
 
-/** Where `vite build` puts the page. */
+/** The output folder of `vite build`. */
 export const PAGE_DIR = fileURLToPath(new URL('../../dist', import.meta.url))
 
 /**
- * What the page may do. Scripts and styles come from this server only; images may also be inlined by the model as data;
- * nothing is ever loaded from elsewhere, so that an answer cannot leak the conversation through a picture's address.
+ * Scripts and styles come from this server only. Images may also be `data:` URLs of the model. Nothing is loaded from other servers,
+ * so that a reply cannot leak the conversation through the URL of a picture.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'self'",
   "script-src 'self'",
   "style-src 'self'",
-  // Of blobs, only what the page itself makes: pictures that are about to be sent, sound that was recorded.
+  // The page creates blobs for pictures to send and for recorded audio.
   "img-src 'self' data: blob:",
   "media-src 'self' blob:",
-  // With the socket: of the same origin, it is 'self' too. The worklet of the microphone is a worker.
+  // 'self' includes the WebSocket of the same origin. The audio worklet of the microphone is a worker.
   "connect-src 'self'",
   "worker-src 'self'",
   "font-src 'self'",
@@ -26,7 +26,7 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** On every response of the server, the bridge's too. */
+/** The headers of every response, including those of the bridge. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -36,7 +36,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** Serves the built page; names with a hash in them are cached for good. */
+/** Serves the built page. Browsers cache files with a hash in their name permanently. */
 export function createPage(dir: string): RequestHandler {
   return sirv(dir, {
     etag: true,

@@ -4,33 +4,33 @@ import { z } from 'zod'
 
 import { DemoError } from './demo-error.ts'
 
-/** How the demo is run, read from the environment. */
+/** The settings of the demo, from environment variables. */
 export interface Settings {
   readonly host: string
   readonly port: number
-  /** Names under which browsers reach the demo, beside `localhost` and addresses. */
+  /** Host names of the demo, in addition to `localhost` and IP addresses. */
   readonly allowedHosts: readonly string[]
   /** Origins of pages on other hosts or ports that may use the demo. */
   readonly allowedOrigins: readonly string[]
-  /** Where chats, wallets and the cookie's secret are kept. */
+  /** The folder of chats, wallets and the cookie secret. */
   readonly dataDir: string
   readonly model: string
   /** The model of live conversations. */
   readonly liveModel: string
-  /** A key of the Gemini API; without it the embedded emulator answers. */
+  /** A key of the Gemini API. Without it, the demo uses the built-in emulator. */
   readonly geminiKey: string | undefined
-  /** Another endpoint than Google's, for example an emulator that runs elsewhere. */
+  /** An endpoint other than Google's, for example a separate emulator. */
   readonly geminiBaseUrl: string | undefined
   readonly weatherKey: string | undefined
-  /** What other clients send as `X-API-Key`; without it only the page's cookie is accepted. */
+  /** The `X-API-Key` of other clients. Without it, only the cookie of the page is accepted. */
   readonly apiKey: string | undefined
-  /** How long a person may take to decide about a tool call. */
+  /** The time to decide an approval, in ms. */
   readonly approvalDeadlineMs: number
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads the settings; throws a `bad-setting` with one sentence for the first bad value. */
+/** Reads the settings. Throws a `DemoError` (`bad-setting`) for the first invalid value. */
 export function readSettings(env: Environment): Settings {
   const schema = env['DEMO_ALLOW_SHORT_API_KEY'] === '1' ? Variables.extend({ API_KEY }) : Variables
   const parsed = schema.safeParse(dropEmpty(env))
@@ -124,7 +124,7 @@ function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535
 }
 
-/** A key travels in a header: printable ASCII without spaces. The message must not repeat it. */
+/** A key is sent in a header, so it is printable ASCII without spaces. The message must not contain it. */
 function secret(what: string) {
   return z
     .string()
@@ -132,7 +132,7 @@ function secret(what: string) {
     .optional()
 }
 
-/** `PORT= npm start` means the same as leaving it out. */
+/** An empty variable (`PORT= npm start`) counts as unset. */
 function dropEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()))
 }

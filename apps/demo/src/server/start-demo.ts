@@ -29,22 +29,22 @@ import { PAGE_DIR } from './page.ts'
 import { APPROVER_ADDRESS, choosingRoles, createApproverCode, mayChooseRoles } from './roles.ts'
 import { type Environment, readSettings, type Settings } from './settings.ts'
 
-/** A running demo. Disposing it stops what runs; `close` lets answers and calls that run end first. */
+/** A running demo. `close` waits for running replies and calls; disposing it stops them. */
 export interface Demo extends AsyncDisposable {
   readonly url: string
-  /** Where a browser becomes the second person for large payments, if people may choose that. */
+  /** The URL that makes a browser the second approver, if the settings allow it. */
   readonly approverUrl: string | undefined
-  /** Lines for the terminal: where to look and what it runs on. */
+  /** Start-up output for the terminal. */
   readonly summary: readonly string[]
   close(): Promise<void>
 }
 
 export interface DemoOptions {
-  /** Gets what went wrong behind a neutral answer. Default: nothing. */
+  /** Called with internal errors, of which clients see a neutral message. Default: ignores them. */
   readonly onError?: (error: unknown) => void
 }
 
-/** Starts the demo as the environment says: the agent, the bridge and the page on one port. */
+/** Starts the agent, the bridge and the page on one port. */
 export async function startDemo(env: Environment, options: DemoOptions = {}): Promise<Demo> {
   const settings = readSettings(env)
   if (!existsSync(join(PAGE_DIR, 'index.html'))) {
@@ -71,21 +71,21 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
   }
 }
 
-interface Opening {
+interface OpenOptions {
   readonly settings: Settings
   readonly options: DemoOptions
   readonly lifetime: Lifetime
-  /** By which a browser becomes the second person; without it, none can. */
+  /** The code that makes a browser the second approver. Without it, no browser can become one. */
   readonly code: string | undefined
 }
 
-async function open({ settings, options, lifetime, code }: Opening) {
+async function open({ settings, options, lifetime, code }: OpenOptions) {
   await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
   const languages = createLanguages()
   const model = lifetime.use(await openModel(settings, () => languages.latest()))
   const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
   const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
-  const authenticate = languages.noting(createAuthenticate(settings, store, code))
+  const authenticate = languages.recording(createAuthenticate(settings, store, code))
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
@@ -98,7 +98,7 @@ async function open({ settings, options, lifetime, code }: Opening) {
     allowedHosts: settings.allowedHosts,
     allowedOrigins: settings.allowedOrigins,
     approvals: createApprovalPolicy({ wallets, languages, deadlineMs }),
-    // A reload of the page, or a tunnel without reception, does not lose the answer.
+    // The reply survives a page reload and a short network outage.
     disconnectGraceMs: 30_000,
     live: { model: model.live, graceMs: 30_000, approvalDeadlineMs: deadlineMs },
     ...(options.onError && { onError: options.onError }),
@@ -123,12 +123,12 @@ async function open({ settings, options, lifetime, code }: Opening) {
     upgrade: toUpgradeListener(bridge),
     drainMs: 2000,
   }).catch(async (cause: unknown) => {
-    // It sweeps its store, which closes now.
+    // The bridge uses the store, which closes now.
     await bridge.close()
     throw cause
   })
   lifetime.use(server)
-  // The last to open is the first to close: ending the turns is what lets the server's responses end.
+  // Closes first: the responses of the server end when the turns end.
   lifetime.defer(() => bridge.close())
   return { url: server.url, model: model.label, bridge }
 }
@@ -159,7 +159,7 @@ function summarise(
     `Data     ${resolve(settings.dataDir)}`,
     ...(approverUrl === undefined
       ? []
-      : [`Approver ${approverUrl} in another browser is the second person for large payments`]),
+      : [`Approver ${approverUrl} makes another browser the second approver of large payments`]),
     ...(settings.apiKey === undefined ? [] : ['Clients  may also sign in with X-API-Key']),
   ]
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const GetLocation = {
   description: "Gets the user's current position from their browser: latitude and longitude.",
   parameters: z.object({}),
-  // Clients may tell more than this; the model is told all of it.
+  // Clients may return more fields. The model receives all of them.
   output: z.looseObject({
     latitude: z.number().min(-90).max(90),
     longitude: z.number().min(-180).max(180),
@@ -12,7 +12,7 @@ export const GetLocation = {
   }),
 }
 
-/** Asks the browser where the user is, after the user has approved it. */
+/** Returns the position of the browser. Needs approval. */
 export function createGetLocation() {
   return browserTool({ name: 'get_location', ...GetLocation, requireConfirmation: true })
 }
@@ -22,11 +22,11 @@ export const ChangeBgm = {
   parameters: z.object({
     track: z.int().min(1).max(2).describe('The number of the track: 1 or 2.'),
   }),
-  // Clients of the earlier system give `{ track, message }`.
+  // Clients of the earlier system return `{ track, message }`.
   output: z.looseObject({ success: z.boolean().default(true), track: z.int() }),
 }
 
-/** Changes the music that plays in the browser; nobody has to approve it. */
+/** Changes the background music in the browser. Needs no approval. */
 export function createChangeBgm() {
   return browserTool({ name: 'change_bgm', ...ChangeBgm })
 }

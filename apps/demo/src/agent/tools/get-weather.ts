@@ -9,7 +9,7 @@ export const WeatherRequest = z
   })
   .describe('Gets the current weather of a city: temperature, condition, humidity and wind.')
 
-/** Tells the weather; runs on the server, nobody has to approve it. */
+/** Returns the weather. Runs on the server and needs no approval. */
 export function createGetWeather(weather: Weather) {
   return new FunctionTool({
     name: 'get_weather',

@@ -14,7 +14,7 @@ export const PaymentRequest = z
   .describe("Sends money from the user's wallet to a recipient.")
 export type PaymentRequest = z.infer<typeof PaymentRequest>
 
-/** Sends money from the user's wallet; runs on the server, after a person has approved it. */
+/** Sends money from the user's wallet. Runs on the server and needs approval. */
 export function createProcessPayment(wallets: Wallets) {
   return new FunctionTool({
     name: 'process_payment',
@@ -69,7 +69,7 @@ export function pay(
   }
 }
 
-/** What the model is told of a payment that was not made. */
+/** Returns the result of a payment that was not made. */
 export function refuse(error: string) {
   return { success: false, error, transaction_id: null }
 }

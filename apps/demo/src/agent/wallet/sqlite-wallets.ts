@@ -8,10 +8,10 @@ import type { Payment, PaymentResult, Wallets } from './wallets.ts'
 
 const OPENING_BALANCE = Cents.parse(100_000)
 
-/** Keeps the wallets in a SQLite file, so that balances outlive the process; `:memory:` keeps them for a test. */
+/** Opens wallets in a SQLite file, or in memory with `:memory:`. */
 export function openSqliteWallets(path: string): Wallets {
   const database = new Database(path)
-  // A payment that was reported must survive a power cut; another process may hold the file for a moment.
+  // A reported payment must survive a power failure. Another process may lock the file for a moment.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000;')
   database.exec(TABLES)
   const statements = prepare(database)
@@ -44,7 +44,7 @@ interface Transfer {
   readonly balance: (userId: string) => Cents
 }
 
-/** Runs inside a transaction that no other writer can enter. */
+/** Runs inside an exclusive write transaction. */
 function transfer({ statements, userId, payment, balance }: Transfer): PaymentResult {
   const earlier = statements.payment.get(userId, payment.key)
   const before = balance(userId)

@@ -1,7 +1,7 @@
 import type { Cents } from './money.ts'
 
 export interface Payment {
-  /** Names the payment: the same key pays once, however often it is asked. */
+  /** The idempotency key. A key pays once, however often `pay` is called. */
   readonly key: string
   readonly amount: Cents
   readonly recipient: string
@@ -15,10 +15,10 @@ export type PaymentResult =
       readonly paidAt: string
     }
   | { readonly state: 'insufficient-funds'; readonly balance: Cents }
-  /** The key was used before for another amount or recipient. */
+  /** The key was used for another amount or recipient. */
   | { readonly state: 'key-reused'; readonly balance: Cents }
 
-/** One wallet per user, in US dollars; a wallet that nobody has used yet holds 1000. */
+/** One wallet per user, in US dollars. A new wallet contains 1000. */
 export interface Wallets extends Disposable {
   balance(userId: string): Cents
   pay(userId: string, payment: Payment): PaymentResult

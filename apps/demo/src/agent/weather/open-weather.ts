@@ -7,15 +7,15 @@ export interface OpenWeatherOptions {
   readonly apiKey: string
   /** Default `https://api.openweathermap.org`. */
   readonly baseUrl?: string
-  /** How long one request may take. Default 5000. */
+  /** The timeout of a request, in ms. Default 5000. */
   readonly timeoutMs?: number
-  /** How long a report is reused. Default 600000 (ten minutes). */
+  /** How long a report is cached, in ms. Default 600,000 (ten minutes). */
   readonly ttlMs?: number
-  /** Milliseconds since some moment in the past. Default the system's monotonic clock. */
+  /** A monotonic clock, in ms. Default `performance.now`. */
   readonly now?: () => number
 }
 
-/** The real weather, from OpenWeatherMap; a failure is an answer, so that the model can tell the user. */
+/** Reads the weather from OpenWeatherMap. Returns a failure as a result, so that the model can report it. */
 export function createOpenWeather(options: OpenWeatherOptions): Weather {
   const { baseUrl = 'https://api.openweathermap.org', timeoutMs = 5000, ttlMs = 600_000 } = options
   const now = options.now ?? (() => performance.now())
@@ -43,7 +43,7 @@ export function createOpenWeather(options: OpenWeatherOptions): Weather {
       cache.set(key, fresh)
       return fresh
     } catch {
-      // The cause may hold the URL, and with it the key: none of it goes to the model.
+      // The cause may contain the URL with the key, so the model must not receive it.
       if (deadline.aborted)
         return { error: 'The weather service did not answer in time.', location }
       return { error: 'The weather service cannot be reached.', location }

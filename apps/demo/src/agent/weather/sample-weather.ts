@@ -1,6 +1,6 @@
 import type { Weather, WeatherReport } from './weather.ts'
 
-/** Weather without a key or a network: the same place always has the same weather, and says that it is a sample. */
+/** Sample weather without a key or a network. A place always has the same weather, and the report says that it is a sample. */
 export const sampleWeather: Weather = (location) => {
   const name = location.trim().toLowerCase()
   return Promise.resolve(KNOWN.get(NAMES.get(name) ?? name) ?? inventFor(name))

@@ -5,12 +5,12 @@ export interface TtlCache<Value> {
 
 export interface TtlCacheOptions {
   readonly ttlMs: number
-  /** How many entries are kept; the oldest goes first. */
+  /** The maximum number of entries. The oldest one is dropped first. */
   readonly capacity: number
   readonly now: () => number
 }
 
-/** Remembers values for a while, never more than `capacity` of them. */
+/** Creates a cache whose entries expire after `ttlMs`. */
 export function createTtlCache<Value>({ ttlMs, capacity, now }: TtlCacheOptions): TtlCache<Value> {
   const entries = new Map<string, { readonly value: Value; readonly expiresAt: number }>()
   return {

@@ -1,4 +1,4 @@
-/** The weather at one place; degrees Celsius, percent, metres per second. */
+/** The weather at one place, in degrees Celsius, percent and metres per second. */
 export interface WeatherReport {
   readonly temperature: number
   readonly condition: string
@@ -8,11 +8,11 @@ export interface WeatherReport {
   readonly wind_speed: number
   /** Whether it was read from the cache. */
   readonly cached?: true
-  /** Says that the figures are not a measurement. */
+  /** States that the values are not measured. */
   readonly note?: string
 }
 
-/** What the model is told when there is no report; it never holds the key. */
+/** The result if there is no report. It never contains the API key. */
 interface WeatherFailure {
   readonly error: string
   readonly location: string

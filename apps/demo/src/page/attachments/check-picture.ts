@@ -1,11 +1,11 @@
-/** What the server takes; base64 makes a picture a third larger on its way, and the whole message has a limit too. */
+/** What the server accepts. Base64 adds a third to the size of a picture, and the message has a limit too. */
 export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const
 const MEBI = 1_048_576
 const MAX_PICTURE_BYTES = 5 * MEBI
 const MAX_TOTAL_BYTES = 5.5 * MEBI
 const MAX_PICTURES = 8
 
-/** Why a picture cannot go with the message. */
+/** Why a picture is rejected. */
 export type PictureProblem =
   | { readonly kind: 'type'; readonly name: string }
   | { readonly kind: 'size'; readonly name: string; readonly maxMegabytes: number }
@@ -17,7 +17,7 @@ interface Sized {
   readonly size: number
 }
 
-/** Checks one more picture beside those that are there. */
+/** Checks whether a picture can be added to the others. Returns undefined if it can. */
 export function checkPicture(
   { name, type, size }: Pick<File, 'name' | 'type' | 'size'>,
   others: readonly Sized[],

@@ -3,7 +3,7 @@ import { useRef, useState } from 'react'
 
 import { checkPicture, type PictureProblem } from './check-picture.ts'
 
-/** A picture that will go with the next message. */
+/** A picture of the draft. */
 export interface Picture {
   readonly id: string
   readonly name: string
@@ -13,25 +13,25 @@ export interface Picture {
   readonly url: string
 }
 
-/** The pictures beside the text that is being written. */
+/** The pictures of the draft. */
 export function usePictures() {
   const [pictures, setPictures] = useState<readonly Picture[]>([])
   const [problems, setProblems] = useState<readonly PictureProblem[]>([])
-  // Pictures are read one after the other, each beside those before it, whichever rendering asked for it.
+  // Pictures are read one after the other, because the limits apply to all of them together.
   const latest = useRef<readonly Picture[]>([])
   const reading = useRef<Promise<void>>(Promise.resolve())
-  const hold = (next: readonly Picture[]) => {
+  const update = (next: readonly Picture[]) => {
     latest.current = next
     setPictures(next)
   }
   const addOne = async (file: File) => {
     const picture = await readPicture(file, latest.current)
     if ('kind' in picture) setProblems((known) => [...known, picture])
-    else hold([...latest.current, picture])
+    else update([...latest.current, picture])
   }
   return {
     held: pictures,
-    /** Why others were not taken. */
+    /** Why other pictures were rejected. */
     problems,
     add: (files: readonly File[]) => {
       if (files.length > 0) setProblems([])
@@ -39,13 +39,13 @@ export function usePictures() {
     },
     remove: (id: string) => {
       setProblems([])
-      hold(latest.current.filter((picture) => picture.id !== id))
+      update(latest.current.filter((picture) => picture.id !== id))
     },
-    /** Takes the pictures away, to be sent. */
+    /** Returns the pictures and clears them. */
     take: (): FileUIPart[] => {
       const files = latest.current.map(toPart)
       setProblems([])
-      hold([])
+      update([])
       return files
     },
   }
@@ -65,7 +65,7 @@ async function readPicture(
   try {
     return { id: crypto.randomUUID(), name, type, size, url: await readDataUrl(file) }
   } catch {
-    // A file that was moved or may not be read.
+    // The file was moved, or cannot be read.
     return { kind: 'unreadable', name }
   }
 }

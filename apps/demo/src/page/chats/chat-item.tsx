@@ -14,7 +14,7 @@ interface ChatItemProps {
   readonly onDelete: () => void
 }
 
-/** A chat in the list: its name, what goes on in it, and what can be done with it. */
+/** A chat in the list: its title, state and menu. */
 export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItemProps) {
   const { untitled } = useLabels().shell.chats
   const [renaming, setRenaming] = useState(false)
@@ -48,7 +48,7 @@ export function ChatItem({ chat, current, onOpen, onRename, onDelete }: ChatItem
         title={title}
         aria-current={current ? 'page' : undefined}
         onClick={(event) => {
-          // In another tab or window, as the reader wishes.
+          // Lets the browser open a new tab or window.
           if (event.metaKey || event.ctrlKey || event.shiftKey) return
           event.preventDefault()
           onOpen()

@@ -12,28 +12,28 @@ import { findChats, groupByDay } from './group-chats.ts'
 interface ChatListProps {
   readonly list: Chats
   readonly store: ChatsStore
-  /** The chat that is open. */
+  /** The id of the open chat. */
   readonly currentId: string
   readonly onOpen: (id: string) => void
   readonly onNewChat: () => void
   readonly onHide: () => void
-  /** The chat that was open is gone. */
-  readonly onGone: () => void
+  /** Called when the open chat was deleted. */
+  readonly onDeleted: () => void
 }
 
-/** Fewer can be looked through at a glance. */
+/** The number of chats from which the search field is shown. */
 const SEARCH_FROM = 6
 
-/** The chats of the reader, newest first. */
+/** The person's chats, newest first. */
 export function ChatList(props: ChatListProps) {
-  const { list, store, currentId, onOpen, onNewChat, onHide, onGone } = props
+  const { list, store, currentId, onOpen, onNewChat, onHide, onDeleted } = props
   const labels = useLabels()
   const { chats: listLabels } = labels.shell
   const [query, setQuery] = useState('')
   const [deleting, setDeleting] = useState<ChatSummary>()
   const remove = (id: string) => {
     void store.remove(id)
-    if (id === currentId) onGone()
+    if (id === currentId) onDeleted()
   }
   return (
     <>
@@ -82,7 +82,7 @@ interface ListProblemProps {
   readonly onDismiss: () => void
 }
 
-/** What the server did not do. */
+/** Shows which request failed. */
 function ListProblem({ problem, onDismiss }: ListProblemProps) {
   const { chats, close } = useLabels().shell
   return (
@@ -122,7 +122,7 @@ interface SearchResultsProps {
   readonly children: (chat: ChatSummary) => ReactNode
 }
 
-/** The chats that have these words in their name, by day. */
+/** The chats whose title contains the query, grouped by day. */
 function SearchResults({ list, query, children }: SearchResultsProps) {
   const { chats: listLabels } = useLabels().shell
   const id = useId()

@@ -9,7 +9,7 @@ interface ChatMenuProps {
   readonly onDelete: () => void
 }
 
-/** What can be done with a chat. */
+/** The menu of a chat. */
 export function ChatMenu({ title, onRename, onDelete }: ChatMenuProps) {
   const { chats } = useLabels().shell
   const id = useId()
@@ -50,11 +50,11 @@ export function ChatMenu({ title, onRename, onDelete }: ChatMenuProps) {
   )
 }
 
-// It has no size before it is shown.
+// The menu has no size before it is shown.
 const MENU_HEIGHT_PX = 100
 const MENU_WIDTH_PX = 180
 
-/** Below its button, or above it where the page ends; never beyond the edge of a phone. */
+/** Places the menu below its button, or above it at the end of the page, and inside the screen. */
 function place(menu: HTMLElement | null, button: HTMLElement | null): void {
   if (!menu || !button) return
   const { top, bottom, left } = button.getBoundingClientRect()

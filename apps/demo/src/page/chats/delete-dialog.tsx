@@ -8,7 +8,7 @@ interface DeleteDialogProps {
   readonly onClose: () => void
 }
 
-/** Asks once more: what is deleted is gone on the server too. */
+/** Asks for confirmation, because the server deletes the chat too. */
 export function DeleteDialog({ chat, onDelete, onClose }: DeleteDialogProps) {
   const { shell } = useLabels()
   const { chats } = shell

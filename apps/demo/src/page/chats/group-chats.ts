@@ -5,7 +5,7 @@ interface ChatGroup {
   readonly chats: readonly ChatSummary[]
 }
 
-/** The chats of today and those before, without empty groups. */
+/** Groups chats into today and earlier, without empty groups. */
 export function groupByDay(chats: readonly ChatSummary[], now = new Date()): ChatGroup[] {
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime()
   const groups: ChatGroup[] = [
@@ -15,12 +15,12 @@ export function groupByDay(chats: readonly ChatSummary[], now = new Date()): Cha
   return groups.filter((group) => group.chats.length > 0)
 }
 
-/** The chats with these words in their title, however wide or large they are written. */
-export function findChats(chats: readonly ChatSummary[], words: string): readonly ChatSummary[] {
-  const sought = plain(words.trim())
-  return sought === '' ? chats : chats.filter(({ title }) => plain(title).includes(sought))
+/** Returns the chats whose title contains the query. Ignores case and character width. */
+export function findChats(chats: readonly ChatSummary[], query: string): readonly ChatSummary[] {
+  const wanted = normalize(query.trim())
+  return wanted === '' ? chats : chats.filter(({ title }) => normalize(title).includes(wanted))
 }
 
-function plain(text: string): string {
+function normalize(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }

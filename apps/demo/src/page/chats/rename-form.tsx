@@ -6,24 +6,24 @@ import { useLabels } from '../i18n/language.tsx'
 interface RenameFormProps {
   readonly title: string
   readonly onRename: (title: string) => void
-  /** Whether the reader goes on by keyboard from here. */
+  /** `byKey` is true if the form was closed by keyboard. */
   readonly onClose: (byKey: boolean) => void
 }
 
-const LONGEST = 200
+const MAX_LENGTH = 200
 
-/** Gives a chat another name, in its place: Enter or leaving the field takes it, Escape does not. */
+/** Renames a chat in place. Enter and blur save the name, Escape discards it. */
 export function RenameForm({ title, onRename, onClose }: RenameFormProps) {
   const { newName } = useLabels().shell.chats
   const inputRef = useRef<HTMLInputElement>(null)
   useEffect(() => inputRef.current?.select(), [])
-  // A field that goes away while it has the focus is left, too.
+  // Removing a focused field also fires a blur event.
   const closed = useRef(false)
   const close = (byKey: boolean) => {
     closed.current = true
     onClose(byKey)
   }
-  const take = (byKey: boolean) => {
+  const save = (byKey: boolean) => {
     if (closed.current) return
     const name = inputRef.current?.value.trim() ?? ''
     if (name !== '' && name !== title) onRename(name)
@@ -31,9 +31,9 @@ export function RenameForm({ title, onRename, onClose }: RenameFormProps) {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (isComposing(event)) return
-    if (event.key === 'Enter') take(true)
+    if (event.key === 'Enter') save(true)
     if (event.key !== 'Escape') return
-    // Only the field is left, not the drawer around it.
+    // Escape must not close the drawer around the field.
     event.preventDefault()
     event.stopPropagation()
     close(true)
@@ -43,9 +43,9 @@ export function RenameForm({ title, onRename, onClose }: RenameFormProps) {
       ref={inputRef}
       className="rename"
       defaultValue={title}
-      maxLength={LONGEST}
+      maxLength={MAX_LENGTH}
       aria-label={newName}
-      onBlur={() => take(false)}
+      onBlur={() => save(false)}
       onKeyDown={onKeyDown}
     />
   )

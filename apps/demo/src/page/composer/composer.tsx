@@ -18,12 +18,12 @@ import { PictureProblems, Previews } from './previews.tsx'
 import { SendButton } from './send-button.tsx'
 import { type Draft, useDraft } from './use-draft.ts'
 
-/** What the page around the composer may ask of it. */
+/** The methods of the composer for the page around it. */
 export interface ComposerHandle {
   focus(): void
-  /** Begins a message about a picture that the reader chooses now. */
+  /** Starts a message with this text and opens the file picker. */
   askAboutPicture(text: string): void
-  /** Adds a text to what is being written. */
+  /** Appends text to the draft. */
   write(text: string): void
 }
 
@@ -32,11 +32,11 @@ interface ComposerProps {
   readonly busy: boolean
   readonly onSend: (draft: Draft) => void
   readonly onStop: () => void
-  /** Beside the send button: where one speaks instead of writing. */
+  /** The voice controls next to the send button. */
   readonly voice?: ReactNode
 }
 
-/** Where one writes: a text that grows, pictures beside it, one button to send and to stop. */
+/** The message input: a growing text field, pictures, and one button that sends or stops. */
 export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerProps) {
   const labels = useLabels()
   const { text, setText, pictures, isEmpty, take } = useDraft()
@@ -100,7 +100,7 @@ export function Composer({ handleRef, busy, onSend, onStop, voice }: ComposerPro
 
 const INPUT_ID = 'message-input'
 
-/** Goes to where one writes, from wherever the focus is. */
+/** Moves the focus to the message input. */
 export function focusComposer(): void {
   document.getElementById(INPUT_ID)?.focus()
 }

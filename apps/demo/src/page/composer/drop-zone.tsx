@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
 
-/** Takes files that are dropped anywhere on the page, and shows that it would while they are held above it. */
+/** Accepts files that are dropped anywhere on the page, and shows an overlay while they are dragged over it. */
 export function DropZone({ onDrop }: { readonly onDrop: (files: File[]) => void }) {
   const { composer } = useLabels().shell
   const [held, setHeld] = useState(false)
@@ -11,7 +11,7 @@ export function DropZone({ onDrop }: { readonly onDrop: (files: File[]) => void 
   useEffect(() => {
     const over = (event: DragEvent) => {
       if (!event.dataTransfer?.types.includes('Files')) return
-      // Without this the browser would leave the page to show the file.
+      // Without this, the browser would navigate to the file.
       event.preventDefault()
       setHeld(true)
     }

@@ -1,8 +1,8 @@
 import type { KeyboardEvent } from 'react'
 
-/** Whether this key belongs to an input method: Enter then accepts the Japanese text and must not send it. */
+/** Returns whether an input method handles this key. Enter then accepts the Japanese text and must not send the message. */
 export function isComposing(event: KeyboardEvent): boolean {
-  // Safari ends the composition before it reports the key; 229 is all that is left to tell it.
+  // Safari ends the composition before it reports the key. Only the key code 229 shows it.
   // oxlint-disable-next-line typescript/no-deprecated
   return event.nativeEvent.isComposing || event.keyCode === 229
 }

@@ -10,7 +10,7 @@ interface PictureButtonProps {
   readonly onDone: () => void
 }
 
-/** Chooses pictures with the system's dialog. */
+/** Opens the file picker for pictures. */
 export function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonProps) {
   const { attach } = useLabels().shell.composer
   return (
@@ -33,7 +33,7 @@ export function PictureButton({ chooserRef, onChoose, onDone }: PictureButtonPro
         aria-label={attach}
         onChange={(event) => {
           onChoose([...(event.target.files ?? [])])
-          // The same picture can be chosen again after it was removed.
+          // Allows the same picture to be chosen again after it was removed.
           event.target.value = ''
           onDone()
         }}

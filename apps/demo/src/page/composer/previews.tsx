@@ -10,7 +10,7 @@ interface PreviewsProps {
   readonly onRemove: (id: string) => void
 }
 
-/** The pictures that will go with the message. */
+/** The pictures of the draft. */
 export function Previews({ pictures, onRemove }: PreviewsProps) {
   const { composer } = useLabels().shell
   if (pictures.length === 0) return null
@@ -34,7 +34,7 @@ export function Previews({ pictures, onRemove }: PreviewsProps) {
   )
 }
 
-/** Why pictures were not taken. */
+/** Shows why pictures were rejected. */
 export function PictureProblems({ problems }: { readonly problems: readonly PictureProblem[] }) {
   const labels = useLabels()
   if (problems.length === 0) return null

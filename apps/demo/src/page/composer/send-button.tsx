@@ -4,18 +4,18 @@ import { useLabels } from '../i18n/language.tsx'
 
 interface SendButtonProps {
   readonly busy: boolean
-  /** There is nothing to send. */
+  /** Whether the draft is empty. */
   readonly disabled: boolean
   readonly onSend: () => void
   readonly onStop: () => void
 }
 
-/** One button in both roles: the focus stays on it when an answer begins or ends. */
+/** One button that sends or stops, so that it keeps the focus when a reply starts or ends. */
 export function SendButton({ busy, disabled, onSend, onStop }: SendButtonProps) {
   const labels = useLabels()
   return (
     <button
-      // Never a submit button: one that becomes a submit button while its click is handled makes the browser submit the form, so that
+      // Never a submit button. If it became one while its click is handled, the browser would submit the form, and
       // Stop would send the draft.
       type="button"
       className="send"

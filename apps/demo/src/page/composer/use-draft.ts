@@ -3,13 +3,13 @@ import { useState } from 'react'
 
 import { usePictures } from '../attachments/use-pictures.ts'
 
-/** What is said: a text, pictures, or both. */
+/** A message to send: text, pictures, or both. */
 export interface Draft {
   readonly text: string
   readonly files: FileUIPart[]
 }
 
-/** What is being written. */
+/** The message that is being written. */
 export function useDraft() {
   const [text, setText] = useState('')
   const pictures = usePictures()
@@ -18,7 +18,7 @@ export function useDraft() {
     setText,
     pictures,
     isEmpty: text.trim() === '' && pictures.held.length === 0,
-    /** Takes the draft away, to be sent. */
+    /** Returns the draft and clears it. */
     take: (): Draft => {
       setText('')
       return { text: text.trim(), files: pictures.take() }

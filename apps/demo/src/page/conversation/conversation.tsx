@@ -18,13 +18,13 @@ export interface ConversationProps {
   readonly id: string
   readonly mode: Mode
   readonly saved: LoadedChat
-  /** There is something in it. A function that stays the same. */
+  /** Called when the chat has its first message. Pass a stable function. */
   readonly onStarted: () => void
-  /** Something was written in it. A function that stays the same. */
+  /** Called with the text of each message that is sent. Pass a stable function. */
   readonly onSent: (text: string) => void
 }
 
-/** What is said and done in a chat, and where one says more. */
+/** The messages of a chat and the message input. */
 export function Conversation(props: ConversationProps) {
   const { id, mode, onSent } = props
   const chat = useConversation(props)
@@ -35,7 +35,7 @@ export function Conversation(props: ConversationProps) {
     HTMLDivElement
   >(isEmpty)
   const composerRef = useRef<ComposerHandle>(null)
-  const say = useCallback(
+  const sendDraft = useCallback(
     (draft: Draft) => {
       send(draft)
       onSent(draft.text)
@@ -53,7 +53,7 @@ export function Conversation(props: ConversationProps) {
         <div className="column" ref={contentRef}>
           {isEmpty && (
             <Welcome
-              onChoose={(text) => say({ text, files: [] })}
+              onChoose={(text) => sendDraft({ text, files: [] })}
               onAskAboutPicture={(text) => composerRef.current?.askAboutPicture(text)}
             />
           )}
@@ -76,10 +76,10 @@ export function Conversation(props: ConversationProps) {
       </main>
       <footer className="footer">
         {!following && <LatestButton onClick={goToEnd} />}
-        <QuietComposer
+        <StableComposer
           handleRef={composerRef}
           busy={busy}
-          onSend={say}
+          onSend={sendDraft}
           onStop={chat.stop}
           voice={voice}
         />
@@ -88,8 +88,8 @@ export function Conversation(props: ConversationProps) {
   )
 }
 
-/** Not rendered by what is said above it. */
-const QuietComposer = memo(Composer)
+/** Memoised: a chunk does not render the composer. */
+const StableComposer = memo(Composer)
 
 function LatestButton({ onClick }: { readonly onClick: () => void }) {
   const labels = useLabels()

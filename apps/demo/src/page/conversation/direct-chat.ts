@@ -1,7 +1,7 @@
 import type { AdkUIMessage } from 'adk-stream-protocol/client'
 import { z } from 'zod'
 
-/** The conversation with Gemini without the agent. No server keeps it: it lives as long as this tab does. */
+/** The chat with Gemini without the agent. It is stored in this tab only. */
 export interface DirectChat {
   readonly id: string
   readonly messages: AdkUIMessage[]
@@ -9,7 +9,7 @@ export interface DirectChat {
 
 const STORED = 'direct-chat'
 
-// What the page relies on; the rest is as the AI SDK made it.
+// Validates what the page relies on. The rest comes from the AI SDK.
 const Stored = z.object({
   id: z.string(),
   messages: z.array(
@@ -21,7 +21,7 @@ const Stored = z.object({
   ),
 })
 
-/** The conversation of this tab; a fresh one where there is none. */
+/** Returns the chat of this tab, or a new one. */
 export function readDirectChat(): DirectChat {
   const stored = sessionStorage.getItem(STORED)
   const { data } = Stored.safeParse(stored === null ? undefined : JSON.parse(stored))
@@ -33,7 +33,7 @@ export function storeDirectChat(chat: DirectChat): void {
   try {
     sessionStorage.setItem(STORED, JSON.stringify(chat))
   } catch {
-    // Pictures may be more than the browser keeps: a reload then shows what was kept before.
+    // Pictures may exceed the storage quota. A reload then shows the chat as it was stored before.
   }
 }
 

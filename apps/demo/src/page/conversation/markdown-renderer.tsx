@@ -6,7 +6,7 @@ export interface MarkdownProps {
   readonly streaming: boolean
 }
 
-/** Renders Markdown; unfinished emphasis, links and tables are completed while the text still streams. */
+/** Renders Markdown. Completes unfinished emphasis, links and tables while the text is streamed. */
 export function MarkdownRenderer({ text, streaming }: MarkdownProps) {
   return (
     <Streamdown
@@ -24,7 +24,7 @@ export function MarkdownRenderer({ text, streaming }: MarkdownProps) {
 type ElementProps<Name extends keyof React.JSX.IntrinsicElements> = ComponentProps<Name> &
   ExtraProps
 
-// Plain elements in place of Streamdown's own, which expect Tailwind; headings continue below the message's own.
+// Plain elements, because those of Streamdown expect Tailwind. Headings continue below the heading of the message.
 const COMPONENTS: Components = {
   h1: 'h3',
   h2: 'h4',
@@ -63,10 +63,10 @@ const COMPONENTS: Components = {
   img: ({ src, alt }: ElementProps<'img'>) => <Picture src={src} alt={alt} />,
 }
 
-/** Scrolls within itself what is wider than the column. */
+/** Scrolls content that is wider than the column. */
 function Wide({ children }: { readonly children: ReactNode }) {
   return (
-    // WCAG 2.1.1: what scrolls must be reachable by keyboard.
+    // WCAG 2.1.1: a scrollable element must be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <div className="wide" tabIndex={0}>
       {children}
@@ -74,7 +74,7 @@ function Wide({ children }: { readonly children: ReactNode }) {
   )
 }
 
-/** A picture from elsewhere would tell its server what was said here, so it becomes a link. */
+/** Shows an external picture as a link: loading it would reveal the conversation to its server. */
 function Picture({ src, alt }: Pick<ComponentProps<'img'>, 'src' | 'alt'>) {
   if (typeof src !== 'string') return null
   if (src.startsWith('data:image/')) return <img className="picture" src={src} alt={alt ?? ''} />

@@ -5,7 +5,7 @@ interface NoticeProps {
   readonly onAction?: () => void
 }
 
-/** Says what is wrong and offers the one thing to do about it. */
+/** Shows a problem, with a button for the action that helps. */
 export function Notice({ title, text, action, onAction }: NoticeProps) {
   return (
     <div className="notice" role="alert">

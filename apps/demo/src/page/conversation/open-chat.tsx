@@ -7,12 +7,12 @@ import { useSavedChat } from './use-saved-chat.ts'
 
 interface OpenChatProps extends Omit<ConversationProps, 'id' | 'mode' | 'saved'> {
   readonly location: ChatLocation
-  /** Something else is shown in its place; it goes on. */
+  /** Whether something else is shown instead. The chat continues. */
   readonly hidden: boolean
   readonly onNewChat: () => void
 }
 
-/** A chat from the moment it is opened: first read, then shown. */
+/** Loads a chat and shows it. */
 export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps) {
   const labels = useLabels()
   const [mode] = useMode()
@@ -48,7 +48,7 @@ export function OpenChat({ location, hidden, onNewChat, ...rest }: OpenChatProps
       )
     case 'ready':
       return (
-        // What is said before the chat is read for the new mode would be said in the old one.
+        // Until the chat is loaded for the new mode, a message would be sent in the old one.
         <div className="conversation" hidden={hidden} inert={loading.mode !== mode}>
           <Conversation id={location.id} mode={loading.mode} saved={loading.chat} {...rest} />
         </div>

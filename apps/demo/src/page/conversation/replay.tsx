@@ -12,7 +12,7 @@ const ReplayView = lazy(async () => {
   return { default: loaded.ReplayView }
 })
 
-/** A recorded conversation in the place of the one that is open: to be seen, not to be answered. */
+/** Shows a recorded conversation, read-only, instead of the open chat. */
 export function Replay({ recording, onClose }: ReplayProps) {
   return (
     <main className="scroller replaying">
@@ -25,7 +25,7 @@ export function Replay({ recording, onClose }: ReplayProps) {
   )
 }
 
-// Buttons of a call that waited then would decide nothing now.
+// The buttons of a recorded approval have no effect.
 const renderMessages = (messages: readonly AdkUIMessage[]) => (
   <div inert>
     <MessageList messages={messages} />

@@ -10,18 +10,18 @@ import { api, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { storeDirectChat } from './direct-chat.ts'
 
-type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onStarted'>
+type ConversationOptions = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onStarted'>
 
-/** The chat over the transport of its mode, and what the reader can do in it. All functions stay the same while it does. */
-export function useConversation({ id, mode, saved, onStarted }: Asked) {
-  const isKept = storesChats(mode)
+/** The chat over the transport of its mode, with stable functions for the page. */
+export function useConversation({ id, mode, saved, onStarted }: ConversationOptions) {
+  const isStored = storesChats(mode)
   const chat = useAdkChat({
     id,
     transport: transports[mode],
     messages: saved.messages,
     resume: saved.running,
     tools: BROWSER_TOOLS,
-    ...(isKept && { api }),
+    ...(isStored && { api }),
   })
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
@@ -31,11 +31,11 @@ export function useConversation({ id, mode, saved, onStarted }: Asked) {
   }, [isStarted, onStarted])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
   useEffect(() => {
-    if (!isKept && !busy && messages.length > 0) storeDirectChat({ id, messages })
-  }, [id, isKept, busy, messages])
-  const again = useCallback(() => void regenerate(), [regenerate])
-  // An answer to what was spoken is written without the chat's asking: the status does not tell.
-  const isSpoken = attached?.isWriting(messages.at(-1)?.id ?? '') ?? false
+    if (!isStored && !busy && messages.length > 0) storeDirectChat({ id, messages })
+  }, [id, isStored, busy, messages])
+  const regenerateLast = useCallback(() => void regenerate(), [regenerate])
+  // The server starts a reply to speech by itself, so the status of the chat does not show it.
+  const isSpeechReply = attached?.isWriting(messages.at(-1)?.id ?? '') ?? false
   return {
     messages,
     status,
@@ -46,12 +46,12 @@ export function useConversation({ id, mode, saved, onStarted }: Asked) {
     hints: chat.hints,
     unconfirmed: chat.unconfirmed,
     isConnected: chat.isConnected,
-    // What fails is the chat's problem, and shown as that.
+    // The chat reports an error as its problem.
     send: useCallback(
       ({ text, files }: Draft) => void sendMessage(text === '' ? { files } : { text, files }),
       [sendMessage],
     ),
-    /** Says something else in the place of a message; what followed it is gone. */
+    /** Replaces a message and everything after it. */
     edit: useCallback(
       (message: UIMessage, text: string) => {
         const files = message.parts.filter((part) => part.type === 'file')
@@ -60,8 +60,8 @@ export function useConversation({ id, mode, saved, onStarted }: Asked) {
       [sendMessage],
     ),
     stop: useCallback(() => void stop(), [stop]),
-    regenerate: isSpoken ? undefined : again,
-    // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
+    regenerate: isSpeechReply ? undefined : regenerateLast,
+    // While the server is unreachable, the problem and its button stay on the page.
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
     decide,
   }

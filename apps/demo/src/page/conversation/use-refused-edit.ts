@@ -4,18 +4,18 @@ import { useCallback, useEffect, useRef } from 'react'
 
 import { toMarkdown } from '../message-actions/to-markdown.ts'
 
-interface Shown {
+interface ShownChat {
   readonly messages: readonly UIMessage[]
   readonly problem: Problem | undefined
 }
 
 type Edit = (message: UIMessage, text: string) => void
 
-/** Gives back the text of an edit that the server refused, when the message has its old text again. */
+/** Restores the text of an edit that the server refused, after the message has its old text again. */
 export function useRefusedEdit(
-  { messages, problem }: Shown,
+  { messages, problem }: ShownChat,
   edit: Edit,
-  giveBack: (text: string) => void,
+  restore: (text: string) => void,
 ): Edit {
   const sent = useRef<string | undefined>(undefined)
   const isRefused = problem?.kind === 'refused'
@@ -24,8 +24,8 @@ export function useRefusedEdit(
     if (!isRefused || text === undefined) return
     if (messages.some((message) => message.role === 'user' && toMarkdown(message) === text)) return
     sent.current = undefined
-    giveBack(text)
-  }, [isRefused, messages, giveBack])
+    restore(text)
+  }, [isRefused, messages, restore])
   return useCallback(
     (message, text) => {
       sent.current = text.trim()

@@ -6,7 +6,7 @@ import type { ChatLocation } from '../shell/use-chat-location.ts'
 import { api } from '../wire/wire.ts'
 import { readDirectChat } from './direct-chat.ts'
 
-/** A chat as it is known, and the mode that it was read for. */
+/** A stored chat, and the mode for which it was loaded. */
 export type Loading =
   | { readonly state: 'loading'; readonly mode?: never }
   | { readonly state: 'ready'; readonly chat: LoadedChat; readonly mode: Mode }
@@ -15,47 +15,47 @@ export type Loading =
 const EMPTY: LoadedChat = { messages: [], running: false }
 
 /**
- * Reads the messages of a chat that the address names; a new chat is ready at once. In another mode it is read again, because an
- * answer may be under way: until that is done, the chat is as it was, for the mode before.
+ * Loads the messages of the chat in the URL. A new chat is ready at once. If the mode changes, the chat is loaded again, because a
+ * reply may be running. Until then, the chat is shown as it was in the previous mode.
  */
 export function useSavedChat({ id, isNew }: ChatLocation, mode: Mode): Loading {
   const [wasNew] = useState(isNew)
-  const [loading, setLoading] = useState(() => begin(isNew, mode))
-  const isRead = loading.mode === mode
+  const [loading, setLoading] = useState(() => initialState(isNew, mode))
+  const isLoaded = loading.mode === mode
   useEffect(() => {
-    if (isRead) return
-    let isLeft = false
+    if (isLoaded) return
+    let isCancelled = false
     const read = async (): Promise<void> => {
       const next = await readChat(id, { mode, wasNew })
-      if (!isLeft) setLoading(next)
+      if (!isCancelled) setLoading(next)
     }
     void read()
     return () => {
-      isLeft = true
+      isCancelled = true
     }
-  }, [id, mode, isRead, wasNew])
+  }, [id, mode, isLoaded, wasNew])
   return loading
 }
 
-interface Asked {
+interface LoadOptions {
   readonly mode: Mode
-  /** Whether it may be that nothing was said in it yet. */
+  /** Whether the chat may still be empty. */
   readonly wasNew: boolean
 }
 
-async function readChat(id: string, { mode, wasNew }: Asked): Promise<Loading> {
+async function readChat(id: string, { mode, wasNew }: LoadOptions): Promise<Loading> {
   try {
     const chat = await api.loadChat(id)
-    // The server does not tell whether somebody else has a chat of this name.
-    const isThere = wasNew || chat.running || chat.messages.length > 0
-    return isThere ? { state: 'ready', chat, mode } : { state: 'missing', mode }
+    // The server does not reveal whether the chat exists for another person.
+    const exists = wasNew || chat.running || chat.messages.length > 0
+    return exists ? { state: 'ready', chat, mode } : { state: 'missing', mode }
   } catch {
-    // The reader is told, and can try again.
+    // The page shows the failure with a button to try again.
     return { state: 'failed', mode }
   }
 }
 
-function begin(isNew: boolean, mode: Mode): Loading {
+function initialState(isNew: boolean, mode: Mode): Loading {
   if (!storesChats(mode)) return { state: 'ready', chat: { ...EMPTY, ...readDirectChat() }, mode }
   return isNew ? { state: 'ready', chat: EMPTY, mode } : { state: 'loading' }
 }

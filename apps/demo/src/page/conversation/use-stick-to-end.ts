@@ -3,8 +3,8 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 const NEAR_PX = 40
 
 /**
- * Follows what is added at the end of a scrolling element, until the reader scrolls up; and again when they come back. What is
- * `still` is read from its beginning.
+ * Scrolls to the end of an element when content is added, until the person scrolls up. Continues when they return to the end. Does
+ * not scroll if `still` is true.
  */
 export function useStickToEnd<Scroller extends HTMLElement, Content extends HTMLElement>(
   still: boolean,
@@ -25,7 +25,7 @@ export function useStickToEnd<Scroller extends HTMLElement, Content extends HTML
     }
     const watch = () => {
       const distance = scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop
-      // Only a movement upwards is the reader's: content that grows also makes the distance larger.
+      // Only scrolling up is an action of the person. Growing content also increases the distance.
       if (distance < NEAR_PX) follow(true)
       else if (scroller.scrollTop < lastTop) follow(false)
       lastTop = scroller.scrollTop

@@ -7,11 +7,11 @@ import { useMode } from '../settings/mode.ts'
 
 interface WelcomeProps {
   readonly onChoose: (text: string) => void
-  /** The reader chooses a picture, and sends it with this question. */
+  /** Called with a question that needs a picture. */
   readonly onAskAboutPicture: (text: string) => void
 }
 
-/** An empty chat: what this is, and what one can try. */
+/** An empty chat: an introduction and suggestions. */
 export function Welcome({ onChoose, onAskAboutPicture }: WelcomeProps) {
   const labels = useLabels()
   const { mode: modes, suggestions, model } = labels.shell

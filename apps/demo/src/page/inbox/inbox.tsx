@@ -18,7 +18,7 @@ export function toggleInbox(): void {
   document.getElementById(POPOVER_ID)?.togglePopover()
 }
 
-/** What waits for a decision in all chats, behind a button that says how much it is. */
+/** A button with the number of pending approvals, which opens their list. */
 export function Inbox({ inbox, onOpenChat }: InboxProps) {
   const { inbox: labels } = useAdkLabels()
   const { approvals, problem, refusals, deciding, decide, withdraw } = inbox
@@ -45,7 +45,7 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           </span>
         )}
       </button>
-      {/* Also of other chats, and while the list is closed. */}
+      {/* Announces approvals of other chats, also while the list is closed. */}
       <span className="visually-hidden" role="status">
         {approvals.length > 0 && label}
       </span>
@@ -63,14 +63,14 @@ export function Inbox({ inbox, onOpenChat }: InboxProps) {
           loadingMore={loadingMore}
           renderChatLink={renderChatLink}
         />
-        {approvals.some((approval) => approval.approvals.needed > 1) && <SecondPerson />}
+        {approvals.some((approval) => approval.approvals.needed > 1) && <SecondApprover />}
       </div>
     </>
   )
 }
 
-/** How to be the second person, where somebody tries this alone. */
-function SecondPerson() {
+/** Explains how to become the second approver when trying the demo alone. */
+function SecondApprover() {
   const { approver } = useLabels().shell
   const demo = useDemo()
   if (!demo?.approver.address || demo.approver.is) return null
@@ -91,7 +91,7 @@ function ChatLink({ chatId, onOpenChat }: ChatLinkProps) {
     <a
       href={chatUrl(chatId)}
       onClick={(event) => {
-        // In another tab or window, as the reader wishes.
+        // Lets the browser open a new tab or window.
         if (event.metaKey || event.ctrlKey || event.shiftKey) return
         event.preventDefault()
         document.getElementById(POPOVER_ID)?.hidePopover()

@@ -1,20 +1,20 @@
 import type { ApprovalRecord } from 'adk-stream-protocol/client'
 
-/** The states of an approval, in the order in which they can come; the ends are beside each other. */
-const STATIONS = ['requested', 'decided', 'started', 'ended'] as const
-export type Station = (typeof STATIONS)[number]
+/** The stages of an approval, in order. */
+const STAGES = ['requested', 'decided', 'started', 'ended'] as const
+export type Stage = (typeof STAGES)[number]
 
-/** A stop on an approval's way: what happened there, when, and how long the way to it took. */
+/** A stage of one approval: what happened, when, and how long it took since the previous stage. */
 export interface Stop {
-  readonly station: Station
-  /** The record's own word, such as `denied`; nothing where the approval has not come yet. */
+  readonly stage: Stage
+  /** The type in the audit record, such as `denied`. Undefined if the approval has not reached the stage. */
   readonly type?: string
   readonly at?: number
   readonly tookMs?: number
   readonly by?: string
 }
 
-const STATION_OF: Readonly<Record<string, Station>> = {
+const STAGE_OF: Readonly<Record<string, Stage>> = {
   requested: 'requested',
   approved: 'decided',
   denied: 'decided',
@@ -26,34 +26,34 @@ const STATION_OF: Readonly<Record<string, Station>> = {
   lost: 'ended',
 }
 
-/** Reads the way of an approval off its record: where it has been, and what would come next. */
+/** Returns the stages of an approval from its audit record, including those that are still to come. */
 export function readPath(history: readonly ApprovalRecord[]): Stop[] {
-  const records = history.filter(({ type }) => type in STATION_OF)
+  const records = history.filter(({ type }) => type in STAGE_OF)
   const stops: Stop[] = []
-  for (const station of STATIONS) {
-    const record = records.findLast(({ type }) => STATION_OF[type] === station)
+  for (const stage of STAGES) {
+    const record = records.findLast(({ type }) => STAGE_OF[type] === stage)
     const before = stops.at(-1)?.at
     if (!record) {
-      stops.push({ station })
+      stops.push({ stage })
       continue
     }
     const { type, at } = record
     const tookMs = before === undefined ? undefined : at - before
     const by = 'by' in record && typeof record['by'] === 'string' ? record['by'] : undefined
     stops.push({
-      station,
+      stage,
       type,
       at,
       ...(tookMs !== undefined && { tookMs }),
       ...(by !== undefined && { by }),
     })
   }
-  // What was not approved goes nowhere from there.
-  const decided = stops.find(({ station }) => station === 'decided')?.type
+  // Without an approval, no stage follows.
+  const decided = stops.find(({ stage }) => stage === 'decided')?.type
   return decided === undefined || decided === 'approved' ? stops : stops.slice(0, 2)
 }
 
-/** How many have agreed where more than one has to. */
+/** Returns the number of votes, if several people must approve. */
 export function countVotes(history: readonly ApprovalRecord[]): number {
   return history.filter(({ type }) => type === 'voted').length
 }

@@ -9,16 +9,16 @@ import { useInspectorLabels } from './labels.ts'
 
 interface ApprovalsProps {
   readonly api: AdkApi
-  /** The approvals of the conversation, with how far each has come as the page knows: a change has its record read again. */
-  readonly approvals: readonly SeenApproval[]
+  /** The approvals of the conversation and their states. If a state changes, the audit record is loaded again. */
+  readonly approvals: readonly ShownApproval[]
 }
 
-export interface SeenApproval {
+export interface ShownApproval {
   readonly id: string
   readonly state: string
 }
 
-/** The life of every approval in the conversation, from the server's own record. */
+/** Shows the stages of every approval, from the server's audit record. */
 export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
   const labels = useInspectorLabels()
   if (approvals.length === 0) return <p className="inspector-empty">{labels.noApprovals}</p>
@@ -33,23 +33,23 @@ export function ApprovalPictures({ api, approvals }: ApprovalsProps) {
   )
 }
 
-interface Life {
+interface ApprovalHistory {
   readonly approval: PendingApproval
   readonly history: readonly ApprovalRecord[]
 }
 
-/** Made anew whenever the approval has moved on. */
+/** Mounted again when the state of the approval changes. */
 function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: string }) {
   const labels = useInspectorLabels()
-  const [life, setLife] = useState<Life | 'failed'>()
+  const [life, setLife] = useState<ApprovalHistory | 'failed'>()
   useEffect(() => {
-    let isLeft = false
+    let isCancelled = false
     api.readApproval(id).then(
-      (read) => !isLeft && setLife(read),
-      () => !isLeft && setLife('failed'),
+      (read) => !isCancelled && setLife(read),
+      () => !isCancelled && setLife('failed'),
     )
     return () => {
-      isLeft = true
+      isCancelled = true
     }
   }, [api, id])
   if (!life) return <p role="status">{labels.reading}</p>
@@ -63,7 +63,7 @@ function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: strin
       </h3>
       <ol className="life-stops">
         {readPath(history).map((stop) => (
-          <StopView key={stop.station} stop={stop} />
+          <StopView key={stop.stage} stop={stop} />
         ))}
       </ol>
       {needed > 1 && <p>{labels.votes(given, needed)}</p>}
@@ -78,14 +78,14 @@ function ApprovalPicture({ api, id }: { readonly api: AdkApi; readonly id: strin
 
 function StopView({ stop }: { readonly stop: Stop }) {
   const labels = useInspectorLabels()
-  const { station, type, at, tookMs } = stop
+  const { stage, type, at, tookMs } = stop
   const Icon = type === undefined ? CircleDashed : (ICONS[type] ?? Check)
   return (
-    <li className="stop" data-station={station} data-type={type ?? 'ahead'}>
+    <li className="stop" data-stage={stage} data-type={type ?? 'upcoming'}>
       {tookMs !== undefined && <span className="stop-took">{formatMs(tookMs)}</span>}
       <Icon aria-hidden="true" size={18} />
       <span className="stop-name">
-        {type === undefined ? labels.ahead[station] : (labels.stops[type] ?? type)}
+        {type === undefined ? labels.upcoming[stage] : (labels.stops[type] ?? type)}
       </span>
       {at !== undefined && (
         <time dateTime={new Date(at).toISOString()}>

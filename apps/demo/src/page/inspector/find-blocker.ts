@@ -1,26 +1,29 @@
 import type { AdkUIMessage, ConnectionState } from 'adk-stream-protocol/client'
 
-/** What a conversation waits for right now. */
-export type Waiting =
+/** What a conversation is waiting for. */
+export type Blocker =
   | { readonly for: 'connection'; readonly retryAt?: number }
   | { readonly for: 'decision'; readonly toolName: string; readonly deadline?: number }
   | { readonly for: 'tool'; readonly toolName: string }
   | { readonly for: 'model' }
 
-interface Situation {
+interface ConversationState {
   readonly messages: readonly AdkUIMessage[]
   readonly busy: boolean
   readonly connection: ConnectionState
 }
 
-/** Says why nothing happens; nothing when it is the person's turn. What a person can do something about comes first. */
-export function findBlocker({ messages, busy, connection }: Situation): Waiting | undefined {
+/** Returns what the conversation is waiting for, or undefined if it is the person's turn. Things that a person can change come first. */
+export function findBlocker({
+  messages,
+  busy,
+  connection,
+}: ConversationState): Blocker | undefined {
   if (connection.state === 'lost') {
     const { retryAt } = connection
     return { for: 'connection', ...(retryAt !== undefined && { retryAt }) }
   }
-  const asked = messages.flatMap(findQuestions)
-  const [first] = asked
+  const [first] = messages.flatMap(findPendingApprovals)
   if (first) return first
   const running = messages.at(-1)?.parts.find(isRunning)
   if (running) return { for: 'tool', toolName: nameOf(running) }
@@ -30,14 +33,14 @@ export function findBlocker({ messages, busy, connection }: Situation): Waiting 
 type Part = AdkUIMessage['parts'][number]
 type ToolPart = Extract<Part, { toolCallId: string }>
 
-function findQuestions({ parts }: AdkUIMessage): Waiting[] {
+function findPendingApprovals({ parts }: AdkUIMessage): Blocker[] {
   return parts.flatMap((part) => {
     if (!isCall(part) || part.state !== 'approval-requested') return []
-    const terms = parts.find(
+    const approval = parts.find(
       (other) => other.type === 'data-approval' && other.data.toolCallId === part.toolCallId,
     )
-    const data = terms?.type === 'data-approval' ? terms.data : undefined
-    // It was decided elsewhere, and its outcome is on the way.
+    const data = approval?.type === 'data-approval' ? approval.data : undefined
+    // Decided elsewhere. The outcome follows.
     if (data && data.state !== 'requested') return []
     const deadline = data?.deadline
     const named = { for: 'decision', toolName: nameOf(part) } as const

@@ -1,4 +1,4 @@
-/** A duration for people: `85 ms`, `1.24 s`, `2 min 5 s`. */
+/** Formats a duration: `85 ms`, `1.24 s`, `2 min 5 s`. */
 export function formatMs(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`
   if (ms < 60_000) return `${(ms / 1000).toFixed(2)} s`

@@ -1,7 +1,7 @@
 import type { AdkApi, AdkUIMessage, ConnectionState, Recorder } from 'adk-stream-protocol/client'
 import { useSyncExternalStore } from 'react'
 
-import { ApprovalPictures, type SeenApproval } from './approval-picture.tsx'
+import { ApprovalPictures, type ShownApproval } from './approval-picture.tsx'
 import { RecordingPanel } from './recording-panel.tsx'
 import { Tabs } from './tabs.tsx'
 import { useInspectorLabels } from './labels.ts'
@@ -21,7 +21,7 @@ export interface InspectorProps {
   readonly onReplay: (recording: string) => void
 }
 
-/** Shows what goes on behind the conversation, and why it waits. */
+/** Shows the traffic of the conversation and what it is waiting for. */
 export function Inspector(props: InspectorProps) {
   const { log, recorder, api, messages, onReplay } = props
   const labels = useInspectorLabels()
@@ -54,8 +54,8 @@ export function Inspector(props: InspectorProps) {
   )
 }
 
-/** The approvals that were asked for in the conversation, newest first; their state changes with the call's. */
-function findApprovals(messages: readonly AdkUIMessage[]): SeenApproval[] {
+/** Returns the approvals of the conversation, newest first, with the state of their call. */
+function findApprovals(messages: readonly AdkUIMessage[]): ShownApproval[] {
   return messages
     .flatMap(({ parts }) =>
       parts.flatMap((part) => {

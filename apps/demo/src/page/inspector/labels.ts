@@ -1,5 +1,5 @@
 import { useLabels } from '../i18n/language.tsx'
-import type { Station } from './approval-path.ts'
+import type { Stage } from './approval-path.ts'
 import type { Span } from './trace.ts'
 
 /** Labels of the inspector. */
@@ -24,10 +24,10 @@ export interface InspectorLabels {
   readonly record: string
   readonly secondPerson: string
   readonly votes: (given: number, needed: number) => string
-  /** Where an approval has been, by the words of its record. */
+  /** Stages that an approval has reached, by the type in the audit record. */
   readonly stops: Readonly<Record<string, string>>
-  /** What would come next. */
-  readonly ahead: Readonly<Record<Station, string>>
+  /** Stages that an approval has not reached. */
+  readonly upcoming: Readonly<Record<Stage, string>>
   readonly filter: string
   readonly sent: string
   readonly received: string
@@ -98,7 +98,7 @@ const en: InspectorLabels = {
     failed: 'failed',
     lost: 'unknown: the server crashed',
   },
-  ahead: { requested: 'requested', decided: 'decision', started: 'start', ended: 'result' },
+  upcoming: { requested: 'requested', decided: 'decision', started: 'start', ended: 'result' },
   filter: 'Filter by type',
   sent: 'sent',
   received: 'received',
@@ -172,7 +172,7 @@ const ja: InspectorLabels = {
     failed: '失敗',
     lost: '不明（実行中にサーバーが停止）',
   },
-  ahead: { requested: '依頼', decided: '承認・拒否', started: '実行', ended: '結果' },
+  upcoming: { requested: '依頼', decided: '承認・拒否', started: '実行', ended: '結果' },
   filter: '種類で絞り込む',
   sent: '送信',
   received: '受信',

@@ -10,7 +10,7 @@ interface RecordingPanelProps {
   readonly onReplay: (recording: string) => void
 }
 
-/** Records the conversation, saves it, and plays it or another one. */
+/** Records the conversation, saves the recording, and replays it or another one. */
 export function RecordingPanel({ recorder, onReplay }: RecordingPanelProps) {
   const labels = useInspectorLabels()
   const [isRecording, setRecording] = useState(recorder.isRecording)
@@ -58,7 +58,7 @@ function OpenFile({ onReplay }: Pick<RecordingPanelProps, 'onReplay'>) {
   const id = useId()
   const open = async ({ target }: ChangeEvent<HTMLInputElement>) => {
     const file = target.files?.[0]
-    // The same file may be chosen again.
+    // Allows the same file to be chosen again.
     target.value = ''
     if (!file) return
     try {
@@ -98,6 +98,6 @@ function save(recording: string): void {
   link.href = address
   link.download = `conversation-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}.jsonl`
   link.click()
-  // The browser has taken it over by then.
+  // The download has started by then.
   setTimeout(() => URL.revokeObjectURL(address), 1000)
 }

@@ -7,14 +7,14 @@ import { useReplay } from './use-replay.ts'
 
 interface ReplayViewProps {
   readonly recording: string
-  /** Shows messages as the conversation does. */
+  /** Renders messages like the conversation. */
   readonly renderMessages: (messages: readonly AdkUIMessage[]) => ReactNode
   readonly onClose: () => void
 }
 
 const PACES: readonly Pace[] = ['real-time', 'fast', 'step']
 
-/** A recorded conversation, played through the components that showed it. */
+/** Replays a recorded conversation with the same components. */
 export function ReplayView({ recording, renderMessages, onClose }: ReplayViewProps) {
   const labels = useInspectorLabels()
   const [pace, setPace] = useState<Pace>('real-time')

@@ -6,7 +6,7 @@ export interface Tab {
   readonly content: ReactNode
 }
 
-/** Tabs as WAI-ARIA describes them: arrows move between them, only the chosen one is in the order of Tab. */
+/** Tabs as in the WAI-ARIA pattern: arrow keys switch tabs, and only the selected tab is in the tab order. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const id = useId()
   const [chosen, choose] = useState(tabs[0]?.name)

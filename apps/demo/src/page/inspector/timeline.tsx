@@ -5,7 +5,7 @@ import type { Entry, Span, TurnTrace } from './trace.ts'
 import { ScrolledText } from './scrolled-text.tsx'
 import { useInspectorLabels } from './labels.ts'
 
-/** The answers of the conversation, newest first: what each was made of, and when that came. */
+/** The replies of the conversation, newest first, with their chunks and times. */
 export function Timeline({ turns }: { readonly turns: readonly TurnTrace[] }) {
   const labels = useInspectorLabels()
   if (turns.length === 0) return <p className="inspector-empty">{labels.nothingYet}</p>
@@ -64,7 +64,7 @@ function TurnHead({ turn }: { readonly turn: TurnTrace }) {
   )
 }
 
-/** What took time, drawn to scale. It repeats what the list below says, so it is a picture with one sentence. */
+/** The spans of a reply, drawn to scale. An image with one label, because the list below contains the same data. */
 function Lanes({ turn }: { readonly turn: TurnTrace }) {
   const labels = useInspectorLabels()
   const { spans, startedAt } = turn
@@ -104,7 +104,7 @@ function describe(spans: readonly Span[], names: Readonly<Record<Span['kind'], s
 
 interface EntryLineProps {
   readonly entry: Entry
-  /** The entry is written in place; this tells that it has grown. */
+  /** Changes when the entry grows, because the entry itself is mutated. */
   readonly count: number
   readonly offset: number
 }

@@ -1,13 +1,13 @@
 import type { WireEvent } from 'adk-stream-protocol/client'
 
-/** What is seen of an answer: when each thing of it came, and what it is made of. Times are ms since 1970. */
+/** The trace of a reply: its chunks and when they arrived. Times are in ms since 1970. */
 export interface TurnTrace {
   readonly request: string
   readonly trigger: string
   readonly startedAt: number
-  /** When its first chunk came. */
+  /** When the first chunk arrived. */
   firstAt?: number
-  /** When its first word came: of the answer, not of the thoughts. */
+  /** When the first text arrived, not counting reasoning. */
   firstWordAt?: number
   endedAt?: number
   error?: string
@@ -16,18 +16,18 @@ export interface TurnTrace {
   readonly spans: Span[]
 }
 
-/** One line of the timeline; deltas and sound that follow each other are one line of each. */
+/** One line of the timeline. Consecutive deltas or audio chunks share a line. */
 export interface Entry {
   readonly at: number
   readonly type: string
-  /** When the last of them came. */
+  /** When the last chunk of the line arrived. */
   lastAt: number
   count: number
-  /** The text of deltas, the JSON of anything else. */
+  /** The text of deltas, or the JSON of other chunks. */
   detail: string
 }
 
-/** Something that takes time within an answer. */
+/** A period within a reply. */
 export interface Span {
   readonly kind: 'reasoning' | 'text' | 'call' | 'approval'
   readonly id: string
@@ -39,15 +39,15 @@ export interface Span {
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
 type RequestEvent = Extract<WireEvent, { type: 'request' }>
 
-/** No line of the timeline keeps more than this of what it shows. */
+/** The maximum number of characters that a line keeps. */
 const MAX_DETAIL = 4000
 const MAX_ENTRIES = 500
 
-export function beginTrace({ request, trigger }: RequestEvent, at: number): TurnTrace {
+export function startTrace({ request, trigger }: RequestEvent, at: number): TurnTrace {
   return { request, trigger, startedAt: at, chunks: 0, entries: [], spans: [] }
 }
 
-/** Enters a chunk. A trace is written in place: an answer has thousands of chunks, and the page reads it a few times a second. */
+/** Adds a chunk. Mutates the trace, because a reply has thousands of chunks and the page reads it a few times a second. */
 export function traceChunk(trace: TurnTrace, chunk: Chunk, at: number): void {
   trace.firstAt ??= at
   trace.chunks += 1
@@ -63,7 +63,7 @@ export function endTrace(trace: TurnTrace, at: number, error?: string): void {
 
 function addEntry(entries: Entry[], chunk: Chunk, at: number): void {
   const delta = 'delta' in chunk ? chunk.delta : undefined
-  const last = FLOWING.has(chunk.type) ? findLine(entries, chunk.type) : undefined
+  const last = PIECES.has(chunk.type) ? findLine(entries, chunk.type) : undefined
   if (last) {
     last.lastAt = at
     last.count += 1
@@ -75,38 +75,38 @@ function addEntry(entries: Entry[], chunk: Chunk, at: number): void {
   entries.push({ at, type: chunk.type, lastAt: at, count: 1, detail: detail.slice(0, MAX_DETAIL) })
 }
 
-/** What comes piece by piece; words and sound come at the same time. */
-const FLOWING: ReadonlySet<string> = new Set([
+/** Chunk types that arrive in pieces. Text and audio arrive at the same time. */
+const PIECES: ReadonlySet<string> = new Set([
   'text-delta',
   'reasoning-delta',
   'tool-input-delta',
   'data-pcm',
 ])
 
-/** The line that a piece belongs to: nothing else has begun since. */
+/** Returns the line of a piece, unless a chunk of another kind followed it. */
 function findLine(entries: readonly Entry[], type: string): Entry | undefined {
-  const line = entries.findLast((entry) => entry.type === type || !FLOWING.has(entry.type))
+  const line = entries.findLast((entry) => entry.type === type || !PIECES.has(entry.type))
   return line?.type === type ? line : undefined
 }
 
 function addSpans(trace: TurnTrace, chunk: Chunk, at: number): void {
   const { spans } = trace
   if (chunk.type === 'text-delta') trace.firstWordAt ??= at
-  const begun = beginsSpan(chunk, spans)
-  if (begun) spans.push({ ...begun, from: at })
-  for (const [kind, id] of endsSpans(chunk)) {
+  const started = startedSpan(chunk, spans)
+  if (started) spans.push({ ...started, from: at })
+  for (const [kind, id] of endedSpans(chunk)) {
     const open = spans.findLast((span) => span.kind === kind && span.id === id)
     if (open) open.to ??= at
   }
 }
 
-function beginsSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | 'to'> | undefined {
+function startedSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | 'to'> | undefined {
   if (chunk.type === 'text-start') return { kind: 'text', id: chunk.id, label: '' }
   if (chunk.type === 'reasoning-start') return { kind: 'reasoning', id: chunk.id, label: '' }
   const calls = spans.filter(({ kind }) => kind === 'call')
   if (chunk.type === 'tool-input-start' || chunk.type === 'tool-input-available') {
     const { toolCallId, toolName } = chunk
-    // A call whose arguments come at once has no start of its own.
+    // If the arguments arrive at once, there is no `tool-input-start`.
     const isKnown = calls.some(({ id }) => id === toolCallId)
     return isKnown ? undefined : { kind: 'call', id: toolCallId, label: toolName }
   }
@@ -116,7 +116,7 @@ function beginsSpan(chunk: Chunk, spans: readonly Span[]): Omit<Span, 'from' | '
   return { kind: 'approval', id: toolCallId, label }
 }
 
-function endsSpans(chunk: Chunk): readonly (readonly [Span['kind'], string])[] {
+function endedSpans(chunk: Chunk): readonly (readonly [Span['kind'], string])[] {
   if (chunk.type === 'text-end') return [['text', chunk.id]]
   if (chunk.type === 'reasoning-end') return [['reasoning', chunk.id]]
   if (chunk.type === 'data-approval')

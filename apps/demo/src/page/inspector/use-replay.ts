@@ -12,30 +12,30 @@ export interface Replay {
   readonly step: () => void
 }
 
-/** Plays a recording from its beginning. For another one or another pace, be another component: give it a `key`. */
+/** Plays a recording from the start. Use a `key` to mount the component again for another recording or speed. */
 export function useReplay(recording: string, pace: Pace): Replay {
   const [messages, setMessages] = useState<readonly AdkUIMessage[]>([])
   const [isOver, setOver] = useState(false)
   const playing = useRef<Playback>(undefined)
   useEffect(() => {
-    let isLeft = false
-    const target = createTarget((shown) => !isLeft && setMessages(shown))
+    let isCancelled = false
+    const target = createTarget((shown) => !isCancelled && setMessages(shown))
     const playback = playRecording(target, recording, { pace })
     playing.current = playback
     const watchEnd = async (): Promise<void> => {
       await playback.done
-      if (!isLeft) setOver(true)
+      if (!isCancelled) setOver(true)
     }
     void watchEnd()
     return () => {
-      isLeft = true
+      isCancelled = true
       playback.stop()
     }
   }, [recording, pace])
   return { messages, isOver, step: () => playing.current?.step() }
 }
 
-/** A place for messages that tells when they change. */
+/** Creates a message target that reports changes. */
 function createTarget(onChange: (messages: readonly AdkUIMessage[]) => void) {
   let current: AdkUIMessage[] = []
   return {

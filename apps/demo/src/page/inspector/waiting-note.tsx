@@ -2,10 +2,10 @@ import { useEffect, useState } from 'react'
 
 import { formatMs } from './format-ms.ts'
 import { type InspectorLabels, useInspectorLabels } from './labels.ts'
-import type { Waiting } from './find-blocker.ts'
+import type { Blocker } from './find-blocker.ts'
 
-/** Says in a sentence what the conversation waits for. */
-export function WaitingNote({ waiting }: { readonly waiting: Waiting | undefined }) {
+/** Shows what the conversation is waiting for. */
+export function WaitingNote({ waiting }: { readonly waiting: Blocker | undefined }) {
   const labels = useInspectorLabels()
   const now = useNow(waiting !== undefined && dueAt(waiting) !== undefined)
   return (
@@ -17,13 +17,13 @@ export function WaitingNote({ waiting }: { readonly waiting: Waiting | undefined
 }
 
 function describe(
-  waiting: Waiting | undefined,
+  waiting: Blocker | undefined,
   now: number,
   { waitsFor }: InspectorLabels,
 ): string {
   if (!waiting) return waitsFor.you
   const due = dueAt(waiting)
-  // Whole seconds: it ticks once a second.
+  // Whole seconds, because it updates once a second.
   const left =
     due === undefined ? undefined : formatMs(Math.max(0, Math.ceil((due - now) / 1000)) * 1000)
   switch (waiting.for) {
@@ -38,12 +38,12 @@ function describe(
   }
 }
 
-function dueAt(waiting: Waiting): number | undefined {
+function dueAt(waiting: Blocker): number | undefined {
   if (waiting.for === 'connection') return waiting.retryAt
   return waiting.for === 'decision' ? waiting.deadline : undefined
 }
 
-/** The time, once a second while somebody needs it. */
+/** Returns the current time, updated every second while it is needed. */
 function useNow(isNeeded: boolean): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

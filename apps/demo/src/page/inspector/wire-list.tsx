@@ -11,10 +11,10 @@ interface WireListProps {
   readonly sound: SoundCount
 }
 
-/** What was shown of the newest lines: a page of thousands would be slow to draw, and nobody reads it. */
+/** The number of lines to show. Thousands would be slow to render. */
 const SHOWN = 200
 
-/** What went over the wire, newest first. */
+/** The frames and requests, newest first. */
 export function WireList({ lines, sound }: WireListProps) {
   const labels = useInspectorLabels()
   const [filter, setFilter] = useState('')

@@ -1,8 +1,8 @@
 import type { WireEvent } from 'adk-stream-protocol/client'
 
-import { beginTrace, endTrace, traceChunk, type TurnTrace } from './trace.ts'
+import { startTrace, endTrace, traceChunk, type TurnTrace } from './trace.ts'
 
-/** A frame or a request on the wire, as text that is made when somebody looks. */
+/** A frame or a request. It is formatted when it is shown. */
 export interface WireLine {
   readonly number: number
   readonly at: number
@@ -16,7 +16,7 @@ export interface SoundCount {
   readonly out: number
 }
 
-/** What the inspector shows; the same object until something has passed. */
+/** What the inspector shows. The same object until something changes. */
 export interface WireView {
   readonly turns: readonly TurnTrace[]
   readonly lines: readonly WireLine[]
@@ -27,8 +27,8 @@ const MAX_TURNS = 20
 const MAX_LINES = 1000
 
 /**
- * Keeps the newest of what passes between the page and the server. Writing is cheap and tells nobody at once: those who look are told
- * once a frame, however fast an answer comes.
+ * Keeps the newest traffic between the page and the server. Listeners are called at most once per animation frame, however fast
+ * chunks arrive.
  */
 export class WireLog {
   readonly #turns: TurnTrace[] = []
@@ -37,13 +37,13 @@ export class WireLog {
   #sound: SoundCount = { in: 0, out: 0 }
   #count = 0
   #view: WireView | undefined
-  #isDue = false
+  #isScheduled = false
 
-  /** For `observe` of the transports. */
+  /** The `observe` option of the transports. */
   readonly observe = (event: WireEvent): void => {
-    this.#enter(event, performance.timeOrigin + performance.now())
+    this.#record(event, performance.timeOrigin + performance.now())
     this.#view = undefined
-    this.#tell()
+    this.#notify()
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -63,13 +63,13 @@ export class WireLog {
     this.#lines.length = 0
     this.#sound = { in: 0, out: 0 }
     this.#view = undefined
-    this.#tell()
+    this.#notify()
   }
 
-  #enter(event: WireEvent, at: number): void {
+  #record(event: WireEvent, at: number): void {
     switch (event.type) {
       case 'request':
-        keep(this.#turns, beginTrace(event, at), MAX_TURNS)
+        keep(this.#turns, startTrace(event, at), MAX_TURNS)
         if (event.trigger !== 'turn') this.#addLine('out', event, at)
         return
       case 'chunk': {
@@ -103,11 +103,11 @@ export class WireLog {
     keep(this.#lines, { number: this.#count, at, direction, type, content }, MAX_LINES)
   }
 
-  #tell(): void {
-    if (this.#isDue || this.#listeners.size === 0) return
-    this.#isDue = true
+  #notify(): void {
+    if (this.#isScheduled || this.#listeners.size === 0) return
+    this.#isScheduled = true
     requestAnimationFrame(() => {
-      this.#isDue = false
+      this.#isScheduled = false
       for (const listener of this.#listeners) listener()
     })
   }

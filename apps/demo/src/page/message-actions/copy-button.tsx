@@ -5,7 +5,7 @@ import { useLabels } from '../i18n/language.tsx'
 
 const SHOWN_MS = 2000
 
-/** Copies a text, and says that it did. */
+/** Copies text and announces the result. */
 export function CopyButton({ text }: { readonly text: string }) {
   const { actions } = useLabels().shell
   const [result, setResult] = useState<'copied' | 'failed'>()
@@ -19,7 +19,7 @@ export function CopyButton({ text }: { readonly text: string }) {
       await navigator.clipboard.writeText(text)
       setResult('copied')
     } catch {
-      // The browser may forbid it: without HTTPS, or as the reader decided.
+      // The browser may block it: without HTTPS, or by a setting.
       setResult('failed')
     }
   }

@@ -6,17 +6,17 @@ import { EditButton } from './edit-button.tsx'
 import { MessageEditor } from './message-editor.tsx'
 import { toMarkdown } from './to-markdown.ts'
 
-/** Says something else in the place of a message; nothing while an answer is being written. */
+/** Replaces a message. Undefined while a reply is running. */
 export const EditContext = createContext<((message: UIMessage, text: string) => void) | undefined>(
   undefined,
 )
 
-/** For the list of messages, which wants a function that stays the same. */
+/** A stable function for `MessageList`. */
 export function renderActions(message: UIMessage) {
   return <MessageActions message={message} />
 }
 
-/** What can be done with a message: copied, and if the reader said it, changed and said again. */
+/** Copies a message, or edits it if it is the person's own. */
 function MessageActions({ message }: { readonly message: UIMessage }) {
   const onEdit = use(EditContext)
   const [editing, setEditing] = useState(false)

@@ -5,12 +5,12 @@ import { useLabels } from '../i18n/language.tsx'
 
 interface MessageEditorProps {
   readonly text: string
-  /** Gets another text than the one that was said. */
+  /** Called with the edited text. */
   readonly onResend: (text: string) => void
   readonly onCancel: () => void
 }
 
-/** Changes what was said, in its place, and sends it again. */
+/** Edits a message in place and sends it again. */
 export function MessageEditor({ text, onResend, onCancel }: MessageEditorProps) {
   const { actions } = useLabels().shell
   const [draft, setDraft] = useState(text)

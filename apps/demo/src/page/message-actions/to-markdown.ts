@@ -1,6 +1,6 @@
 import { isTextUIPart, type UIMessage } from 'ai'
 
-/** What a message says, as it was written; thoughts, calls and pictures are left out. */
+/** Returns the text of a message as Markdown, without reasoning, calls and pictures. */
 export function toMarkdown({ parts }: Pick<UIMessage, 'parts'>): string {
   return parts
     .filter(isTextUIPart)

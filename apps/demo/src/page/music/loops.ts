@@ -1,6 +1,6 @@
 export type Track = 1 | 2
 
-/** A short piece that repeats: who plays, how fast, and what, in steps of an eighth note. */
+/** A short looping piece: tempo and voices, in steps of an eighth note. */
 export interface Loop {
   readonly beatsPerMinute: number
   readonly steps: number
@@ -16,7 +16,7 @@ export interface Voice {
   readonly notes: readonly (number | undefined)[]
 }
 
-/** Two loops of the demo's own: a calm one in C major, a lively one in A minor. */
+/** Two loops: a calm one in C major and a lively one in A minor. */
 export const LOOPS: Readonly<Record<Track, Loop>> = {
   1: {
     beatsPerMinute: 72,

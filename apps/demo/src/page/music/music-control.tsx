@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 import { useLabels } from '../i18n/language.tsx'
 import { music } from '../music/music.ts'
 
-/** What plays, and a way to silence it; nothing until something plays. */
+/** A mute button. Shown while music plays. */
 export function MusicControl() {
   const labels = useLabels()
   const playing = useSyncExternalStore(music.subscribe, music.read)

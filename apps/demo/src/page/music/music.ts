@@ -6,15 +6,15 @@ type MusicState =
   | { readonly state: 'silent' }
   | { readonly state: 'playing'; readonly track: Track; readonly muted: boolean }
 
-/** Seconds in which the volume comes near to a new one. */
+/** The time constant of a volume change. */
 const EASE_SECONDS = 0.05
 const FADE_SECONDS = 0.4
 
-/** The music of the page; one for the whole page, whichever chat is open. */
+/** The background music, shared by all chats of the page. */
 class Music {
   #state: MusicState = { state: 'silent' }
   #output: AudioOutput | undefined
-  /** What is left of the volume while somebody speaks. */
+  /** The remaining part of the volume while a person or the model speaks, from 0 to 1. */
   #duckedTo = 1
   #playing: { readonly source: AudioBufferSourceNode; readonly fader: GainNode } | undefined
   readonly #buffers = new Map<Track, Promise<AudioBuffer>>()
@@ -27,31 +27,31 @@ class Music {
   }
   readonly read = (): MusicState => this.#state
 
-  /** Fades over to a track. */
+  /** Cross-fades to a track. */
   async play(track: Track): Promise<void> {
     const output = (this.#output ??= openOutput())
-    wake(output.context)
+    resumeContext(output.context)
     const buffer = await this.#render(track, output.context.sampleRate)
-    this.#fadeOver(output, buffer)
+    this.#crossFade(output, buffer)
     const muted = this.#state.state === 'playing' && this.#state.muted
-    this.#become({ state: 'playing', track, muted })
+    this.#setState({ state: 'playing', track, muted })
     this.#setVolume()
   }
 
   setMuted(muted: boolean): void {
     if (this.#state.state === 'silent' || !this.#output) return
-    if (!muted) wake(this.#output.context)
-    this.#become({ ...this.#state, muted })
+    if (!muted) resumeContext(this.#output.context)
+    this.#setState({ ...this.#state, muted })
     this.#setVolume()
   }
 
-  /** Lets the music fade out. */
+  /** Fades out. */
   stop(): void {
     if (this.#output) this.#fadeOut(this.#output)
-    this.#become({ state: 'silent' })
+    this.#setState({ state: 'silent' })
   }
 
-  /** Plays more softly while somebody speaks; `level` is what is left of the volume, from 0 to 1. */
+  /** Lowers the volume during speech to `level` (0 to 1). */
   duck(level = 0.2): void {
     this.#duckedTo = level
     this.#setVolume()
@@ -77,7 +77,7 @@ class Music {
     this.#playing = undefined
   }
 
-  #fadeOver(output: AudioOutput, buffer: AudioBuffer): void {
+  #crossFade(output: AudioOutput, buffer: AudioBuffer): void {
     const { context, master } = output
     this.#fadeOut(output)
     const source = new AudioBufferSourceNode(context, { buffer, loop: true })
@@ -96,7 +96,7 @@ class Music {
     return rendering
   }
 
-  #become(state: MusicState): void {
+  #setState(state: MusicState): void {
     this.#state = state
     for (const listener of this.#listeners) listener()
   }
@@ -116,9 +116,9 @@ function openOutput(): AudioOutput {
   return { context, master }
 }
 
-/** A page that nobody has touched yet may not make a sound: it begins with the first touch. */
-function wake(context: AudioContext): void {
-  // Waits for the touch; nobody waits for it.
+/** Browsers block audio until the first user gesture. Resumes the context now and at the next gesture. */
+function resumeContext(context: AudioContext): void {
+  // Resolves at the next gesture, which may never come.
   const resume = () => void context.resume()
   resume()
   for (const touch of ['pointerdown', 'keydown']) {

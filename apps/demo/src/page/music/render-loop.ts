@@ -2,7 +2,7 @@ import type { Loop, Voice } from './loops.ts'
 
 const ATTACK_SECONDS = 0.02
 
-/** Renders a loop to sound once; the browser then repeats it without a gap, and without a timer of ours. */
+/** Renders a loop to audio once. The browser then repeats it without a gap or a timer. */
 export function renderLoop(loop: Loop, sampleRate: number): Promise<AudioBuffer> {
   const stepSeconds = 30 / loop.beatsPerMinute
   const seconds = loop.steps * stepSeconds

@@ -1,6 +1,6 @@
 import { StoredChoice, useChoice } from './stored-choice.ts'
 
-/** How the page talks with the model: the agent over HTTP, the agent over one socket, or Gemini without the agent. */
+/** The agent over HTTP, the agent over a WebSocket, or Gemini without the agent. */
 export const MODES = ['sse', 'live', 'direct'] as const
 export type Mode = (typeof MODES)[number]
 
@@ -10,7 +10,7 @@ export function useMode() {
   return useChoice(mode)
 }
 
-/** Whether the server keeps the chats of this mode; those of the agent are the same in both of its modes. */
+/** Returns whether the server stores the chats of this mode. Both modes of the agent share their chats. */
 export function storesChats(chosen: Mode): boolean {
   return chosen !== 'direct'
 }

@@ -6,7 +6,7 @@ type Panel = (typeof VALUES)[number]
 const sidebar = new StoredChoice<Panel>({ key: 'sidebar', values: VALUES, fallback: 'open' })
 const inspector = new StoredChoice<Panel>({ key: 'inspector', values: VALUES, fallback: 'closed' })
 
-/** Whether the panels beside the conversation are shown, where there is room for them. */
+/** Whether the docked panels are open. */
 export function useSidebarPanel() {
   return usePanel(sidebar)
 }

@@ -1,13 +1,13 @@
 import { useSyncExternalStore } from 'react'
 
 interface StoredChoiceOptions<Value extends string> {
-  /** In the browser's storage. */
+  /** The key in `localStorage`. */
   readonly key: string
   readonly values: readonly Value[]
   readonly fallback: Value
 }
 
-/** A choice of the reader that outlives the page and is the same in all of its tabs. */
+/** A setting in `localStorage` that all tabs share. */
 export class StoredChoice<Value extends string> {
   readonly #options: StoredChoiceOptions<Value>
   readonly #listeners = new Set<() => void>()
@@ -29,7 +29,7 @@ export class StoredChoice<Value extends string> {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     const fromOtherTab = ({ key }: StorageEvent) => {
-      // A storage that was emptied has no key.
+      // The key is null if the storage was cleared.
       if (key === this.#options.key || key === null) listener()
     }
     this.#listeners.add(listener)

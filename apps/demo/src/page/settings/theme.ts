@@ -9,7 +9,7 @@ export function useTheme() {
   return useChoice(theme)
 }
 
-/** Shows the page in the theme that was chosen; called before the first rendering, so that nothing flashes. */
+/** Applies the chosen theme. Called before the first render to avoid a flash. */
 export function followTheme(): void {
   const show = () => {
     document.documentElement.dataset['theme'] = theme.read()

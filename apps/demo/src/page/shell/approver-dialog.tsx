@@ -4,7 +4,7 @@ import { useDemo } from '../demo/use-demo.ts'
 import { useLabels } from '../i18n/language.tsx'
 import { Modal } from './modal.tsx'
 
-/** Asks for the code of the terminal, at the address at which a browser becomes the second person. */
+/** Asks for the code from the terminal, at the URL that makes a browser the second approver. */
 export function ApproverDialog() {
   const { approver, cancel } = useLabels().shell
   const demo = useDemo()
@@ -20,7 +20,7 @@ export function ApproverDialog() {
       onClose={close}
     >
       <h2>{approver.title}</h2>
-      {/* The server reads the code from the address and leads on to the page. */}
+      {/* The server reads the code from the URL and redirects to the page. */}
       <form method="get" action="/">
         <input type="hidden" name="as" value="approver" />
         <label className="field">

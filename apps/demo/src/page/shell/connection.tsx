@@ -3,7 +3,7 @@ import { ConnectionBadge, useConnection } from 'adk-stream-protocol/react'
 import { useMode } from '../settings/mode.ts'
 import { transports } from '../wire/wire.ts'
 
-/** How the connection of the chosen mode is; of one that needs none there is nothing to say. */
+/** Shows the state of the connection. Shows nothing in a mode without a connection. */
 export function Connection() {
   const [mode] = useMode()
   const connection = useConnection(transports[mode])

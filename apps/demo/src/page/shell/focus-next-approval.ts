@@ -1,7 +1,7 @@
-/** A card in the conversation that waits for a decision. */
+/** A pending approval card in the conversation. */
 const WAITING = '.adk-approval[data-state="approval-requested"]'
 
-/** Goes to the next card that waits, around the end to the first; `false` when none does. */
+/** Moves the focus to the next pending card, and from the last to the first. Returns false if there is none. */
 export function focusNextApproval(): boolean {
   const cards = [...document.querySelectorAll<HTMLElement>(WAITING)]
   const current = cards.findIndex((card) => card.contains(document.activeElement))

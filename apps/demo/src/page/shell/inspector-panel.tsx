@@ -13,13 +13,13 @@ interface InspectorPanelProps {
   readonly onClose: () => void
 }
 
-// For those who look: it is fetched when they do.
+// Loaded when the inspector is opened.
 const Inspector = lazy(async () => {
   const loaded = await import('../inspector/inspector.tsx')
   return { default: loaded.Inspector }
 })
 
-/** Looks behind the conversation. */
+/** The inspector and its header. */
 export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProps) {
   const { inspector } = useLabels().shell
   return (
@@ -39,7 +39,7 @@ export function InspectorPanel({ chatId, onReplay, onClose }: InspectorPanelProp
       <div className="panel-body inspector-body">
         <Facts chatId={chatId} />
         <Suspense>
-          <Behind onReplay={onReplay} />
+          <LiveInspector onReplay={onReplay} />
         </Suspense>
       </div>
     </>
@@ -76,8 +76,8 @@ function Facts({ chatId }: { readonly chatId: string }) {
   )
 }
 
-/** Renders with every chunk, as what it shows does. */
-function Behind({ onReplay }: Pick<InspectorPanelProps, 'onReplay'>) {
+/** A component of its own, because it renders with every chunk. */
+function LiveInspector({ onReplay }: Pick<InspectorPanelProps, 'onReplay'>) {
   const [mode] = useMode()
   const { messages, busy } = useSyncExternalStore(shownChat.subscribe, shownChat.read)
   const connection = useConnection(transports[mode])

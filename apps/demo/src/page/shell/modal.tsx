@@ -8,7 +8,7 @@ interface ModalProps {
   readonly children: ReactNode
 }
 
-/** The browser's own dialog: it keeps the focus, closes with Escape, and gives the focus back. */
+/** A native dialog: it traps the focus, closes with Escape, and restores the focus. */
 export function Modal({ open, label, className, onClose, children }: ModalProps) {
   const ref = useRef<HTMLDialogElement>(null)
   useEffect(() => {
@@ -18,14 +18,14 @@ export function Modal({ open, label, className, onClose, children }: ModalProps)
     else dialog.close()
   }, [open])
   return (
-    // Escape is the keyboard's way to do what a click beside the dialog does.
+    // The Escape key does the same as a click outside the dialog.
     // oxlint-disable-next-line jsx-a11y/click-events-have-key-events, jsx-a11y/no-noninteractive-element-interactions
     <dialog
       ref={ref}
       className={className}
       aria-label={label}
       onClose={(event) => {
-        // React lets the event of a dialog within this one come up to it.
+        // In React, the event of a nested dialog bubbles.
         if (event.target === event.currentTarget) onClose()
       }}
       onClick={(event) => {

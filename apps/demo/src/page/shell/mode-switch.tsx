@@ -3,7 +3,7 @@ import { useLabels } from '../i18n/language.tsx'
 import { MODES, useMode } from '../settings/mode.ts'
 import { Segmented } from './segmented.tsx'
 
-/** Chooses how the page talks with the model. */
+/** Switches the connection mode. */
 export function ModeSwitch() {
   const { mode: labels } = useLabels().shell
   const [mode, choose] = useMode()

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
 
-/** Says that the browser has no network; nothing while it has. */
+/** Shows that the browser is offline. */
 export function OfflineMark() {
   const { offline } = useLabels().shell
   const online = useSyncExternalStore(subscribe, () => navigator.onLine)

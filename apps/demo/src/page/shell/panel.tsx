@@ -10,7 +10,7 @@ interface PanelProps {
   readonly children: ReactNode
 }
 
-/** A column beside the conversation, or a drawer above it. */
+/** A column next to the conversation, or a drawer over it. */
 export function Panel({ panel, side, label, children }: PanelProps) {
   const { docked, open, setOpen } = panel
   if (!docked) {

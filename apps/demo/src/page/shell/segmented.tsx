@@ -10,12 +10,12 @@ interface SegmentedProps<Value extends string> {
 interface Option<Value extends string> {
   readonly value: Value
   readonly name: string
-  /** What it means, in one line. */
+  /** One line for the tooltip. */
   readonly explanation?: string
   readonly lang?: string
 }
 
-/** One of a few: radio buttons side by side. */
+/** A segmented control: radio buttons in one row. */
 export function Segmented<Value extends string>(props: SegmentedProps<Value>) {
   const { label, options, value, onChoose } = props
   const id = useId()

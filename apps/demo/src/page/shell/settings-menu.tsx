@@ -9,7 +9,7 @@ import { Segmented } from './segmented.tsx'
 
 const POPOVER_ID = 'settings'
 
-/** Language, theme and music, behind a button. */
+/** A button that opens the settings. */
 export function SettingsMenu({ onShowShortcuts }: { readonly onShowShortcuts: () => void }) {
   const { settings } = useLabels().shell
   return (
@@ -99,7 +99,7 @@ function MusicChoice() {
   )
 }
 
-/** Who answers, and whom this browser is; honest about what is not the real thing. */
+/** Shows the model, whether it is emulated, and the role of this browser. */
 function ModelFacts() {
   const { model, voice, approver } = useLabels().shell
   const demo = useDemo()
@@ -133,7 +133,7 @@ function chooseMusic(value: 'off' | '1' | '2'): void {
 function Setting({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   return (
     <div className="setting">
-      {/* The group below says it to those who listen. */}
+      {/* Screen readers read the label of the group below. */}
       <span aria-hidden="true">{name}</span>
       {children}
     </div>

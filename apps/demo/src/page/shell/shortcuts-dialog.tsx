@@ -15,7 +15,7 @@ const OTHERS = [
   ['close', 'Esc'],
 ] as const
 
-/** All keys that do something. */
+/** Lists all keyboard shortcuts. */
 export function ShortcutsDialog({ open, onClose }: ShortcutsDialogProps) {
   const { shortcuts, close } = useLabels().shell
   const rows = [...SHORTCUT_NAMES.map((name) => [name, describeShortcut(name)] as const), ...OTHERS]

@@ -8,8 +8,8 @@ export type ShortcutName =
   | 'help'
 
 /**
- * The keys that go with Alt, by their place on the keyboard: on a Mac, Alt makes other characters of them. None of them opens a
- * menu of Firefox on Windows, and none of them is a bare letter: those are for writing.
+ * The keys that are pressed with Alt, by key code, because Alt types other characters on a Mac. None of them opens a menu of Firefox
+ * on Windows. Plain letters are not used, because people type them.
  */
 const CODES: Readonly<Record<ShortcutName, string>> = {
   newChat: 'KeyN',
@@ -25,16 +25,16 @@ export const SHORTCUT_NAMES = Object.keys(CODES) as readonly ShortcutName[]
 
 type Key = Pick<KeyboardEvent, 'code' | 'key' | 'altKey' | 'ctrlKey' | 'metaKey' | 'shiftKey'>
 
-/** Which shortcut a key is. A bare `?` is one too, except where it is written. */
+/** Returns the shortcut of a key event. `?` without Alt is a shortcut, except in a text field. */
 export function matchShortcut(event: Key, isWriting: boolean): ShortcutName | undefined {
-  // AltGr, with which many keyboards write, reports Ctrl and Alt.
+  // AltGr, with which many keyboards type characters, reports Ctrl and Alt.
   if (event.ctrlKey || event.metaKey) return undefined
   if (event.key === '?' && !event.altKey && !isWriting) return 'help'
   if (!event.altKey || event.shiftKey) return undefined
   return SHORTCUT_NAMES.find((name) => CODES[name] === event.code)
 }
 
-/** The keys of a shortcut as they are written on this machine. */
+/** Returns the keys of a shortcut in the notation of this platform. */
 export function describeShortcut(name: ShortcutName): string {
   const key = CODES[name] === 'Slash' ? '/' : CODES[name].slice('Key'.length)
   return isApple() ? `⌥${key}` : `Alt+${key}`

@@ -10,13 +10,13 @@ export interface TopBarProps {
   readonly sidebar: PanelState
   readonly inspector: PanelState
   readonly onNewChat: () => void
-  /** How the connection is. */
+  /** The state of the connection. */
   readonly connection: ReactNode
-  /** What opens by buttons: music, inbox, settings. */
+  /** The buttons for music, inbox and settings. */
   readonly children: ReactNode
 }
 
-/** Above the conversation: what it is, how it runs, and the ways to everything else. */
+/** The bar above the conversation: title, mode, connection and buttons. */
 export function TopBar(props: TopBarProps) {
   const { title, sidebar, inspector, onNewChat, connection, children } = props
   const labels = useLabels()

@@ -1,12 +1,12 @@
 import { useCallback, useEffect, useState } from 'react'
 
-/** Which chat is open. A chat that nothing was said in yet is not in the address. */
+/** The open chat. An empty chat is not in the URL. */
 export interface ChatLocation {
   readonly id: string
   readonly isNew: boolean
 }
 
-/** Keeps the chat in the address (`/?chat=…`), so that a reload, a bookmark and the back button find it. */
+/** Keeps the chat id in the URL (`/?chat=…`) for reloads, bookmarks and the back button. */
 export function useChatLocation() {
   const [location, setLocation] = useState(readLocation)
   useEffect(() => {
@@ -14,14 +14,14 @@ export function useChatLocation() {
     window.addEventListener('popstate', follow)
     return () => window.removeEventListener('popstate', follow)
   }, [])
-  const go = useCallback((address: string) => {
-    if (window.location.pathname + window.location.search !== address) {
-      window.history.pushState(null, '', address)
+  const go = useCallback((url: string) => {
+    if (window.location.pathname + window.location.search !== url) {
+      window.history.pushState(null, '', url)
     }
     setLocation(readLocation())
   }, [])
   const startNew = useCallback(() => go('/'), [go])
-  /** Also of a chat that is open, once something was said in it. */
+  /** Opens a chat. Also called for the open chat after its first message. */
   const open = useCallback((id: string) => go(chatUrl(id)), [go])
   return { location, startNew, open }
 }

@@ -2,16 +2,16 @@ import { useCallback, useState } from 'react'
 
 import { useMedia } from './use-media.ts'
 
-/** A panel beside the conversation: docked where there is room, else a drawer above it. */
+/** A panel next to the conversation: docked if there is room, otherwise a drawer. */
 export interface PanelState {
   readonly docked: boolean
   readonly open: boolean
   readonly setOpen: (open: boolean) => void
-  /** Closes it if it lies above the conversation. */
-  readonly leaveDrawer: () => void
+  /** Closes the panel if it is a drawer. */
+  readonly closeDrawer: () => void
 }
 
-/** A docked panel stays as the reader left it; a drawer begins closed. */
+/** A docked panel keeps its stored state. A drawer is initially closed. */
 export function usePanel(
   roomFor: string,
   [dockedOpen, setDockedOpen]: readonly [boolean, (open: boolean) => void],
@@ -22,6 +22,6 @@ export function usePanel(
     docked,
     open: docked ? dockedOpen : drawerOpen,
     setOpen: docked ? setDockedOpen : setDrawerOpen,
-    leaveDrawer: useCallback(() => setDrawerOpen(false), []),
+    closeDrawer: useCallback(() => setDrawerOpen(false), []),
   }
 }

@@ -2,13 +2,13 @@ import { useEffect, useEffectEvent } from 'react'
 
 import { matchShortcut, type ShortcutName } from './shortcuts.ts'
 
-/** Does what shortcuts are for, wherever the focus is; but not behind an open dialog. */
-export function useShortcuts(descriptions: Readonly<Record<ShortcutName, () => void>>): void {
+/** Runs the action of a keyboard shortcut, wherever the focus is, unless a dialog is open. */
+export function useShortcuts(actions: Readonly<Record<ShortcutName, () => void>>): void {
   const press = useEffectEvent((event: KeyboardEvent) => {
     const name = matchShortcut(event, isWriting(event.target))
     if (!name || document.querySelector('dialog:modal')) return
     event.preventDefault()
-    descriptions[name]()
+    actions[name]()
   })
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => press(event)

@@ -1,4 +1,4 @@
-/** A tool of the browser could not do its work; the message is a sentence for the model. */
+/** A browser tool failed. The model receives the message. */
 export class BrowserToolError extends Error {
   override readonly name = 'BrowserToolError'
 }

@@ -1,5 +1,5 @@
 import { changeBgm } from './change-bgm.ts'
 import { getLocation } from './get-location.ts'
 
-/** What the model may ask of this page. What a tool throws is told to the model in the words of the error. */
+/** The browser tools of this page. If one throws, the model receives the error message. */
 export const BROWSER_TOOLS = { get_location: getLocation, change_bgm: changeBgm }

@@ -2,7 +2,7 @@ import { BrowserToolError } from './browser-tool-error.ts'
 
 const TIMEOUT_MS = 15_000
 
-/** Where the browser says that it is; it asks the reader for permission of its own. */
+/** Returns the position of the browser, which asks the person for permission. */
 export function getLocation(): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     navigator.geolocation.getCurrentPosition(

@@ -7,23 +7,23 @@ import { useEffect, useState } from 'react'
 
 import { useLabels } from '../i18n/language.tsx'
 
-/** Which microphone is heard; nothing where there is but one. The browser names them once one is allowed. */
+/** Selects the microphone. Shows nothing if there is only one. Browsers name microphones after access is granted. */
 export function MicrophoneChoice({ voice }: { readonly voice: Voice }) {
   const { voice: labels } = useLabels().shell
   const [choices, setChoices] = useState<readonly Choice[]>([])
   useEffect(() => {
-    let isLeft = false
-    const look = () =>
+    let isCancelled = false
+    const update = () =>
       void listMicrophones().then(
-        (found) => isLeft || setChoices(found),
-        // The microphone that is on stays on; there is only no other to choose.
+        (found) => isCancelled || setChoices(found),
+        // The current microphone stays on. There is no other one to choose.
         () => undefined,
       )
-    look()
-    navigator.mediaDevices.addEventListener('devicechange', look)
+    update()
+    navigator.mediaDevices.addEventListener('devicechange', update)
     return () => {
-      isLeft = true
-      navigator.mediaDevices.removeEventListener('devicechange', look)
+      isCancelled = true
+      navigator.mediaDevices.removeEventListener('devicechange', update)
     }
   }, [])
   if (choices.length < 2) return null

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react'
 import { music } from '../music/music.ts'
 import { live } from '../wire/wire.ts'
 
-/** A voice for a chat. It ends when the chat or the mode is left; the music makes room for it; Escape interrupts the model. */
+/** Returns the voice of a chat. It stops when the chat or the mode changes. It lowers the music, and Escape interrupts the model. */
 export function useChatVoice(chatId: string): Voice {
   const [voice] = useState(() => new Voice({ transport: live, chatId }))
   useEffect(() => () => voice.stop(), [voice])
@@ -26,7 +26,7 @@ export function useChatVoice(chatId: string): Voice {
   return voice
 }
 
-/** What is open above the page closes with Escape. */
+/** Escape closes an open dialog or popover instead. */
 function isOverlayOpen(): boolean {
   return document.querySelector('dialog:modal, :popover-open') !== null
 }

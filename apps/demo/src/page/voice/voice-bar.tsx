@@ -6,7 +6,7 @@ import { useLabels } from '../i18n/language.tsx'
 import { MicrophoneChoice } from './microphone-choice.tsx'
 import { useChatVoice } from './use-chat-voice.ts'
 
-/** Talks with the agent of a chat: the buttons, what is being said, and which microphone hears it. */
+/** The voice controls of a chat: buttons, live caption and microphone. */
 export function VoiceBar({ chatId }: { readonly chatId: string }) {
   const voice = useChatVoice(chatId)
   const state = useVoice(voice)
@@ -23,7 +23,7 @@ export function VoiceBar({ chatId }: { readonly chatId: string }) {
   )
 }
 
-/** The newest words of whoever speaks. The conversation has them too, and reads them out. */
+/** The end of the current transcript. Hidden from screen readers, because the conversation contains it too. */
 function Caption({ state }: { readonly state: VoiceState }) {
   const { voice: labels } = useLabels().shell
   if (!('transcript' in state)) return null
@@ -39,6 +39,6 @@ function Caption({ state }: { readonly state: VoiceState }) {
 
 const SHOWN = 160
 
-function newest(words: string): string {
-  return words.length > SHOWN ? `…${words.slice(-SHOWN)}` : words
+function newest(text: string): string {
+  return text.length > SHOWN ? `…${text.slice(-SHOWN)}` : text
 }

@@ -9,11 +9,11 @@ interface VoiceSlotProps {
   readonly chatId: string
 }
 
-/** Where one speaks, in the mode that can be spoken with; in the others, the way to it. */
+/** The voice controls in the live mode. In other modes, a button that switches to it. */
 export function VoiceSlot({ mode, chatId }: VoiceSlotProps) {
   const { voice } = useLabels().shell
   const [, choose] = useMode()
-  // Another chat is another talk.
+  // Each chat has its own voice.
   if (mode === 'live') return <VoiceBar key={chatId} chatId={chatId} />
   return (
     <button

@@ -3,7 +3,7 @@ import type { AnyTransport, WireEvent, WireObserver } from 'adk-stream-protocol/
 type Chunk = Extract<WireEvent, { type: 'chunk' }>['chunk']
 type ChunkStream = Awaited<ReturnType<AnyTransport['sendMessages']>>
 
-/** A transport of the AI SDK, seen by an observer as ours are. It resumes nothing: its server keeps no answer. */
+/** Adds an observer to an AI SDK transport. It resumes nothing, because its server stores no replies. */
 export function observeTransport(transport: AnyTransport, observe: WireObserver): AnyTransport {
   return {
     sendMessages: async (options) => {
@@ -27,7 +27,7 @@ export function observeTransport(transport: AnyTransport, observe: WireObserver)
         })
       try {
         const stream = await transport.sendMessages(options)
-        // Chunks of the AI SDK: those of the bridge are a part of them, and the observer passes over what it does not know.
+        // The bridge's chunk types are a subset of the AI SDK's. The observer ignores unknown chunks.
         const onChunk = (chunk: unknown): void =>
           observe({ type: 'chunk', request, chatId, chunk: chunk as Chunk })
         return tap(stream, { onChunk, end })

@@ -1,6 +1,6 @@
 import type { AdkUIMessage } from 'adk-stream-protocol/client'
 
-/** What the conversation shows right now. */
+/** The messages that the conversation shows. */
 export interface ShownChat {
   readonly messages: readonly AdkUIMessage[]
   readonly busy: boolean
@@ -9,7 +9,7 @@ export interface ShownChat {
 const listeners = new Set<() => void>()
 let current: ShownChat = { messages: [], busy: false }
 
-/** Tells those who look behind the conversation what it shows: they render with it, and what is around it does not. */
+/** Publishes the shown messages to the inspector, so that the rest of the page does not render with every chunk. */
 export const shownChat = {
   show: (chat: ShownChat): void => {
     current = chat

@@ -13,7 +13,7 @@ import { WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings/mode.ts'
 import { observeTransport } from './observe-transport.ts'
 
-/** What passes between this page and its server is seen by these two. */
+/** Both observe the traffic between the page and the server. */
 export const log = new WireLog()
 export const recorder = new Recorder()
 
@@ -22,20 +22,20 @@ const observe = (event: WireEvent): void => {
   recorder.observe(event)
 }
 
-// The server writes hints for the reader, who may have chosen another language than the browser's.
+// The server writes hints in this language. The person may have chosen another one than the browser's.
 const headers = () => ({ 'accept-language': document.documentElement.lang })
 
 export const api = adkApi({ url: '', headers })
 
-/** One socket for the page, opened when something needs it. */
+/** The socket of the page. It opens on first use. */
 export const live = webSocketTransport({
-  url: socketAddress,
+  url: socketUrl,
   observe,
-  // While a call waits for a person, they can say something else: the answer pauses there, as it does over HTTP.
+  // The reply ends at a pending approval, as it does over HTTP, so the person can send another message meanwhile.
   hold: false,
 })
 
-/** A way to talk for every mode; one of each for the page, whichever chat is open. */
+/** One transport per mode, shared by all chats of the page. */
 export const transports = {
   sse: sseTransport({ url: '', headers, observe }),
   live,
@@ -45,7 +45,7 @@ export const transports = {
   ),
 } satisfies Record<Mode, AnyTransport>
 
-function socketAddress(): string {
+function socketUrl(): string {
   const { protocol, host } = window.location
   return `${protocol === 'https:' ? 'wss' : 'ws'}://${host}/live`
 }

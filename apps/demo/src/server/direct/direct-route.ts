@@ -6,21 +6,21 @@ import { type Authenticate, type Principal, ProtocolError } from 'adk-stream-pro
 import { APICallError, convertToModelMessages, stepCountIs, streamText } from 'ai'
 
 import { INSTRUCTION } from '../../agent/instruction.ts'
-import { thinks } from '../../agent/demo-agent.ts'
+import { canThink } from '../../agent/demo-agent.ts'
 import type { Wallets } from '../../agent/wallet/wallets.ts'
 import type { Weather } from '../../agent/weather/weather.ts'
 import { readJsonBody, toAuthenticateRequest } from '../node-request.ts'
 import { createDirectTools } from './direct-tools.ts'
 import { readDirectRequest } from './read-direct-request.ts'
-import { wordDenials } from './word-denials.ts'
+import { markDenials } from './mark-denials.ts'
 
 export interface DirectOptions {
   readonly authenticate: Authenticate
   readonly wallets: Wallets
   readonly weather: Weather
-  /** Where Gemini is, and who asks. */
+  /** The Gemini endpoint and its key. */
   readonly endpoint: { readonly baseUrl: string; readonly apiKey: string; readonly model: string }
-  /** Signs approvals; the AI SDK takes them from the client. */
+  /** The secret that signs approvals, which the AI SDK accepts from the client. */
   readonly secret: () => Promise<Uint8Array>
   readonly onError: (error: unknown) => void
 }
@@ -30,8 +30,8 @@ export type DirectRoute = (request: IncomingMessage, response: ServerResponse) =
 const MAX_STEPS = 8
 
 /**
- * `POST /direct`: the same conversation without ADK and without the bridge, for comparison. The AI SDK asks Gemini, and the page
- * holds the history. Never rejects.
+ * `POST /direct`: the same tools without ADK and the bridge, for comparison. The AI SDK calls Gemini, and the page stores the
+ * history. Never rejects.
  */
 export function createDirectRoute(options: DirectOptions): DirectRoute {
   const { baseUrl, apiKey, model } = options.endpoint
@@ -43,25 +43,25 @@ export function createDirectRoute(options: DirectOptions): DirectRoute {
       for (const [name, value] of Object.entries(principal.responseHeaders ?? {}))
         response.setHeader(name, value)
       const tools = createDirectTools({ ...options, userId: principal.id })
-      const asked = await readDirectRequest(await readJsonBody(request), tools)
-      const leaving = new AbortController()
-      response.on('close', () => leaving.abort())
+      const chat = await readDirectRequest(await readJsonBody(request), tools)
+      const closed = new AbortController()
+      response.on('close', () => closed.abort())
       const result = streamText({
         model: google(model),
         system: INSTRUCTION,
-        messages: await convertToModelMessages(wordDenials(asked.messages), { tools }),
+        messages: await convertToModelMessages(markDenials(chat.messages), { tools }),
         tools,
         stopWhen: stepCountIs(MAX_STEPS),
         maxRetries: 0,
-        abortSignal: leaving.signal,
-        experimental_toolApprovalSecret: await approvalSecret(options, principal, asked.chatId),
+        abortSignal: closed.signal,
+        experimental_toolApprovalSecret: await approvalSecret(options, principal, chat.chatId),
         onError: ({ error }) => options.onError(error),
-        ...(thinks(model) && {
+        ...(canThink(model) && {
           providerOptions: { google: { thinkingConfig: { includeThoughts: true } } },
         }),
       })
       await result.pipeUIMessageStreamToResponse(response, {
-        originalMessages: asked.messages,
+        originalMessages: chat.messages,
         sendSources: true,
         onError: describeError,
       })
@@ -71,7 +71,7 @@ export function createDirectRoute(options: DirectOptions): DirectRoute {
   }
 }
 
-/** An approval that was given in one chat of one person counts nowhere else: the AI SDK by itself binds it to neither. */
+/** Binds approvals to a person and a chat, which the AI SDK does not do. */
 async function approvalSecret(
   { secret }: DirectOptions,
   { id }: Principal,
@@ -82,7 +82,7 @@ async function approvalSecret(
     .digest()
 }
 
-/** What a client may know of a failure, in the form of the bridge's errors. */
+/** Returns the error for the client, in the format of the bridge. */
 function describeError(thrown: unknown): string {
   return JSON.stringify(toModelError(thrown))
 }

@@ -10,11 +10,11 @@ import { ONE_PERSON_UP_TO } from '../approval-policy.ts'
 export interface DirectToolsOptions {
   readonly weather: Weather
   readonly wallets: Wallets
-  /** Whose wallet pays. */
+  /** The owner of the wallet. */
   readonly userId: string
 }
 
-/** The agent's tools in the words of the AI SDK, with its own approvals. */
+/** The agent's tools as AI SDK tools, with the AI SDK's approvals. */
 export function createDirectTools({ weather, wallets, userId }: DirectToolsOptions) {
   return {
     get_weather: tool({
@@ -27,13 +27,13 @@ export function createDirectTools({ weather, wallets, userId }: DirectToolsOptio
       inputSchema: PaymentRequest,
       needsApproval: true,
       execute: (request, { toolCallId }) => {
-        // DM40: the approvals of the AI SDK know one person, and a second one is wanted here.
+        // DM40: this needs a second approver, which the AI SDK does not support.
         if (request.amount > ONE_PERSON_UP_TO) return refuse(NEEDS_TWO)
-        // A signed approval may be sent again, and from another chat: the call pays once wherever it comes from.
+        // A signed approval may be sent again, also from another chat. The key makes the call pay once.
         return pay(wallets, request, { userId, key: `direct/${toolCallId}` })
       },
     }),
-    // Without `execute` the result comes from the page. The browser asks before it tells the position.
+    // Without `execute`, the page returns the result. The browser asks for permission.
     get_location: tool({
       description: GetLocation.description,
       inputSchema: GetLocation.parameters,

@@ -2,7 +2,7 @@ import { ProtocolError } from 'adk-stream-protocol/server'
 import { safeValidateUIMessages, type ToolSet, type UIMessage } from 'ai'
 import { z } from 'zod'
 
-/** A conversation as the AI SDK's transport sends it: all of it, every time. */
+/** A conversation as the AI SDK transport sends it: all messages in every request. */
 export interface DirectRequest {
   readonly chatId: string
   readonly messages: UIMessage[]
@@ -16,12 +16,12 @@ const Body = z.object({
     .max(1000),
 })
 
-/** Reads a request; what does not fit is refused, and above all what would have the server fetch an address. */
+/** Parses a request. Rejects invalid ones, and those with file URLs that the server would fetch. */
 export async function readDirectRequest(json: string, tools: ToolSet): Promise<DirectRequest> {
   const body = Body.safeParse(parse(json))
   if (!body.success) throw refused('Send { id, messages } as the AI SDK does.')
   const { id: chatId } = body.data
-  // The tools of the set are those of the messages; their types are checked when they are called.
+  // The input types of the tools are checked when they run.
   const checked = await safeValidateUIMessages({
     messages: body.data.messages,
     tools: tools as NonNullable<Parameters<typeof safeValidateUIMessages>[0]['tools']>,
@@ -34,7 +34,7 @@ export async function readDirectRequest(json: string, tools: ToolSet): Promise<D
   return { chatId, messages }
 }
 
-// The AI SDK downloads what a model cannot, from wherever the client says.
+// The AI SDK downloads files from any URL that the client sends.
 function isForeignFile(part: UIMessage['parts'][number]): boolean {
   return part.type === 'file' && !part.url.startsWith('data:')
 }
