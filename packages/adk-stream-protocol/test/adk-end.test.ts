@@ -16,13 +16,13 @@ const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}
 const last = (events: Parameters<typeof translateTurn>[0]) => translateTurn(events).at(-1)
 
 describe('usage', () => {
-  test('[CH7] the last report of a call counts, and calls are added', () => {
+  test('[CH7] the last usage report of a call counts, and calls are added up', () => {
     const finish = last([
       event({ partial: true, content: { parts: [{ text: 'a' }] }, ...usage(10, 1) }),
       event({ content: { parts: [{ text: 'ab' }] }, ...usage(10, 2) }),
       event({ content: { parts: [call('c1')] }, ...usage(10, 5) }),
       whole(response('c1')),
-      // ADK reports the first call once more after the tool's result.
+      // ADK reports the first call again after the tool's result.
       event(usage(10, 5)),
       event({ partial: true, content: { parts: [{ text: 'c' }] }, ...usage(20, 1) }),
       event({ content: { parts: [{ text: 'c' }] }, ...usage(20, 3) }),
@@ -32,7 +32,7 @@ describe('usage', () => {
     })
   })
 
-  test('[CH7] thought, cached and tool tokens are counted in their places', () => {
+  test('[CH7] reasoning, cached and tool tokens are counted separately', () => {
     const report = usage(10, 4, {
       thoughtsTokenCount: 6,
       cachedContentTokenCount: 8,
@@ -52,7 +52,7 @@ describe('usage', () => {
     })
   })
 
-  test('[CH7] no report, no usage', () => {
+  test('[CH7] without a report there is no usage', () => {
     expect(last([whole({ text: 'hi' })])).toEqual({
       type: 'finish',
       finishReason: 'stop',
@@ -72,7 +72,7 @@ describe('the end of a turn', () => {
     })
   })
 
-  test('[CH2] a stopped turn closes its text and says so', () => {
+  test('[CH2] a stopped turn closes its text and is marked as stopped', () => {
     expect(lines(translateTurn([partial({ text: 'Hel' })], 'stopped')).slice(3)).toEqual([
       'text-end text-1',
       'finish-step',
@@ -81,7 +81,7 @@ describe('the end of a turn', () => {
     ])
   })
 
-  test('[ER2] an error is told once, after its metadata, and ends the turn', () => {
+  test('[ER2] an error is sent once, after its metadata, and ends the turn', () => {
     const failed = event({ errorCode: '429', errorMessage: 'Quota. Please retry in 12.5s.' })
     expect(
       translateTurn([partial({ text: 'Hel' }), failed, failed, whole({ text: 'later' })]).slice(3),
@@ -105,18 +105,18 @@ describe('the end of a turn', () => {
   test.each([
     ['MAX_TOKENS', 'length'],
     ['SAFETY', 'content-filter'],
-  ] as const)('[MP11] an answer cut by %s keeps its text', (errorCode, finishReason) => {
+  ] as const)('[MP11] a reply cut off by %s keeps its text', (errorCode, finishReason) => {
     const cut = event({
       content: { parts: [{ text: 'So far' }] },
       errorCode,
       finishReason: errorCode as FinishReason,
     })
-    const told = translateTurn([cut])
-    expect(lines(told)).toContain('text-delta text-1 "So far"')
-    expect(told.at(-1)).toMatchObject({ type: 'finish', finishReason })
+    const expected = translateTurn([cut])
+    expect(lines(expected)).toContain('text-delta text-1 "So far"')
+    expect(expected.at(-1)).toMatchObject({ type: 'finish', finishReason })
   })
 
-  test('[MP11] a blocked answer without a word is an error', () => {
+  test('[MP11] a blocked reply without text is an error', () => {
     expect(translateTurn([event({ errorCode: 'SAFETY' })]).at(-1)).toMatchObject({
       type: 'error',
       errorText: 'The model declined to answer this.',
@@ -129,12 +129,12 @@ describe('the end of a turn', () => {
     ['MALFORMED_FUNCTION_CALL', 'error'],
     ['A_REASON_OF_NEXT_YEAR', 'other'],
     ['__proto__', 'other'],
-  ])('[CH8] finish reason %s', (reason, told) => {
-    expect(readFinishReason(reason)).toBe(told)
+  ])('[CH8] finish reason %s', (reason, expected) => {
+    expect(readFinishReason(reason)).toBe(expected)
   })
 })
 
-test('[ER2] a call that costs, says nothing and does not end is a blocked prompt', () => {
+test('[ER2] a call with usage but without content and finish reason is a blocked prompt', () => {
   expect(last([event(usage(10, 0))])).toEqual({
     type: 'error',
     errorText: 'The model declined to answer this.',
@@ -167,7 +167,7 @@ describe('errors of the model', () => {
     expect(describeModelError(errorCode, errorMessage).code).toBe(code)
   })
 
-  test('[ER2] the time to wait is read from an error inside a stream', () => {
+  test('[ER2] the retry delay is read from an error inside a stream', () => {
     const message =
       'got status: RESOURCE_EXHAUSTED. {"error":{"code":429,"details":[{"retryDelay":"7s"}]}}'
     expect(describeModelError('UNKNOWN_ERROR', message)).toMatchObject({ retryAfterSeconds: 7 })

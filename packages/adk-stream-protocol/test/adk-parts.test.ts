@@ -13,7 +13,7 @@ import {
 const withMetadata = (params: Parameters<typeof event>[0]) => translate([event(params)])
 
 describe('tools', () => {
-  test('[MP3] a call and its response are told on one part', () => {
+  test('[MP3] a call and its response are one part', () => {
     const told = translate([
       whole(call('c1', 'look', { at: '空' })),
       whole(response('c1', { seen: true })),
@@ -31,11 +31,11 @@ describe('tools', () => {
     expect(lines(told).filter((line) => line === 'start-step')).toHaveLength(1)
   })
 
-  test('[MP3] a partial call is not told before it is whole', () => {
+  test('[MP3] a partial call is not sent before it is complete', () => {
     expect(translate([event({ partial: true, content: { parts: [call('c1')] } })])).toEqual([])
   })
 
-  test('[CH5] a call told twice is shown once, a second result is dropped', () => {
+  test('[CH5] a repeated call is shown once, and a second result is dropped', () => {
     const told = translate([
       whole(call('c1')),
       whole(call('c1')),
@@ -49,7 +49,7 @@ describe('tools', () => {
     ])
   })
 
-  test('[CH5] a response to a call of another message is not told', () => {
+  test('[CH5] a response to a call of another message is not sent', () => {
     expect(translate([whole(response('elsewhere'))])).toEqual([])
   })
 
@@ -65,7 +65,7 @@ describe('tools', () => {
     expect(lines(translate([whole(call('c1')), whole(response('c1', result))])).at(-1)).toBe(line)
   })
 
-  test('[ER3] the words of a thrown error stay on the server', () => {
+  test('[ER3] the message of a thrown error stays on the server', () => {
     const told = translate([
       whole(call('c1')),
       whole(response('c1', { error: "Error in tool 'look': ENOENT /etc/secret" })),
@@ -82,7 +82,7 @@ describe('tools', () => {
     )
   })
 
-  test('[CH8] a call that waits for somebody outside ends the turn with tool-calls', () => {
+  test('[CH8] a call that waits for a result from outside ends the turn with tool-calls', () => {
     const waiting = event({ content: { parts: [call('c1')] }, longRunningToolIds: ['c1'] })
     expect(lines(translateTurn([waiting])).slice(3)).toEqual([
       'finish-step',
@@ -90,7 +90,7 @@ describe('tools', () => {
     ])
   })
 
-  test('[CH4] a turn that ends on a result ends with an empty step', () => {
+  test('[CH4] a turn that ends with a result ends with an empty step', () => {
     const told = translateTurn([whole(call('c1')), whole(response('c1'))])
     expect(lines(told).slice(4)).toEqual([
       'finish-step',
@@ -100,7 +100,7 @@ describe('tools', () => {
     ])
   })
 
-  test('[AP0] a request for confirmation settles the call it is about', () => {
+  test('[AP0] a confirmation request settles its call', () => {
     const args = {
       originalFunctionCall: { id: 'c1', name: 'pay' },
       toolConfirmation: { confirmed: false },
@@ -112,7 +112,7 @@ describe('tools', () => {
     expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*approval/)
   })
 
-  test('[AP0] a request for a sign-in settles the call it is about', () => {
+  test('[AP0] a sign-in request settles its call', () => {
     const args = { function_call_id: 'c1', auth_config: {} }
     const told = translate([
       whole(call('c1', 'mail')),
@@ -121,7 +121,7 @@ describe('tools', () => {
     expect(lines(told).at(-1)).toMatch(/^tool-output-error c1 "Not run: .*sign-in/)
   })
 
-  test('[MP7] a transfer is told as such, not as a tool', () => {
+  test('[MP7] a transfer is sent as a transfer, not as a tool', () => {
     const transfer = call('t1', 'transfer_to_agent', { agent_name: 'cook' })
     const done = {
       content: { parts: [response('t1', {}, 'transfer_to_agent')] },
@@ -179,7 +179,7 @@ describe('media, code and sources', () => {
     ])
   })
 
-  test('[MP6] every source is told once, unsafe addresses not as links', () => {
+  test('[MP6] every source is sent once, and unsafe URLs are not links', () => {
     const groundingChunks = [
       { web: { uri: 'https://a.test/', title: 'A' } },
       { web: { uri: 'javascript:alert(1)', title: 'Trap' } },
@@ -241,7 +241,7 @@ describe('actions', () => {
     ])
   })
 
-  test('[MP8] the actions of partial events are not told, they come again', () => {
+  test('[MP8] the actions of partial events are not sent, because they are repeated', () => {
     expect(withMetadata({ partial: true, actions: { stateDelta: { step: 2 } } })).toEqual([])
   })
 })

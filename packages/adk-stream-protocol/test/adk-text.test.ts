@@ -15,7 +15,7 @@ function of(author: string, value: string, isPartial: boolean) {
   })
 }
 
-/** All prose that the client ends up with, by kind. */
+/** Returns the text that the client receives, by kind. */
 function prose(chunks: ReturnType<typeof translate>, kind: 'text' | 'reasoning'): string {
   return chunks
     .flatMap((chunk) => (chunk.type === `${kind}-delta` && 'delta' in chunk ? [chunk.delta] : []))
@@ -23,7 +23,7 @@ function prose(chunks: ReturnType<typeof translate>, kind: 'text' | 'reasoning')
 }
 
 describe('text', () => {
-  test('[MP1] streamed text is not repeated by the whole event', () => {
+  test('[MP1] the complete event does not repeat streamed text', () => {
     const told = translate([partial(text('Hel')), partial(text('lo')), whole(text('Hello'))])
     expect(lines(told)).toEqual([
       'start-step',
@@ -34,7 +34,7 @@ describe('text', () => {
     ])
   })
 
-  test('[MP1] a whole event without a stream is told entirely', () => {
+  test('[MP1] a complete event without streaming is sent entirely', () => {
     expect(lines(translate([whole(text('Hello'))]))).toEqual([
       'start-step',
       'text-start text-1',
@@ -43,22 +43,22 @@ describe('text', () => {
     ])
   })
 
-  test('[MP1] what the stream missed is told from the whole event', () => {
+  test('[MP1] text that was not streamed is sent from the complete event', () => {
     const told = translate([partial(text('Hel')), whole(text('Hello'))])
     expect(prose(told, 'text')).toBe('Hello')
   })
 
-  test('[MP1] another text than the streamed one is told beside it, not lost', () => {
+  test('[MP1] text that differs from the streamed one is sent too, not lost', () => {
     const told = translate([partial(text('I think')), whole(text('[filtered]'))])
     expect(prose(told, 'text')).toBe('I think[filtered]')
   })
 
-  test('[MP1] a whole event in several parts is matched as one text', () => {
+  test('[MP1] the parts of a complete event are matched as one text', () => {
     const told = translate([partial(text('AB')), partial(text('C')), whole(text('A'), text('BCD'))])
     expect(prose(told, 'text')).toBe('ABCD')
   })
 
-  test('[MP1] the same words in two model calls are told twice', () => {
+  test('[MP1] the same text in two model calls is sent twice', () => {
     const told = translate([
       partial(text('Yes.')),
       whole(text('Yes.')),
@@ -68,7 +68,7 @@ describe('text', () => {
     expect(prose(told, 'text')).toBe('Yes.Yes.')
   })
 
-  test('[MP1] a long text is matched by its length and tail alone', () => {
+  test('[MP1] a long text is matched by its length and last characters alone', () => {
     const pieces = Array.from({ length: 500 }, (_, index) => `piece ${index} `)
     const told = translate([
       ...pieces.map((piece) => partial(text(piece))),
@@ -77,7 +77,7 @@ describe('text', () => {
     expect(prose(told, 'text')).toBe(pieces.join(''))
   })
 
-  test('[MP2] thoughts and text keep the order they were streamed in', () => {
+  test('[MP2] reasoning and text keep their stream order', () => {
     const told = translate([
       partial(thought('Hmm. ')),
       partial(text('One. ')),
@@ -115,7 +115,7 @@ describe('text', () => {
     expect(translate([partial(text('')), whole(text(''))])).toEqual([])
   })
 
-  test('[MP7] parallel branches stream into parts of their own', () => {
+  test('[MP7] parallel branches stream into separate parts', () => {
     const told = translate([
       of('one', 'a', true),
       of('two', 'x', true),
@@ -129,7 +129,7 @@ describe('text', () => {
     expect(agents).toEqual(['two', 'one', 'two', 'one', 'two'])
   })
 
-  test('[MP9] the transcript of speech becomes text once, the person’s stays transient', () => {
+  test('[MP9] the transcript of the model becomes text once, that of the user stays transient', () => {
     const told = translate([
       event({
         author: 'user',
@@ -156,7 +156,7 @@ describe('text', () => {
     ])
   })
 
-  test('[CH4] text after a tool’s result opens a new step', () => {
+  test('[CH4] text after a tool result opens a new step', () => {
     const told = translate([
       whole(call('c1')),
       whole(response('c1', { ok: 1 })),

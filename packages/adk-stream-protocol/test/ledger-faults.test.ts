@@ -6,7 +6,7 @@ import { openMemory, property } from './ledger/programs.ts'
 test.each(Object.entries(faults))(
   '[LG2] the checker finds %s',
   async (_, { make, breaks }) => {
-    // The programs are always the same: whether a fault is found must not depend on luck.
+    // The programs are fixed, so that a fault is found every time.
     const settings = { numRuns: 5_000, seed: 42, endOnFailure: true }
     const { failed, errorInstance } = await fc.check(
       property(openMemory, make, { counting: breaks }),

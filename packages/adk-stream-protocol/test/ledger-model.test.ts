@@ -45,7 +45,7 @@ test(
   TIMEOUT_MS,
 )
 
-/** Every program gets an application of its own in one database, later than those before it. */
+/** Every program gets its own application in one database, later than the previous ones. */
 async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing }> {
   const folder = await mkdtemp(join(tmpdir(), 'ledger-model-'))
   const path = join(folder, 'ledger.db')
@@ -54,7 +54,7 @@ async function sqliteBackings(): Promise<AsyncDisposable & { open: () => Backing
     await openWithClock(path),
     await openWithClock(path),
   ]
-  // The other tests prove durability; here only the order of things counts.
+  // Other tests prove durability. Only the order matters here.
   for (const connection of connections) connection.exec('PRAGMA synchronous = OFF')
   let leaseNow = NOON
   const clocks = { clock: CLOCK, leaseClock: () => leaseNow }

@@ -13,7 +13,7 @@ test('[LG16] the digest is SHA-256 over canonical JSON of chat, call, tool and a
   expect(digestCall({ ...call, args: { a: '花子', b: 1 } })).toBe(expected)
 })
 
-test('[LG16] every part of a call counts', () => {
+test('[LG16] every part of a call affects the digest', () => {
   const others = [
     { chat: { ...chat, appName: 'x' } },
     { chat: { ...chat, principalId: 'x' } },
@@ -34,7 +34,7 @@ function deep(levels: number): Call['args'] {
   return JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as Call['args']
 }
 
-test('[LG16] hostile arguments are digested or refused, and harm nothing', () => {
+test('[LG16] hostile arguments are digested or rejected without harm', () => {
   expect(digestCall({ ...call, args: deep(200) })).toHaveLength(43)
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
@@ -52,11 +52,11 @@ const asked = { chat, toolName: 'pay', args: { amount: 50 } }
 const ungated = { required: () => false }
 
 async function resolve(answer: unknown, defaults: Parameters<typeof resolvePolicy>[2] = ungated) {
-  // A policy written in JavaScript may say anything.
+  // A policy written in JavaScript may return anything.
   return resolvePolicy({ pay: () => answer as PolicyVerdict }, asked, defaults)
 }
 
-test('[LG17] by default the chat’s principal decides within a day', async () => {
+test('[LG17] by default the owner of the chat decides within a day', async () => {
   expect(await resolve(true)).toEqual({
     chain: [ownerStep],
     idempotent: false,
@@ -73,7 +73,7 @@ test('[LG17] by default the chat’s principal decides within a day', async () =
   expect(await resolvePolicy({}, asked, defaults)).toEqual(expected)
 })
 
-test('[LG17] no approval where the policy says so, or where neither it nor the tool asks', async () => {
+test('[LG17] no approval if the policy waives it, or if neither policy nor tool requires it', async () => {
   expect(await resolve(false)).toBeUndefined()
   expect(await resolve({ required: false, hint: 'x' })).toBeUndefined()
   expect(await resolvePolicy({}, asked, ungated)).toBeUndefined()
@@ -89,7 +89,7 @@ const byAmount: ApprovalPolicy = ({ args }) =>
     approvers: 2,
   }
 
-test('[LG17] a policy by name or by function decides from the arguments', async () => {
+test('[LG17] a policy by tool name or by function decides from the arguments', async () => {
   expect(await resolvePolicy(byAmount, { ...asked, args: { amount: 49 } }, ungated)).toBeUndefined()
   expect(await resolvePolicy(byAmount, asked, ungated)).toEqual({
     severity: 'high',
@@ -111,7 +111,7 @@ test('[LG17] a policy by name or by function decides from the arguments', async 
   })
 })
 
-test('[LG17] a policy that throws or answers nonsense wants an approval, and is heard of', async () => {
+test('[LG17] a policy that throws or returns an invalid verdict requires approval and is reported', async () => {
   const required = { chain: [ownerStep], idempotent: false, deadlineMs: 86_400_000 }
   const failing: ApprovalPolicy[] = [
     () => {

@@ -29,7 +29,7 @@ async function openLedger(
   }
 }
 
-test('[LG32] of fifty decisions at once, through two connections, one is accepted and the rest are told how it ended', async () => {
+test('[LG32] of fifty concurrent decisions over two connections, one is accepted and the others get the outcome', async () => {
   await using children = await bundleChildren()
   await using one = await openLedger(children.path('s.db'))
   await using two = await openLedger(children.path('s.db'))
@@ -54,7 +54,7 @@ test('[LG32] of fifty decisions at once, through two connections, one is accepte
 })
 
 test(
-  '[LG32] two processes that decide and claim the same hundred approvals at once get each one once',
+  '[LG32] two processes that concurrently decide and claim a hundred approvals get each one once',
   async () => {
     await using children = await bundleChildren()
     const path = children.path('s.db')
@@ -84,7 +84,7 @@ test(
   TIMEOUT_MS,
 )
 
-/** Where a process dies, what it leaves, and whether its tool had run. */
+/** Where a process is killed, the state that it leaves, and whether its tool had run. */
 const deaths = [
   ['before request', 'nothing', 0],
   ['in request', 'nothing', 0],
@@ -116,7 +116,7 @@ test.each([false, true])(
   TIMEOUT_MS,
 )
 
-/** Every lane has its own database and every other round: one process at a time, each with its own death. */
+/** Every lane has its own database and takes every other round: one process at a time, each killed at its own point. */
 async function runLane(children: Children, lane: number, idempotent: boolean): Promise<number> {
   const path = children.path(`${lane}.db`)
   const effects = children.path(`${lane}.effects`)
@@ -145,7 +145,7 @@ async function runLane(children: Children, lane: number, idempotent: boolean): P
   return kills
 }
 
-/** What was acknowledged before the death is stored. */
+/** Everything that was acknowledged before the kill is stored. */
 function expectAcknowledged(lines: readonly string[], found: Approval | undefined): void {
   const told = lines.map((line) => line.split(' ')[0])
   const order = ['asked', 'decided', 'claimed', 'succeeded']
@@ -154,7 +154,7 @@ function expectAcknowledged(lines: readonly string[], found: Approval | undefine
   for (const word of told) expect(order.indexOf(word ?? '')).toBeLessThanOrEqual(reached)
 }
 
-/** Does everything again, as a process that comes after and knows nothing; answers how often the tool ran by it. */
+/** Repeats everything, like a new process without any state. Returns how often it ran the tool. */
 async function repeat(ledger: Ledger, id: string, idempotent: boolean): Promise<number> {
   await ledger.recover()
   const terms = { ...termsOf(), idempotent }

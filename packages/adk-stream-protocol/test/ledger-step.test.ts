@@ -110,7 +110,7 @@ function answer(approval: Approval, command: ApprovalCommand, now = NOON + 1_000
   return isRefusal(result) ? result.refused : result.next.state.name
 }
 
-test.each(Object.entries(table))('[LG3] %s goes on as the state machine says', (name, answers) => {
+test.each(Object.entries(table))('[LG3] %s changes as the state machine says', (name, answers) => {
   // `table` has a line for every state.
   const approval = lives[name as ApprovalStateName]
   expect(approval.state.name).toBe(name)
@@ -118,33 +118,33 @@ test.each(Object.entries(table))('[LG3] %s goes on as the state machine says', (
   expect(Object.fromEntries(given)).toEqual(answers)
 })
 
-test('[LG3] a step changes state, votes and version only, and tells it in one audit entry of that version', () => {
+test('[LG3] a transition only changes state, votes and version, and writes one audit entry for that version', () => {
   const { next, entry } = step(asked, approve(hanako))
   expect({ ...next, state: asked.state, votes: asked.votes, version: 0 }).toEqual(asked)
   expect([next.version, entry.version, entry.at]).toEqual([1, 1, NOON + 1_000])
 })
 
-test('[LG4] a decision at the deadline is late, even before the sweep has come', () => {
+test('[LG4] a decision at the deadline is late, even before the sweep', () => {
   expect(answer(asked, approve(hanako), asked.deadline - 1)).toBe('approved')
   expect(answer(asked, approve(hanako), asked.deadline)).toBe('expired')
   expect(answer(asked, deny(hanako), asked.deadline + 1)).toBe('expired')
 })
 
-test('[LG4] a decision must be stored before the deadline; other steps may take their time', () => {
+test('[LG4] a decision must be stored before the deadline, other transitions need not', () => {
   expect(step(asked, approve(hanako)).before).toBe(asked.deadline)
   expect(step(asked, deny(hanako)).before).toBe(asked.deadline)
   expect(step(asked, cancel).before).toBeUndefined()
   expect(step(lives.approved, claimOf(asked)).before).toBeUndefined()
 })
 
-test('[LG5] only what waits expires, and not before its deadline', () => {
+test('[LG5] only pending approvals expire, and not before the deadline', () => {
   expect(answer(asked, expire, asked.deadline - 1)).toBe('not-due')
   expect(answer(asked, expire, asked.deadline)).toBe('expired')
   expect(answer(lives.approved, expire, asked.deadline + 1)).toBe('already-decided')
   expect(answer(lives.approved, claimOf(asked), asked.deadline + 1)).toBe('executing')
 })
 
-test('[LG6] every step needs its number of different people, one step after the other', () => {
+test('[LG6] every step needs its number of different people, in order', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }, executiveStep) })
   const once = after(two, approve(manager))
   expect([once.state.name, answer(once, approve(manager))]).toEqual(['requested', 'already-voted'])
@@ -168,7 +168,7 @@ test('[LG7] a person votes once, even with the roles of several steps', () => {
   expect(answer(once, deny(both))).toBe('already-voted')
 })
 
-test('[LG8] the first denial by someone who is asked decides', () => {
+test('[LG8] the first denial by an eligible person decides', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
   const denied = after(two, approve(manager), deny(otherManager, '高すぎる'))
   expect(denied.state).toEqual({
@@ -179,12 +179,12 @@ test('[LG8] the first denial by someone who is asked decides', () => {
   })
 })
 
-test('[LG8] who is asked later may not deny now', () => {
+test('[LG8] a person of a later step cannot deny yet', () => {
   const chain = askedFor({ terms: termsOf(managerStep, executiveStep) })
   expect(answer(chain, deny(executive))).toBe('not-allowed')
 })
 
-test('[LG9] arguments may be edited only where one vote decides', () => {
+test('[LG9] arguments may be edited only if one vote decides', () => {
   const edit: ApprovalCommand = {
     type: 'decide',
     by: hanako,
@@ -208,7 +208,7 @@ test('[LG9] arguments may be edited only where one vote decides', () => {
   expect(answer(last, { ...edit, by: executive })).toBe('not-editable')
 })
 
-test('[LG10] strangers are told that there is nothing, owners who do not decide that they may not', () => {
+test('[LG10] a stranger gets unknown-approval, an owner who may not decide gets not-allowed', () => {
   const forManager = askedFor({ terms: termsOf(managerStep) })
   for (const approval of [forManager, after(forManager, approve(manager))]) {
     expect(answer(approval, approve(stranger))).toBe('unknown-approval')
@@ -218,14 +218,14 @@ test('[LG10] strangers are told that there is nothing, owners who do not decide 
   expect([maySee(forManager, manager), maySee(forManager, executive)]).toEqual([true, false])
 })
 
-test('[LG10] a principal with the name of a role does not hold it', () => {
+test('[LG10] a principal with the name of a role does not have the role', () => {
   const forManager = askedFor({ terms: termsOf(managerStep) })
   expect(answer(forManager, approve({ id: 'manager', roles: [] }))).toBe('unknown-approval')
   const forHanako = askedFor({ terms: termsOf(ownerStep) })
   expect(answer(forHanako, approve({ id: 'x', roles: ['hanako'] }))).toBe('unknown-approval')
 })
 
-test('[LG10] a chain without people can be decided by nobody', () => {
+test('[LG10] a chain without people cannot be decided', () => {
   const nobody = { count: 1, principals: [], roles: [] }
   expect(answer(askedFor({ terms: termsOf(nobody) }), approve(hanako))).toBe('not-allowed')
   expect(answer(askedFor({ terms: { chain: [], idempotent: false } }), approve(hanako))).toBe(
@@ -233,14 +233,14 @@ test('[LG10] a chain without people can be decided by nobody', () => {
   )
 })
 
-test('[LG11] a decision repeated or contradicted is told the outcome', () => {
+test('[LG11] a repeated or contradicting decision gets the outcome', () => {
   const { approved } = lives
   const told = { refused: 'already-decided', state: approved.state }
   expect(nextApproval(approved, approve(hanako), NOON + 2_000)).toEqual(told)
   expect(nextApproval(approved, deny(hanako), NOON + 2_000)).toEqual(told)
 })
 
-test('[LG12] only the call that was shown is claimed', () => {
+test('[LG12] only the call that was shown can be claimed', () => {
   const claim = { toolCallId: 'call-1', toolName: asked.toolName, digest: asked.digest }
   for (const change of [
     { toolCallId: 'call-2' },
@@ -252,20 +252,20 @@ test('[LG12] only the call that was shown is claimed', () => {
   }
 })
 
-test('[LG12] a record whose arguments no longer fit its digest is neither decided nor run', () => {
+test('[LG12] a record whose arguments do not match its digest can be neither decided nor run', () => {
   const forged = { ...asked, args: { amount: 50_000, recipient: '花子' } }
   expect(answer(forged, approve(hanako))).toBe('mismatch')
   expect(answer({ ...lives.approved, args: forged.args }, claimOf(asked))).toBe('mismatch')
 })
 
-test('[LG13] only the worker that runs the call tells its outcome', () => {
+test('[LG13] only the worker that runs the call records its outcome', () => {
   const other = { worker: 'worker-2' }
   expect(answer(lives.executing, { ...succeed, ...other })).toBe('not-approved')
   expect(answer(lives.executing, { ...lose, ...other })).toBe('not-approved')
   expect(answer(lives.executing, claimOf(asked, 'worker-2'))).toBe('already-decided')
 })
 
-test('[LG14] what a lost worker ran is unknown, or may be run again where the tool is idempotent', () => {
+test('[LG14] the call of a lost worker is unknown, or approved again if the tool is idempotent', () => {
   expect(lives.unknown.state).toEqual({ name: 'unknown', at: NOON + 1_000 })
   const edit: ApprovalCommand = {
     type: 'decide',
@@ -280,14 +280,14 @@ test('[LG14] what a lost worker ran is unknown, or may be run again where the to
   expect(answer(again, succeed)).toBe('not-approved')
 })
 
-test('[LG15] what has begun to run cannot be cancelled', () => {
+test('[LG15] a running call cannot be cancelled', () => {
   expect(answer(lives.approved, cancel)).toBe('cancelled')
   expect(answer(lives.executing, cancel)).toBe('already-decided')
 })
 
 const back = (by: Decider): ApprovalCommand => ({ type: 'withdraw', by })
 
-test('[LG140] a vote is taken back while others have still to decide, and can be given again', () => {
+test('[LG140] a vote can be withdrawn while others have to decide, and given again', () => {
   const two = askedFor({ terms: termsOf({ ...managerStep, count: 2 }) })
   const once = after(two, approve(manager))
   const { next, entry, before } = step(once, back(manager))
@@ -301,11 +301,11 @@ test('[LG140] a vote is taken back while others have still to decide, and can be
   const again = after(next, approve(manager), approve(otherManager))
   expect(again.state.name).toBe('approved')
   expect(answer(again, back(manager))).toBe('already-decided')
-  // Who lost the role since may still take back what they said.
+  // A person who has lost the role since can still withdraw the vote.
   expect(answer(once, back({ ...manager, roles: [] }))).toBe('requested')
 })
 
-test('[LG140] votes that were given on the strength of one that is taken back are asked for again', () => {
+test('[LG140] withdrawing a vote drops the votes of later steps', () => {
   const executives = { ...executiveStep, count: 2 }
   const chain = askedFor({ terms: termsOf(managerStep, executives) })
   const voted = after(chain, approve(manager), approve(executive))

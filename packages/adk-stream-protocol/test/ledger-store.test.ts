@@ -41,7 +41,7 @@ function numbered(count: number, fields: Partial<Approval> = {}): Approval[] {
 }
 
 describe.each(Object.entries(subjects))('%s', (_, open) => {
-  test('[LG20] gives back what was stored, by id and by call, before and after a restart', async () => {
+  test('[LG20] returns stored approvals by id and by call, before and after a restart', async () => {
     await using subject = await open()
     const { store } = subject
     const args = JSON.parse(
@@ -61,7 +61,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await again.findByCall(chat, '\0')).toBeUndefined()
   })
 
-  test('[LG20] what is read belongs to its reader', async () => {
+  test('[LG20] changes to a returned approval do not affect the store', async () => {
     await using subject = await open()
     const approval = askedFor()
     await insert(subject.store, approval)
@@ -70,7 +70,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await subject.store.get(approval.id)).toEqual(approval)
   })
 
-  test('[LG21] an id or a call that is known is not added again', async () => {
+  test('[LG21] a known id or call is not added again', async () => {
     await using subject = await open()
     const approval = askedFor()
     await insert(subject.store, approval)
@@ -82,7 +82,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await collect(subject.store.audit({}))).toHaveLength(1)
   })
 
-  test('[LG22] no more wait than the quota allows, in a chat and of a principal', async () => {
+  test('[LG22] the quota limits pending approvals per chat and per principal', async () => {
     await using subject = await open()
     const { store } = subject
     const quota = { perChat: 2, perPrincipal: 3 }
@@ -106,7 +106,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await add(7, 'one')).toBe('inserted')
   })
 
-  test('[LG23] of two transitions from one version the first is stored, with its audit entry, and the other is not', async () => {
+  test('[LG23] of two transitions from one version, only the first is stored, with its audit entry', async () => {
     await using subject = await open()
     const { store } = subject
     const approval = askedFor()
@@ -135,7 +135,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await subject.store.replace(late)).toBe(true)
   })
 
-  test('[LG25] lists by principal, chat, state and decider, in pages, the oldest first', async () => {
+  test('[LG25] lists by principal, chat, state and decider, in pages, oldest first', async () => {
     await using subject = await open()
     const { store } = subject
     const [one, two, three, four, five] = [
@@ -165,7 +165,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     ])
     expect(await waitsFor(otherManager)).toEqual(['3'])
     expect(await waitsFor(stranger)).toEqual([])
-    // A person who is called like a role is not of that role.
+    // A person with the name of a role does not have the role.
     expect(await waitsFor({ id: 'manager', roles: [] })).toEqual([])
     expect(await ids(store.list({ limit: 2 }))).toEqual(['1', '2'])
     expect(await ids(store.list({ limit: 2, after: '2' }))).toEqual(['3', '4'])
@@ -173,7 +173,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await ids(store.list({ limit, chat, after: '\0' }))).toEqual(['1', '3'])
   })
 
-  test('[LG190] a chain lists an approval for those who can decide now, and for those who can withdraw their vote', async () => {
+  test('[LG190] a chain lists an approval for those who can decide now and those who can withdraw their vote', async () => {
     await using subject = await open()
     const { store } = subject
     const asked = askedFor({
@@ -209,7 +209,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await seenBy()).toEqual([])
   })
 
-  test('[LG26] tells what waits past its deadline by the store’s clock, the longest overdue first', async () => {
+  test('[LG26] lists pending approvals past their deadline by the clock of the store, most overdue first', async () => {
     await using subject = await open()
     const { store } = subject
     const deadlines = [NOON + 30, NOON + 10, NOON + 20, NOON + 10]
@@ -227,7 +227,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await ids(store.due(1))).toEqual(['a-1'])
   })
 
-  test('[LG27] the audit record is read in the order of writing, by approval, by chat and from any point', async () => {
+  test('[LG27] the audit record is read in write order, by approval, by chat and from any position', async () => {
     await using subject = await open()
     const { store } = subject
     const other = { ...chat, chatId: 'chat-2' }
@@ -254,7 +254,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.lastSeq()).toBe(all.at(-1)?.seq)
   })
 
-  test('[LG27] a long audit record is read whole, in order', async () => {
+  test('[LG27] a long audit record is read completely and in order', async () => {
     await using subject = await open()
     await insert(
       subject.store,
@@ -269,7 +269,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
   })
 
-  test('[LG28] what runs is stale when its worker gave no sign for the lease, by beat or by claim', async () => {
+  test('[LG28] a running call is stale if neither a heartbeat nor the claim has renewed the lease', async () => {
     await using subject = await open()
     const { store } = subject
     const [one = askedFor(), two = askedFor()] = numbered(2)
@@ -295,7 +295,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await ids(store.stale(100))).toEqual(['a-1'])
   })
 
-  test('[LG29] a chat is locked by one worker until it unlocks, or gives no sign for the lease', async () => {
+  test('[LG29] one worker locks a chat until it unlocks it or its lease expires', async () => {
     await using subject = await open()
     const { store } = subject
     const lock = (worker: string, of = chat) => {
@@ -333,7 +333,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
   })
 
-  test('[LG30] deleting a chat cancels what has not begun to run, and keeps the audit record', async () => {
+  test('[LG30] deleting a chat cancels calls that have not started, and keeps the audit record', async () => {
     await using subject = await open()
     const { store } = subject
     const all = numbered(4)

@@ -27,7 +27,7 @@ async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
 }
 
 describe.each(Object.entries(subjects))('%s', (_, open) => {
-  test('[LG38] what was given or has ended is unreported until it is noted as told', async () => {
+  test('[LG38] an approved or ended call is unreported until it is marked as reported', async () => {
     await using subject = await open()
     const { store } = subject
     const [given, denied, running] = ['given', 'denied', 'running'].map((id) =>
@@ -45,11 +45,11 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
       expect(await store.replace(transition)).toBe(true)
     const unreported = (limit = 10) =>
       ids(store.unreported({ appName: 'demo', leaseMs: 100, limit }))
-    // What has ended is left to whoever ended it, for the time of a lease.
+    // An ended call is left to the worker that ended it until its lease expires.
     expect(await unreported()).toEqual([given.id])
     subject.setClock(NOON + 100)
     expect([await unreported(), await unreported(1)]).toEqual([[given.id, denied.id], [given.id]])
-    // What is given has not ended: it cannot be noted away.
+    // An approved call has not ended and cannot be marked as reported.
     await store.markReported(chat, [given.toolCallId, denied.toolCallId, 'none'])
     expect(await unreported()).toEqual([given.id])
     const succeeded = { type: 'succeed', worker: 'worker-1', output: 1 } as const
@@ -64,7 +64,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await unreported()).toEqual([])
   })
 
-  test('[LG38] what a living worker may be about to tell is not unreported', async () => {
+  test('[LG38] a call that a worker with a valid lease may report is not unreported', async () => {
     await using subject = await open()
     const { store } = subject
     const approval = askedFor()

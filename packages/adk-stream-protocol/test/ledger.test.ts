@@ -34,7 +34,7 @@ function openLedger(options: Partial<LedgerOptions> = {}) {
 
 const yes = { by: hanako, approved: true }
 
-test('[LG4] a late decision is refused, and the approval is expired for everyone', async () => {
+test('[LG4] a late decision is refused, and the approval expires', async () => {
   const { clock, ledger } = openLedger()
   const changes: string[] = []
   ledger.onChange(({ state }) => changes.push(state.name))
@@ -46,7 +46,7 @@ test('[LG4] a late decision is refused, and the approval is expired for everyone
   expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'expired' })
 })
 
-test('[LG5] the sweep expires what is due, and tells it', async () => {
+test('[LG5] the sweep expires due approvals and publishes the change', async () => {
   const { clock, ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.request(requestOf({ id: 'b', toolCallId: 'b', deadlineMs: 90_000 })))
@@ -56,7 +56,7 @@ test('[LG5] the sweep expires what is due, and tells it', async () => {
   expect((await ledger.pendingOf(chat)).map(({ id }) => id)).toEqual(['b'])
 })
 
-test('[LG12] a claim is refused for another chat, call, tool or other arguments', async () => {
+test('[LG12] a claim with another chat, call, tool or other arguments is refused', async () => {
   const { ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.decide('approval-1', yes))
@@ -72,7 +72,7 @@ test('[LG12] a claim is refused for another chat, call, tool or other arguments'
   expect(taken(await ledger.claim('approval-1', requestOf())).state.name).toBe('executing')
 })
 
-test('[LG14] a worker that gives no sign loses what it runs', async () => {
+test('[LG14] a worker whose lease expires loses its running calls', async () => {
   const { clock, store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
   taken(await ledger.request(requestOf()))
@@ -90,13 +90,13 @@ test('[LG14] a worker that gives no sign loses what it runs', async () => {
   })
 })
 
-test('[LG14] a worker that gives a sign in the last moment loses nothing', async () => {
+test('[LG14] a worker that renews its lease at the last moment loses nothing', async () => {
   const { clock, store, ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.decide('approval-1', yes))
   taken(await ledger.claim('approval-1', requestOf()))
   clock.now += 100
-  // It is found silent, and signs before that is stored.
+  // Its lease has expired, but it renews the lease before that is stored.
   const stale = store.stale.bind(store)
   store.stale = async (leaseMs) => {
     const found = await stale(leaseMs)
@@ -110,7 +110,7 @@ test('[LG14] a worker that gives a sign in the last moment loses nothing', async
 })
 
 test.each([false, true])(
-  '[AP81] a worker does not judge what it runs itself, nor runs it twice (idempotent: %s)',
+  '[AP81] a worker neither settles nor repeats a call that it runs itself (idempotent: %s)',
   async (idempotent) => {
     const { clock, store, ledger } = openLedger()
     taken(await ledger.request(requestOf({ terms: { ...termsOf(), idempotent } })))
@@ -129,7 +129,7 @@ test.each([false, true])(
   },
 )
 
-test('[LG82] an end that could not be stored is stored later, and the call is kept until then', async () => {
+test('[LG82] an outcome that could not be stored is stored later, and the call is kept until then', async () => {
   const { store, ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.decide('approval-1', yes))
@@ -146,7 +146,7 @@ test('[LG82] an end that could not be stored is stored later, and the call is ke
   expect(ledger.busy).toBe(false)
 })
 
-test('[LG82] a call that its worker gives up is settled by the next look', async () => {
+test('[LG82] the next recovery settles a call that its worker abandoned', async () => {
   const { ledger } = openLedger()
   taken(await ledger.request(requestOf()))
   taken(await ledger.decide('approval-1', yes))
@@ -157,7 +157,7 @@ test('[LG82] a call that its worker gives up is settled by the next look', async
   expect([await ledger.recover(), ledger.busy]).toEqual([[], false])
 })
 
-test('[LG18] the audit record says who, when, what was shown, decided, run, and how it ended', async () => {
+test('[LG18] the audit record contains who, when, what was shown, decided and run, and the outcome', async () => {
   const { clock, ledger } = openLedger()
   const { terms, messageId, toolCallId, toolName, args } = requestOf()
   const { digest, deadline } = taken(await ledger.request(requestOf()))
@@ -188,7 +188,7 @@ test('[LG18] the audit record says who, when, what was shown, decided, run, and 
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected)
 })
 
-test('[LG20] changing what a ledger gave out changes nothing that it does', async () => {
+test('[LG20] changing a returned approval does not affect the ledger', async () => {
   for (const editedArgs of [undefined, { amount: 40 }]) {
     const { ledger } = openLedger()
     const shown = requestOf().args
@@ -202,7 +202,7 @@ test('[LG20] changing what a ledger gave out changes nothing that it does', asyn
   }
 })
 
-test('[LG11] a ledger that saw an approval long ago answers from what is stored', async () => {
+test('[LG11] a ledger with an outdated approval uses the stored one', async () => {
   const { clock, store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
   taken(await ledger.request(requestOf({ terms: { ...termsOf(), idempotent: true } })))
@@ -220,7 +220,7 @@ test('[LG11] a ledger that saw an approval long ago answers from what is stored'
   expect(await other.claim('approval-1', requestOf())).toMatchObject({ refused: 'already-decided' })
 })
 
-test('[LG19] a call asked again has one approval; with other arguments it is refused', async () => {
+test('[LG19] a repeated request returns the same approval, one with other arguments is refused', async () => {
   const { ledger } = openLedger()
   const first = taken(await ledger.request(requestOf()))
   expect(await ledger.request(requestOf({ id: 'second' }))).toEqual(first)
@@ -229,13 +229,13 @@ test('[LG19] a call asked again has one approval; with other arguments it is ref
   expect(await ledger.findByCall(chat, 'call-1')).toEqual(first)
 })
 
-test('[LG19] ids are random where none is given', async () => {
+test('[LG19] ids are random by default', async () => {
   const { ledger } = openLedger()
   const { id: _id, ...request } = requestOf()
   expect(taken(await ledger.request(request)).id).toMatch(/^[0-9a-f-]{36}$/)
 })
 
-test('[LG22] a thousand requests leave as many waiting as the quota allows', async () => {
+test('[LG22] a thousand requests leave as many pending as the quota allows', async () => {
   const { ledger } = openLedger()
   const requests = Array.from({ length: 1_000 }, (_, number) =>
     ledger.request(requestOf({ id: `a-${number}`, toolCallId: `c-${number}` })),
@@ -245,7 +245,7 @@ test('[LG22] a thousand requests leave as many waiting as the quota allows', asy
   expect(await ledger.pendingOf(chat)).toHaveLength(16)
 })
 
-test('[LG31] the audit record in SQLite cannot be changed or shortened', async () => {
+test('[LG31] the audit record in SQLite cannot be changed or truncated', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await using store = await openSqliteStore({ path })
@@ -264,7 +264,7 @@ test('[LG31] the audit record in SQLite cannot be changed or shortened', async (
   expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 1, head: { seq: 1 } })
 })
 
-test('[LG34] listeners hear every change until they leave, and cannot disturb it', async () => {
+test('[LG34] listeners receive every change until they unsubscribe, and cannot disturb it', async () => {
   const errors: unknown[] = []
   const { ledger } = openLedger({ onError: (error) => errors.push(error) })
   const heard: Approval[] = []
@@ -281,7 +281,7 @@ test('[LG34] listeners hear every change until they leave, and cannot disturb it
   expect(errors).toHaveLength(3)
 })
 
-test('[LG35] approvals of another application do not exist here', async () => {
+test('[LG35] approvals of another application are invisible', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'other' })
   taken(await ledger.request(requestOf()))
@@ -293,7 +293,7 @@ test('[LG35] approvals of another application do not exist here', async () => {
   expect(await collect(other.audit())).toEqual([])
 })
 
-test('[LG10] who may not know of an approval does not get it', async () => {
+test('[LG10] a person who may not see an approval does not get it', async () => {
   const { ledger } = openLedger()
   const asked = taken(await ledger.request(requestOf({ terms: termsOf(managerStep) })))
   expect(await ledger.get('approval-1', stranger)).toBeUndefined()
@@ -302,7 +302,7 @@ test('[LG10] who may not know of an approval does not get it', async () => {
   expect(await ledger.get('unknown', manager)).toBeUndefined()
 })
 
-test('[LG36] deadlines in SQLite go by the clock of the database', async () => {
+test('[LG36] deadlines in SQLite use the clock of the database', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const before = Date.now()
   const now = await store.approvals.now()
@@ -311,7 +311,7 @@ test('[LG36] deadlines in SQLite go by the clock of the database', async () => {
   expect(now).toBeLessThanOrEqual(Date.now() + 1)
 })
 
-test('[LG37] a tool that succeeded has succeeded, whatever it returned', async () => {
+test('[LG37] a successful call is recorded as succeeded, whatever it returned', async () => {
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
   const outputs: [unknown, unknown][] = [
@@ -335,7 +335,7 @@ test('[LG37] a tool that succeeded has succeeded, whatever it returned', async (
   }
 })
 
-test('[LG37] arguments that JSON cannot carry are refused before anything is stored', async () => {
+test('[LG37] arguments that JSON cannot carry are rejected before anything is stored', async () => {
   const { ledger } = openLedger()
   const invalid = expect.objectContaining({ name: 'ApprovalError', code: 'invalid' }) as unknown
   await expect(ledger.request(requestOf({ args: { big: 1n } }))).rejects.toEqual(invalid)
@@ -346,7 +346,7 @@ test('[LG37] arguments that JSON cannot carry are refused before anything is sto
   expect(await collect(ledger.audit())).toHaveLength(1)
 })
 
-test('[LG29] [LG30] a ledger locks chats as its worker, and cancels what a deleted chat left', async () => {
+test('[LG29] [LG30] a ledger locks chats as its worker, and cancels the calls of a deleted chat', async () => {
   const { store, ledger } = openLedger()
   const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
   const token = (await ledger.lockChat(chat)) ?? ''

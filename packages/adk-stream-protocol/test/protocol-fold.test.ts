@@ -6,14 +6,14 @@ import type { Chunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
 import { call, event, partial, response, translateTurn, whole } from './translate-events.ts'
 
-/** What both versions of `readUIMessageStream` have in common; that our chunks fit their types is part of what is tested. */
+/** The common part of both versions of `readUIMessageStream`. It also checks that our chunks match their types. */
 type ReadMessages = (options: {
   stream: ReadableStream<Chunk>
   terminateOnError: boolean
   onError: () => void
 }) => AsyncIterable<unknown>
 
-/** The message that an AI SDK's own reader makes of the chunks. */
+/** Returns the message that the AI SDK's own reader produces from the chunks. */
 async function readByClient(read: ReadMessages, chunks: readonly Chunk[]): Promise<unknown> {
   const stream = new ReadableStream<Chunk>({
     start(controller) {
@@ -29,7 +29,7 @@ async function readByClient(read: ReadMessages, chunks: readonly Chunk[]): Promi
   })) {
     message = state
   }
-  // A round trip as on the wire: keys without a value do not travel.
+  // A round trip through JSON, which drops keys without a value.
   return JSON.parse(JSON.stringify(message))
 }
 
@@ -72,7 +72,7 @@ describe.each([
   ['ai 6', (options) => ai6.readUIMessageStream(options)],
   ['ai 7', (options) => ai7.readUIMessageStream(options)],
 ] satisfies [string, ReadMessages][])('%s', (_name, read) => {
-  test.each(Object.entries(TURNS))('[CH6] reads %s as we fold it', async (_turn, chunks) => {
+  test.each(Object.entries(TURNS))('[CH6] reads %s as foldChunks does', async (_turn, chunks) => {
     const all: Chunk[] = [{ type: 'start', messageId: 'm1' }, ...chunks]
     expect(foldChunks('m1', all)).toEqual(await readByClient(read, all))
   })

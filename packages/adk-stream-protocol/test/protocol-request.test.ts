@@ -8,7 +8,7 @@ import type { MessageRequest } from '../src/protocol/stream-request.ts'
 import { readStreamRequest } from '../src/protocol/stream-request.ts'
 import { DEFAULT_LIMITS } from '../src/server/options.ts'
 
-/** Reads a body that holds a message. */
+/** Reads a body with a message. */
 function read(body: unknown): MessageRequest {
   const request = readStreamRequest(body, DEFAULT_LIMITS)
   if (request.type !== 'message') throw new Error('These are answers.')
@@ -21,11 +21,11 @@ const text = (value: string) => ({ type: 'text', text: value })
 const file = (url: string, mediaType = 'image/png') => user([{ type: 'file', mediaType, url }])
 const bytes = (json: string) => new TextEncoder().encode(json)
 
-/** How messages are refused by other limits. */
+/** How messages are rejected with other limits. */
 const limited = (limits: Partial<typeof DEFAULT_LIMITS>, messages: unknown[]) =>
   refusal(() => readStreamRequest({ id: 'c1', messages }, { ...DEFAULT_LIMITS, ...limits }))
 
-/** The code and message with which something is refused. */
+/** Returns the code and message of a rejection. */
 function refusal(act: () => unknown): { code: string; message: string } {
   try {
     act()
@@ -43,7 +43,7 @@ describe('the body', () => {
       type: 'message',
       chatId: 'c1',
       message: { id: 'u1', parts: [{ type: 'text', text: 'hi' }] },
-      // Of this, only what the option `context` maps reaches the agent (RQ122).
+      // Only the fields that the option `context` maps reach the agent (RQ122).
       context: { body: { extra: 1 }, metadata: undefined },
       replaces: false,
       history: [],
@@ -60,7 +60,7 @@ describe('the body', () => {
     ).toHaveLength(1)
   })
 
-  test('[RQ1] only the newest message is read, the rest may be anything', () => {
+  test('[RQ1] only the newest message is read, the others may be anything', () => {
     const messages = [
       { role: 'system', content: 'obey' },
       42,
@@ -71,7 +71,7 @@ describe('the body', () => {
     expect(read({ id: 'c1', messages }).message.parts).toEqual([{ type: 'text', text: 'hi' }])
   })
 
-  test('[RQ132] a history without ids is a history: the newest message is the one that is read', () => {
+  test('[RQ132] in a history without ids, the newest message is read', () => {
     const asked = {
       type: 'tool-pay',
       toolCallId: 'call-1',
@@ -91,7 +91,7 @@ describe('the body', () => {
   })
 
   test.each(['assistant', 'system', 'tool'])(
-    '[RQ2] a newest message of role %s holds nothing new',
+    '[RQ2] a newest message with the role %s contains nothing new',
     (role) => {
       expect(
         refusal(() => read({ id: 'c1', messages: [{ role, parts: [text('hi')] }] })).code,
@@ -116,14 +116,14 @@ describe('the body', () => {
     ['no parts', { id: 'c1', messages: [user([])] }, 'empty'],
     ['blank text', { id: 'c1', messages: [user([text(' \n')])] }, 'empty'],
     ['text that is none', { id: 'c1', messages: [user([{ type: 'text', text: 1 }])] }, 'text'],
-  ])('[RQ8] %s is refused with its place', (_name, body, place) => {
+  ])('[RQ8] %s is rejected with its path', (_name, body, place) => {
     const { code, message } = refusal(() => read(body))
     expect(code).toBe('bad-request')
     expect(message).toContain(place)
   })
 
   test.each(['reasoning', 'tool-pay', 'step-start', '__proto__'])(
-    '[RQ4] a part of type %s is refused by name',
+    '[RQ4] a part of type %s is rejected by name',
     (type) => {
       const { code, message } = refusal(() => read({ id: 'c1', messages: [user([{ type }])] }))
       expect(code).toBe('bad-request')
@@ -138,13 +138,13 @@ describe('the body', () => {
   })
 
   test.each(['', 'a/b', 'a b', '../etc', 'x'.repeat(129), '日本'])(
-    '[RQ11] %j is no chat id',
+    '[RQ11] %j is not a chat id',
     (id) => {
       expect(refusal(() => read({ id, messages: [user([text('hi')])] })).code).toBe('bad-request')
     },
   )
 
-  test('[RQ8] a lone surrogate is replaced, so that model and record see one text', () => {
+  test('[RQ8] a lone surrogate is replaced, so that model and record contain the same text', () => {
     expect(read({ id: 'c1', messages: [user([text('a\ud800b')])] }).message.parts).toEqual([
       { type: 'text', text: 'a\ufffdb' },
     ])
@@ -183,7 +183,7 @@ describe('limits', () => {
     ['a file path', 'file:///etc/passwd', 'image/png', 'bad-request'],
     ['no base64', 'data:image/png;base64,@@@@', 'image/png', 'bad-request'],
     ['too many bytes', `data:image/png;base64,${'A'.repeat(8_000_000)}`, 'image/png', 'too-large'],
-  ])('[RQ5] %s is refused', (...[, url, mediaType, code]) => {
+  ])('[RQ5] %s is rejected', (...[, url, mediaType, code]) => {
     expect(refusal(() => read({ id: 'c1', messages: [file(url, mediaType)] })).code).toBe(code)
   })
 })
@@ -193,7 +193,7 @@ describe('JSON', () => {
     expect(parseJson(bytes('['.repeat(64) + ']'.repeat(64)))).toBeDefined()
   })
 
-  test.each([65, 2_000, 20_000, 1_000_000])('[RQ3] nesting of %i levels is refused', (depth) => {
+  test.each([65, 2_000, 20_000, 1_000_000])('[RQ3] nesting of %i levels is rejected', (depth) => {
     const json = bytes('['.repeat(depth) + ']'.repeat(depth))
     expect(refusal(() => parseJson(json)).code).toBe('malformed-json')
   })
@@ -208,7 +208,7 @@ describe('JSON', () => {
     ['half an object', bytes('{"a":')],
     ['invalid UTF-8', new Uint8Array([0x22, 0xff, 0xfe, 0x22])],
     ['half a character', new Uint8Array([0x22, 0xe3, 0x81, 0x22])],
-  ])('[RQ3] %s is refused', (_name, input) => {
+  ])('[RQ3] %s is rejected', (_name, input) => {
     expect(refusal(() => parseJson(input)).code).toBe('malformed-json')
   })
 

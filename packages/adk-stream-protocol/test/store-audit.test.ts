@@ -24,7 +24,7 @@ async function writeRecord(folder: TemporaryFolder): Promise<string> {
   return path
 }
 
-/** Changes a record as somebody does who may write the file. */
+/** Changes a record, as anyone with write access to the file can. */
 function tamper(path: string, sql: string): void {
   const database = new Database(path)
   for (const trigger of ['stays', 'is_final', 'is_appended'])
@@ -54,7 +54,7 @@ const FORGERIES = [
   ['a hash is removed', 'UPDATE approval_audit SET hash = NULL WHERE seq = 5', 5, 'changed'],
 ] as const
 
-test.each(FORGERIES)('[LG91] it is found out when %s', async (_what, sql, seq, reason) => {
+test.each(FORGERIES)('[LG91] verification detects that %s', async (_what, sql, seq, reason) => {
   await using folder = await temporaryFolder()
   const path = await writeRecord(folder)
   tamper(path, sql)
@@ -62,7 +62,7 @@ test.each(FORGERIES)('[LG91] it is found out when %s', async (_what, sql, seq, r
   expect(await store.approvals.verifyAudit?.()).toMatchObject({ fault: { seq, reason } })
 })
 
-test('[LG91] a whole record is verified, wholly or in part, and a head that was noted must still be in it', async () => {
+test('[LG91] an intact record verifies completely and in part, and must contain a known head', async () => {
   await using folder = await temporaryFolder()
   await using store = await openSqliteStore({ path: await writeRecord(folder) })
   const whole = await store.approvals.verifyAudit?.()
@@ -77,7 +77,7 @@ test('[LG91] a whole record is verified, wholly or in part, and a head that was 
   })
 })
 
-test('[LG93] a record from before the hashes is chained when the database is opened', async () => {
+test('[LG93] opening a database adds hashes to a record without any', async () => {
   await using folder = await temporaryFolder()
   const path = await writeRecord(folder)
   tamper(
@@ -90,7 +90,7 @@ test('[LG93] a record from before the hashes is chained when the database is ope
   expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 6, head: { seq: 6 } })
 })
 
-test('[LG92] a bridge reports a record that was changed and goes on, or refuses everything', async () => {
+test('[LG92] a bridge reports a changed record and continues, or rejects all requests', async () => {
   await using folder = await temporaryFolder()
   const path = await writeRecord(folder)
   tamper(path, FORGERIES[0][1])
@@ -108,12 +108,12 @@ test('[LG92] a bridge reports a record that was changed and goes on, or refuses 
   expect((await fetch(`${strict.url}/ready`)).status).toBe(503)
 })
 
-test('[LG91] the command verifies a record, tells the head, and exports it', async () => {
+test('[LG91] the command verifies a record, prints the head, and exports the record', async () => {
   await using folder = await temporaryFolder()
   const path = await writeRecord(folder)
   const verified = await run('verify', path)
   expect(verified).toMatchObject({ code: 0, errors: '' })
-  expect(verified.output).toMatch(/^6 entries, all as they were written\.\nhead 6:[0-9a-f]{64}$/)
+  expect(verified.output).toMatch(/^6 entries, all intact\.\nhead 6:[0-9a-f]{64}$/)
   const head = verified.output.split(' ').at(-1) ?? ''
   expect(await run('verify', path, '--head', head)).toMatchObject({ code: 0 })
   const exported = await run('export', path)
@@ -145,5 +145,5 @@ async function run(...args: string[]) {
 test('[LG91] the command is a program of the package', { timeout: 60_000 }, async () => {
   const cli = await bundleProgram(new URL('../src/use/cli.ts', import.meta.url))
   const ran = promisify(execFile)(process.execPath, [cli, 'audit', 'verify', ':none'])
-  await expect(ran).rejects.toMatchObject({ code: 2, stderr: 'There is no file :none.\n' })
+  await expect(ran).rejects.toMatchObject({ code: 2, stderr: 'The file :none does not exist.\n' })
 })

@@ -14,7 +14,7 @@ function wait(toolCallId: string, of = chat): BrowserCall {
   return { chat: of, messageId: 'm-1', toolCallId }
 }
 
-test('[ST36] a call that waits for a client is taken by one process when its time is over, and again if that one dies', async () => {
+test('[ST36] one process takes a browser call after its deadline, and another one if the first crashes', async () => {
   await using folder = await temporaryFolder()
   const connections = [
     await openWithClock(folder.path('waits.db')),
@@ -26,7 +26,7 @@ test('[ST36] a call that waits for a client is taken by one process when its tim
   const other = { ...chat, chatId: 'other' }
   await one.add(wait('late'), 200)
   await one.add(wait('soon'), 100)
-  // It keeps its time.
+  // It keeps its deadline.
   await two.add(wait('soon'), 1_000)
   await two.add(wait('foreign', { ...chat, appName: 'other' }), 1)
   await two.add(wait('kept', other), 300)

@@ -20,7 +20,7 @@ import {
 import { refusal } from './store-subjects.ts'
 import { serve } from './support/serve.ts'
 
-/** A store in a file, and another connection to it that takes and gives back the write lock. */
+/** A store in a file, and another connection that acquires and releases the write lock. */
 async function openContended(folder: TemporaryFolder, busyTimeoutMs = 60_000) {
   const path = folder.path('s.db')
   const store = await openSqliteStore({ path, busyTimeoutMs })
@@ -36,12 +36,12 @@ async function openContended(folder: TemporaryFolder, busyTimeoutMs = 60_000) {
   }
 }
 
-/** Resolves after so many turns of the event loop: never, while something blocks it. */
+/** Resolves after this many turns of the event loop. Never resolves while it is blocked. */
 async function turnsOfTheLoop(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn()
 }
 
-test('[ST90] a write waits for a locked database without stopping the process, and reads do not wait', async () => {
+test('[ST90] a write waits for a locked database without blocking the process, and reads do not wait', async () => {
   await using folder = await temporaryFolder()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
@@ -90,7 +90,7 @@ test('[ST90] every kind of write waits for another process', { timeout: 90_000 }
   expect(await exit).toEqual([0, null])
 })
 
-/** Holds the database that is named until its input ends. */
+/** Locks the given database until its input ends. */
 const HOLD = `
   import Database from 'libsql'
   const database = new Database(process.argv[1])
@@ -99,7 +99,7 @@ const HOLD = `
   process.stdin.on('end', () => database.exec('COMMIT')).resume()
 `
 
-test('[ST91] writes that waited keep their order, also before those that come when the lock is gone', async () => {
+test('[ST91] waiting writes keep their order, and run before later ones', async () => {
   await using folder = await temporaryFolder()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
@@ -116,7 +116,7 @@ test('[ST91] writes that waited keep their order, also before those that come wh
   expect(idsOf(session)).toEqual(ids)
 })
 
-test('[ST92] a write that waited too long fails with `busy`, changes nothing, and later ones succeed', async () => {
+test('[ST92] a write that waits too long fails with `busy`, changes nothing, and later ones succeed', async () => {
   await using folder = await temporaryFolder()
   await using contended = await openContended(folder, 50)
   const { store, lock, unlock } = contended
@@ -131,7 +131,7 @@ test('[ST92] a write that waited too long fails with `busy`, changes nothing, an
   expect(idsOf(await readSession(store.sessions))).toEqual(['event-3'])
 })
 
-test('[ST31] [ST92] a write that still waits when the store is closed fails with `closed`', async () => {
+test('[ST31] [ST92] a write that is waiting when the store closes fails with `closed`', async () => {
   await using folder = await temporaryFolder()
   await using contended = await openContended(folder)
   const { store, lock, unlock } = contended
@@ -143,7 +143,7 @@ test('[ST31] [ST92] a write that still waits when the store is closed fails with
   unlock()
 })
 
-test('[ST93] a request that finds the database locked is answered 503 with Retry-After, a frame with an error; /health is not disturbed', async () => {
+test('[ST93] with a locked database a request gets 503 with Retry-After, a frame gets an error, and /health is unaffected', async () => {
   await using folder = await temporaryFolder()
   await using contended = await openContended(folder, 300)
   const { store, lock, unlock } = contended
@@ -164,7 +164,7 @@ test('[ST93] a request that finds the database locked is answered 503 with Retry
   expect(await (await browser.say('Hello at last')).text()).toContain('[DONE]')
 })
 
-test('[LG90] what a tool has done is recorded although the database was locked for longer than a request waits', async () => {
+test('[LG90] the outcome of a tool is recorded even if the database is locked for longer than a request waits', async () => {
   await using folder = await temporaryFolder()
   const busyTimeoutMs = 50
   await using contended = await openContended(folder, busyTimeoutMs)
@@ -180,7 +180,7 @@ test('[LG90] what a tool has done is recorded although the database was locked f
   expect(await recorded).toMatchObject({ state: { name: 'succeeded' } })
 })
 
-test('[ST94] a long session is read piece by piece, and what is written meanwhile is in it', async () => {
+test('[ST94] a long session is read page by page, and contains events that are written meanwhile', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   const ids = Array.from({ length: 2_000 }, (_, index) => `event-${index}`)
@@ -203,7 +203,7 @@ test('[ST94] a long session is read piece by piece, and what is written meanwhil
   }
 })
 
-/** How many turns the event loop takes while something is awaited. */
+/** Counts the turns of the event loop during a promise. */
 async function countTurns(work: Promise<unknown>): Promise<number> {
   const counter = { turns: 0, isDone: false }
   void work.finally(() => (counter.isDone = true))

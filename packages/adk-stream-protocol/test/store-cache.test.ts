@@ -3,7 +3,7 @@ import { SessionCache, type SessionHistory } from '../src/store/session-cache.ts
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { deltaEvent, idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 
-test('[ST16] what one store writes, another store on the same file reads at once', async () => {
+test('[ST16] a store immediately reads what another store on the same file writes', async () => {
   await using folder = await temporaryFolder()
   await using writer = await openSqliteStore({ path: folder.path('s.db') })
   await using reader = await openSqliteStore({ path: folder.path('s.db') })
@@ -47,7 +47,7 @@ test('[ST16] two stores that append in turn both see every event', async () => {
   expect((await readSession(one.sessions)).state).toEqual(state)
 })
 
-test('[ST35] a second read parses only what was appended since', async () => {
+test('[ST35] a second read only parses events that were appended since', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -80,7 +80,7 @@ test('[ST18] the cache keeps the most recently used sessions within its limits',
   expect(kept(cache)).toEqual([])
 })
 
-test('[ST18] a history that grew is counted as it is now', () => {
+test('[ST18] the size of a history is updated when it grows', () => {
   const cache = new SessionCache({ sessions: 9, characters: 100 })
   const growing = history(10)
   cache.keep(1, growing)

@@ -7,7 +7,7 @@ import { key, textEvent } from './store-fixture.ts'
 // line of its input, and reports on its output, one line each.
 
 const programs: Record<string, (path: string) => Promise<void>> = {
-  /** Appends events until it is killed, and tells each one that was acknowledged. */
+  /** Appends events until it is killed, and reports each acknowledged one. */
   async append(path) {
     const store = await openSqliteStore({ path })
     const session = await store.sessions.getOrCreateSession(key)
@@ -19,7 +19,7 @@ const programs: Record<string, (path: string) => Promise<void>> = {
     }
   },
 
-  /** Uses a database that may not exist yet, and forgets to close it. */
+  /** Uses a database that may not exist yet, and does not close it. */
   async 'first-use'(path) {
     const store = await openSqliteStore({ path })
     const session = await store.sessions.getOrCreateSession({ ...key, state: { by: process.pid } })

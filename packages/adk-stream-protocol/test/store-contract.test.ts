@@ -122,7 +122,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     expect(read?.events.map((event) => event.id)).toEqual(expected)
   })
 
-  test('[ST8] gives events back in the order they were appended, whatever their time', async () => {
+  test('[ST8] returns events in append order, whatever their timestamps', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession(key)
@@ -132,7 +132,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     expect(idsOf(await readSession(service))).toEqual(ids)
   })
 
-  test('[ST10] getOrCreateSession finds what exists and creates what does not', async () => {
+  test('[ST10] getOrCreateSession returns an existing session or creates one', async () => {
     await using subject = await open()
     const { service } = subject
     const created = await service.getOrCreateSession({ ...key, state: { a: 1 } })
@@ -194,7 +194,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     })
   })
 
-  test('[ST12] a deleted session is gone; one created again under its id starts empty', async () => {
+  test('[ST12] a deleted session is gone, and a new one with its id starts empty', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession({ ...key, state: { a: 1 } })

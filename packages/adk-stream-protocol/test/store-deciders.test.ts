@@ -17,7 +17,7 @@ import {
 } from './ledger/fixture.ts'
 import { temporaryFolder } from './store-fixture.ts'
 
-test('[LG190] a database that held the deciders of all steps holds those of the current step when it is opened', async () => {
+test('[LG190] opening a database with the deciders of all steps reduces them to those of the current step', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   {
@@ -41,11 +41,11 @@ test('[LG190] a database that held the deciders of all steps holds those of the 
     (await store.approvals.list({ appName: chat.appName, waitsFor, limit: 10 })).map(({ id }) => id)
   expect(await seenBy(executive)).toEqual(['second'])
   expect(await seenBy({ id: 'other', roles: ['manager'] })).toEqual(['first'])
-  // The person who voted can withdraw the vote.
+  // A person who has voted can withdraw the vote.
   expect(await seenBy(manager)).toEqual(['first', 'second'])
 })
 
-test('[LG190] the inbox of a person is found by indexes, and not by reading the whole application', async () => {
+test('[LG190] the inbox of a person is read by indexes, not by scanning the whole application', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await (await openSqliteStore({ path })).close()

@@ -7,14 +7,14 @@ import { serve } from './support/serve.ts'
 
 const WORDS = ['kumquat-said', 'kumquat-answered', 'kumquat-named', 'kumquat-kept']
 
-/** Which of the words are in the files of a database. */
+/** Returns which of the words the files of a database contain. */
 function wordsIn(path: string): string[] {
   const files = ['', '-wal', '-shm'].map((suffix) => path + suffix).filter(existsSync)
   const bytes = Buffer.concat(files.map((file) => readFileSync(file)))
   return WORDS.filter((word) => bytes.includes(word))
 }
 
-test('[ST95] the words of a deleted chat are in no file of the database, while others use it', async () => {
+test('[ST95] no file of the database contains text of a deleted chat, while others use it', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await using store = await openSqliteStore({ path })

@@ -9,7 +9,7 @@ export interface TemporaryFolder extends AsyncDisposable {
   readonly path: (name: string) => string
 }
 
-/** A folder of its own for one test, removed when the test ends. */
+/** Creates a folder for one test and removes it when the test ends. */
 export async function temporaryFolder(): Promise<TemporaryFolder> {
   const folder = await mkdtemp(join(tmpdir(), 'store-'))
   return {
@@ -18,7 +18,7 @@ export async function temporaryFolder(): Promise<TemporaryFolder> {
   }
 }
 
-/** An event of the user with one text part. */
+/** A user event with one text part. */
 export function textEvent(id: string, fields: Partial<Event> = {}): Event {
   return createEvent({
     id,
@@ -36,7 +36,7 @@ export function deltaEvent(id: string, stateDelta: Record<string, unknown>): Eve
   return event
 }
 
-/** Reads a session that must be there. */
+/** Reads a session that must exist. */
 export async function readSession(service: BaseSessionService, request = key): Promise<Session> {
   const session = await service.getSession(request)
   if (session === undefined) throw new Error(`no session ${request.sessionId}`)

@@ -13,26 +13,26 @@ function lock(token: string, leaseMs: number) {
   return { worker: `worker of ${token}`, token, leaseMs, background: false }
 }
 
-test('[ST80] a process that lost its chat to another one cannot append to it or rewind it', async () => {
+test('[ST80] a process that has lost its chat lock to another one can neither append nor rewind', async () => {
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('s.db') })
   await using two = await openSqliteStore({ path: folder.path('s.db') })
   const session = await one.sessions.createSession(key)
   expect(await one.approvals.lockChat(CHAT, lock('first', 60_000))).toBe(true)
   await one.sessions.appendEvent({ session, event: textEvent('e-1') })
-  // With no patience for silence, any lock has ended.
+  // With a lease of 0 ms, every lock has expired.
   expect(await two.approvals.lockChat(CHAT, lock('second', 0))).toBe(true)
   const refused = expect.objectContaining({ name: 'StoreError', code: 'lock-lost' }) as unknown
   const late = one.sessions.appendEvent({ session, event: textEvent('late') })
   await expect(late).rejects.toEqual(refused)
   await expect(one.sessions.rewind({ ...key, eventId: 'e-1' })).rejects.toEqual(refused)
-  // The same event once more is a change of it.
+  // Appending the same event again changes it.
   const changed = one.sessions.appendEvent({ session, event: textEvent('e-1') })
   await expect(changed).rejects.toEqual(refused)
   const taker = await readSession(two.sessions)
   await two.sessions.appendEvent({ session: taker, event: textEvent('e-2') })
   await two.approvals.unlockChat(CHAT, 'second')
-  // Nobody holds it now, and the process that lost it does not either.
+  // The chat is not locked now, and the process that lost it has no lock either.
   const later = one.sessions.appendEvent({ session, event: textEvent('later') })
   await expect(later).rejects.toEqual(refused)
   await one.approvals.unlockChat(CHAT, 'first')
@@ -42,7 +42,7 @@ test('[ST80] a process that lost its chat to another one cannot append to it or 
   expect(ids).toEqual(['e-1', 'e-2', 'e-3'])
 })
 
-/** A store with a chat that is locked, a call that runs, an ending that is unreported and a client that was given up. */
+/** A store with a locked chat, a running call, an unreported outcome and an expired browser call. */
 async function leaveLeases(path: string): Promise<void> {
   await using store = await openSqliteStore({ path })
   const ledger = new Ledger({ store: store.approvals, appName: chat.appName, leaseMs: 60_000 })
@@ -58,7 +58,7 @@ async function leaveLeases(path: string): Promise<void> {
   expect(await store.browserCalls.takeDue(due)).toHaveLength(1)
 }
 
-/** What a store finds that is not held by anybody. */
+/** Returns what is not protected by a lease. */
 async function readLeft(path: string): Promise<unknown> {
   await using store = await openSqliteStore({ path })
   const { approvals, browserCalls: waits } = store
@@ -80,13 +80,13 @@ const NOTHING = {
   waits: 0,
 }
 
-test('[ST81] leases of before the machine was last started have ended', async () => {
+test('[ST81] leases from before the last restart of the machine have expired', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await leaveLeases(path)
   expect(await readLeft(path)).toEqual(NOTHING)
   const database = new Database(path)
-  // The machine had run for a thousand days longer than it has now.
+  // The machine had been running for a thousand days longer than now.
   for (const [table, column] of LEASE_COLUMNS)
     database.exec(`UPDATE ${table} SET ${column} = ${column} + 86400000000`)
   database.close()
@@ -101,7 +101,7 @@ const LEASE_COLUMNS = [
   ['waits', 'taken_at'],
 ] as const
 
-test('[ST81] leases that were written by the clock of the day have ended', async () => {
+test('[ST81] leases that were written with the wall clock have expired', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   const before = migrations.findIndex((step) => String(step).includes('ADD COLUMN taken_at'))

@@ -11,7 +11,7 @@ type Entries = [string, unknown][]
 
 interface Step {
   readonly act: 'create' | 'append' | 'read' | 'rewind' | 'delete' | 'list'
-  /** Which of two stores on one file takes the step; the cache of the other is then behind. */
+  /** Which of two stores on one file takes the step. The cache of the other is outdated then. */
   readonly store: number
   readonly sessionId: string
   readonly eventId: string
@@ -42,7 +42,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('[ST34] any sequence of operations on two stores shows what a simple model shows', async () => {
+test('[ST34] any sequence of operations on two stores matches a simple model', async () => {
   await using folder = await temporaryFolder()
   let run = 0
   const property = fc.asyncProperty(steps, async (sequence) => {
@@ -60,7 +60,7 @@ test('[ST34] any sequence of operations on two stores shows what a simple model 
   await fc.assert(property, { numRuns: 80 })
 }, 60_000)
 
-/** What the store must show, written down in the simplest way. */
+/** The expected content of the store, in the simplest form. */
 class Model {
   readonly #app: State = new Map()
   readonly #user: State = new Map()
@@ -181,7 +181,7 @@ function ownOf(entries: Entries): Entries {
 function writeAll(state: State, entries: Entries): State {
   for (const [name, value] of entries) {
     if (value === undefined) state.delete(name)
-    // JSON knows no -0.
+    // JSON has no -0.
     else state.set(name, JSON.parse(JSON.stringify(value)))
   }
   return state

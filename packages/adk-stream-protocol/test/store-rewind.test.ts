@@ -6,7 +6,7 @@ import { isRewindable } from '../src/store/store.ts'
 import { deltaEvent, idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'
 import { refusal } from './store-subjects.ts'
 
-test('[ST19] rewind removes the event and all after it, and the state they made', async () => {
+test('[ST19] rewind removes the event and all later ones, and their state', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession({ ...key, state: { tone: 'polite', count: 0 } })
@@ -35,7 +35,7 @@ test('[ST19] rewind removes the event and all after it, and the state they made'
   expect(first.state).toEqual({ tone: 'polite', count: 0, ...shared })
 })
 
-test('[ST19] rewind keeps the events that are named, with the state they made', async () => {
+test('[ST19] rewind keeps the named events and their state', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession({ ...key, state: {} })
@@ -50,7 +50,7 @@ test('[ST19] rewind keeps the events that are named, with the state they made', 
   expect(idsOf(await readSession(sessions))).toEqual(['e1', 'e3', 'e5'])
 })
 
-test('[ST19] a conversation goes on after a rewind', async () => {
+test('[ST19] a conversation continues after a rewind', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -64,7 +64,7 @@ test('[ST19] a conversation goes on after a rewind', async () => {
   expect(read.events[1]?.author).toBe('editor')
 })
 
-test('[ST20] rewind to an unknown event is a conflict, of an unknown session is session-gone', async () => {
+test('[ST20] rewind to an unknown event is a conflict, and of an unknown session is session-gone', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -76,13 +76,13 @@ test('[ST20] rewind to an unknown event is a conflict, of an unknown session is 
   expect(idsOf(await readSession(sessions))).toEqual(['a'])
 })
 
-test('[ST21] isRewindable tells our service from others', async () => {
+test('[ST21] isRewindable distinguishes our service from others', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   expect(isRewindable(store.sessions)).toBe(true)
   expect(isRewindable(new InMemorySessionService())).toBe(false)
 })
 
-test('[ST190] the answer to a call is not stored when another process has removed the call meanwhile', async () => {
+test('[ST190] the response to a call is not stored if another process has removed the call', async () => {
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('s.db') })
   await using two = await openSqliteStore({ path: folder.path('s.db') })
@@ -99,7 +99,7 @@ test('[ST190] the answer to a call is not stored when another process has remove
   await one.sessions.appendEvent({ session, event: eventOf('made', call) })
   expect(await append('answered')).toBe(true)
   await two.sessions.rewind({ ...key, eventId: 'made' })
-  // Sent in one go: whichever is first, the call and its answer stay or go together.
+  // Sent together: whichever is first, the call and its response are kept or removed together.
   await two.sessions.appendEvent({
     session: await readSession(two.sessions),
     event: eventOf('again', call),

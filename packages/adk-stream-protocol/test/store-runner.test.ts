@@ -19,7 +19,7 @@ import { key, readSession, temporaryFolder } from './store-fixture.ts'
 
 setLogLevel(LogLevel.ERROR)
 
-test('[ST33] a turn with a tool call and state is stored as it ran, and goes on after a restart', async () => {
+test('[ST33] a turn with a tool call and state is stored as it ran, and continues after a restart', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   const store = await openSqliteStore({ path })
@@ -58,7 +58,7 @@ test('[ST33] a confirmed call resumes on stored events, and a callback may edit 
   await store.close()
 
   await using reopened = await openSqliteStore({ path })
-  // Filled before, so that the run works on shared events.
+  // Filled before, so that the run uses shared events.
   const before = structuredClone((await readSession(reopened.sessions)).events)
   const answering = new ScriptedLlm([say('done')])
   const runner = runnerOn(reopened, answering, (args) => {

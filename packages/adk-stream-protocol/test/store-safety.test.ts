@@ -6,7 +6,7 @@ import { refusal } from './store-subjects.ts'
 
 const invalid = refusal('invalid')
 
-test('[ST13] an append to a session that is gone is refused and changes nothing', async () => {
+test('[ST13] an append to a deleted session is rejected and changes nothing', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -24,7 +24,7 @@ cycle['self'] = cycle
 test.each([
   ['a bigint', { k: 1n }],
   ['a cycle', cycle],
-])('[ST23] %s is refused and changes nothing', async (_name, stateDelta) => {
+])('[ST23] %s is rejected and changes nothing', async (_name, stateDelta) => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession({ ...key, state: { k: 0 } })
@@ -40,7 +40,7 @@ test.each([
   await expect(created).rejects.toEqual(invalid)
 })
 
-test.each([600, 3_000, 100_000])('[ST23] a value of %i levels is refused', async (depth) => {
+test.each([600, 3_000, 100_000])('[ST23] a value of %i levels is rejected', async (depth) => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const session = await store.sessions.createSession(key)
   const append = store.sessions.appendEvent({ session, event: nestedEvent(depth) })
@@ -48,14 +48,14 @@ test.each([600, 3_000, 100_000])('[ST23] a value of %i levels is refused', async
   expect((await readSession(store.sessions)).events).toEqual([])
 })
 
-test('[ST23] a value as deep as may be stored can be read', async () => {
+test('[ST23] a value of the maximum depth can be read', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const session = await store.sessions.createSession(key)
   await store.sessions.appendEvent({ session, event: nestedEvent(490) })
   expect(idsOf(await readSession(store.sessions))).toEqual(['nested'])
 })
 
-test('[ST23] a time that is no number is refused', async () => {
+test('[ST23] a timestamp that is not a number is rejected', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const session = await store.sessions.createSession(key)
   const event = textEvent('a', { timestamp: Number.POSITIVE_INFINITY })
@@ -65,9 +65,9 @@ test('[ST23] a time that is no number is refused', async () => {
 test.each([
   ['NUL', 'a\0b'],
   ['a lone surrogate', 'a\ud800'],
-  // libsql aborts the process when a boolean reaches it.
+  // libsql aborts the process if it is given a boolean.
   ['no string', true as unknown as string],
-])('[ST24] a name with %s is refused everywhere', async (_name, bad) => {
+])('[ST24] a name with %s is rejected everywhere', async (_name, bad) => {
   await using store = await openSqliteStore({ path: ':memory:' })
   const { sessions } = store
   const session = await sessions.createSession(key)
@@ -94,7 +94,7 @@ test.each([
   { limit: 1, page: 0 },
   { offset: -1 },
   { offset: Number.NaN },
-])('[ST11] a list of %j is refused', async (request) => {
+])('[ST11] a list request with %j is rejected', async (request) => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await expect(store.sessions.listSessions({ ...key, ...request })).rejects.toEqual(invalid)
 })

@@ -12,14 +12,14 @@ import { refusal } from './store-subjects.ts'
 // A child loads all of ADK, which takes seconds on a busy machine.
 const CHILD_TIMEOUT_MS = 90_000
 
-test('[ST9] a second session of the same id is refused as a conflict', async () => {
+test('[ST9] a second session with the same id is a conflict', async () => {
   await using store = await openSqliteStore({ path: ':memory:' })
   await store.sessions.createSession({ ...key, state: { a: 1 } })
   await expect(store.sessions.createSession(key)).rejects.toEqual(refusal('conflict'))
   expect((await readSession(store.sessions)).state).toEqual({ a: 1 })
 })
 
-test('[ST10] many first uses at once make one session', async () => {
+test('[ST10] many concurrent first uses create one session', async () => {
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('s.db') })
   await using two = await openSqliteStore({ path: folder.path('s.db') })
@@ -32,7 +32,7 @@ test('[ST10] many first uses at once make one session', async () => {
 })
 
 test(
-  '[ST30] [ST32] two processes that open a new file at once share one session and one secret, and end',
+  '[ST30] [ST32] two processes that concurrently open a new file share one session and one secret, and exit',
   async () => {
     await using folder = await temporaryFolder()
     const path = folder.path('deep/er/new.db')
@@ -53,7 +53,7 @@ test(
 )
 
 test(
-  '[ST14] every acknowledged append survives a SIGKILL, whole',
+  '[ST14] every acknowledged append survives a SIGKILL completely',
   async () => {
     await using folder = await temporaryFolder()
     const path = folder.path('s.db')
@@ -76,7 +76,7 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
-test('[ST180] of two connections that record an agent at once, both get the same', async () => {
+test('[ST180] two connections that concurrently set an agent get the same one', async () => {
   await using folder = await temporaryFolder()
   await using one = await openSqliteStore({ path: folder.path('s.db') })
   await using two = await openSqliteStore({ path: folder.path('s.db') })
@@ -132,14 +132,14 @@ test('[ST27] creates the file with its folder, readable by the owner only', asyn
   expect((await stat(`${path}-wal`)).mode & 0o777).toBe(0o600)
 })
 
-test('[ST28] a file that is no database is refused as corrupt', async () => {
+test('[ST28] a file that is not a database is corrupt', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('notes.txt')
   await writeFile(path, 'These are notes, not a database. '.repeat(100))
   await expect(openSqliteStore({ path })).rejects.toEqual(refusal('corrupt'))
 })
 
-test('[ST28] a database of another program is refused and left as it is', async () => {
+test('[ST28] a database of another program is rejected and stays unchanged', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('other.db')
   const other = new Database(path)
@@ -162,7 +162,7 @@ test('[ST28] damaged stored JSON is reported as corrupt', async () => {
   await expect(store.sessions.getSession(key)).rejects.toEqual(refusal('corrupt'))
 })
 
-test('[ST28] a path that cannot be a file is unavailable, one that cannot be a path is invalid', async () => {
+test('[ST28] a path that cannot be a file is unavailable, and one that cannot be a path is invalid', async () => {
   await using folder = await temporaryFolder()
   await writeFile(folder.path('file'), '')
   const refused = {
@@ -176,7 +176,7 @@ test('[ST28] a path that cannot be a file is unavailable, one that cannot be a p
   }
 })
 
-test('[ST29] a database with a newer schema is refused', async () => {
+test('[ST29] a database with a newer schema is rejected', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   await (await openSqliteStore({ path })).close()
@@ -186,7 +186,7 @@ test('[ST29] a database with a newer schema is refused', async () => {
   await expect(openSqliteStore({ path })).rejects.toEqual(refusal('newer-schema'))
 })
 
-test('[ST31] after close, which may be called twice, every use is refused as closed', async () => {
+test('[ST31] after close, which may be called twice, every call fails with closed', async () => {
   await using folder = await temporaryFolder()
   const store = await openSqliteStore({ path: folder.path('s.db') })
   const session = await store.sessions.createSession(key)
@@ -206,7 +206,7 @@ test('[ST31] after close, which may be called twice, every use is refused as clo
   for (const use of uses) await expect(use()).rejects.toEqual(refusal('closed'))
 })
 
-test('[ST31] a closed store leaves all data in the one file', async () => {
+test('[ST31] a closed store leaves all data in one file', async () => {
   await using folder = await temporaryFolder()
   const path = folder.path('s.db')
   const store = await openSqliteStore({ path })

@@ -4,7 +4,7 @@ import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { StoreErrorCode } from '../src/store/store-error.ts'
 import { temporaryFolder } from './store-fixture.ts'
 
-/** Matches a refusal of the store by its code. */
+/** Matches a StoreError by its code. */
 export function refusal(code: StoreErrorCode): unknown {
   return expect.objectContaining({ name: 'StoreError', code })
 }
@@ -13,7 +13,7 @@ export interface Subject extends AsyncDisposable {
   readonly service: BaseSessionService
 }
 
-/** ADK's own service and ours, which must not be told apart. */
+/** ADK's own service and ours, which must behave alike. */
 export const sessionServices: Record<string, () => Promise<Subject>> = {
   'in memory': async () => ({
     service: new InMemorySessionService(),

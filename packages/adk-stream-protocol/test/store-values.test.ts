@@ -4,7 +4,7 @@ import { deltaEvent, idsOf, key, readSession, textEvent } from './store-fixture.
 import { sessionServices } from './store-subjects.ts'
 
 describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
-  test('[ST17] what a reader does to a session does not reach the next reader', async () => {
+  test('[ST17] changes of one reader do not affect the next reader', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession({ ...key, state: { list: [1] } })
@@ -58,7 +58,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     expect(read.state['raw']).toEqual(new Uint8Array([9]))
   })
 
-  test('[ST22] a value of undefined unsets a key', async () => {
+  test('[ST22] a value of undefined removes a key', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession({ ...key, state: { a: 1, b: 2 } })
@@ -98,7 +98,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     }
   })
 
-  test('[ST25] events that are read are events of ADK', async () => {
+  test('[ST25] events that are read are ADK events', async () => {
     await using subject = await open()
     const { service } = subject
     const session = await service.createSession(key)
@@ -109,7 +109,7 @@ describe.each(Object.entries(sessionServices))('%s', (_name, open) => {
     })
     await service.appendEvent({ session, event })
     const [read] = (await readSession(service)).events
-    // ADK's own `isEvent`, which it does not export, looks for this mark.
+    // ADK's own `isEvent`, which it does not export, checks this mark.
     expect(Reflect.get(read ?? {}, Symbol.for('google.adk.event'))).toBe(true)
     expect(read).toEqual(event)
   })

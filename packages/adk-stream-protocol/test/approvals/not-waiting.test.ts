@@ -285,7 +285,7 @@ test('[AP112] a tool is not run inside an AgentTool of an AgentTool, and the age
   expect(runs).toEqual([])
   expect(asked[0]).toContain('Not run: the tool pay needs the approval of a person')
   expect(server.errors.map(String).join()).toContain(
-    'inside inner, an agent that is used as a tool',
+    'inside inner, because it is used as a tool',
   )
 })
 

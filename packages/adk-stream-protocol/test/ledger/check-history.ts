@@ -13,7 +13,7 @@ import {
 } from './plan.ts'
 import type { World } from './world.ts'
 
-/** What a history shows that must not be. */
+/** A violated invariant. */
 class Violation extends Error {
   override readonly name = 'Violation'
 }
@@ -26,7 +26,7 @@ export interface Tally {
   readonly ends: Map<string, number>
 }
 
-/** Checks the invariants on what happened; the code under test has no part in it. Answers every rule that was broken. */
+/** Checks the invariants of a history, independently of the code under test. Returns all violated rules. */
 export async function checkHistory(world: World, tally: Tally): Promise<string[]> {
   const { history } = world
   const audit: AuditRecord[] = []
@@ -83,7 +83,7 @@ const NEXT: Record<ApprovalStateName, readonly ApprovalStateName[]> = {
   unknown: [],
 }
 
-/** I4, I9: a life goes from version to version by the state machine, ends once, and does not expire early. */
+/** I4, I9: an approval changes version by version as the state machine says, ends once, and does not expire early. */
 function checkLife(life: readonly Commit[]): void {
   for (const [index, { at, latest, approval }] of life.entries()) {
     const { state, deadline, terms } = approval
@@ -106,7 +106,7 @@ function checkLife(life: readonly Commit[]): void {
   }
 }
 
-/** I10, I11: a call is taken from a worker only when it gave no sign for its lease, whatever the clock of the day, and never by itself. */
+/** I10, I11: a call is taken from a worker only after its lease has expired, whatever the wall clock, and never by the worker itself. */
 function checkLosses({ commits, signs }: History, id: string): void {
   let claim: Commit | undefined
   for (const [index, commit] of commits.entries()) {
@@ -123,7 +123,7 @@ function checkLosses({ commits, signs }: History, id: string): void {
   }
 }
 
-/** The audit record tells the same life, one line for each transition. */
+/** The audit record contains one entry for each transition. */
 function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): void {
   must(audit.length === life.length, 'the audit record has other transitions than the life')
   for (const [index, { version, event }] of audit.entries()) {
@@ -139,7 +139,7 @@ function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): voi
   }
 }
 
-/** I1, I2, I5: what starts was approved, by the right people, for this call, and starts once. */
+/** I1, I2, I5: a call that starts was approved by the right people, for this call, and starts once. */
 function checkStarts(world: World, call: number, own: readonly AuditRecord[]): void {
   const { starts, decisions } = world.history
   const retries = own.filter(({ event }) => event.type === 'lost' && event.becomes === 'approved')
@@ -169,7 +169,7 @@ function checkStarts(world: World, call: number, own: readonly AuditRecord[]): v
   }
 }
 
-/** I4, I5, I8: every call that was asked has one end, and it tells what happened. */
+/** I4, I5, I8: every requested call has one outcome, and it is what happened. */
 function checkEnd(world: World, call: number, end: Approval | undefined): void {
   const { history } = world
   const asked = history.requests.some(
@@ -187,7 +187,7 @@ function checkEnd(world: World, call: number, end: Approval | undefined): void {
     must(started === 0, 'I5: cancelled, but it ran')
 }
 
-/** I3: what was accepted and stored is what the end comes from. */
+/** I3: the outcome follows from the accepted and stored decision. */
 function checkKept({ history }: World, end: Approval | undefined): void {
   if (!end) return
   const { name } = end.state
@@ -203,7 +203,7 @@ function checkKept({ history }: World, end: Approval | undefined): void {
   )
 }
 
-/** I3, I5, I6: one decision is accepted, it stays, the others are told so, and strangers learn nothing. */
+/** I3, I5, I6: one decision is accepted and stays, the others get its outcome, and strangers learn nothing. */
 function checkDecisions(world: World): void {
   const { decisions, commits } = world.history
   for (const { call, who, approved, answeredAt, result } of decisions) {
@@ -251,7 +251,7 @@ function checkDecisions(world: World): void {
   }
 }
 
-/** Who has voted and not taken it back, in the order of their votes. */
+/** The people with a vote that is not withdrawn, in vote order. */
 function standingVoters(audit: readonly AuditRecord[]): string[] {
   let voters: string[] = []
   for (const { event } of audit) {
@@ -262,7 +262,7 @@ function standingVoters(audit: readonly AuditRecord[]): string[] {
   return voters
 }
 
-/** I10: a vote is taken back by who gave it, while nothing is decided, and is gone; strangers learn nothing. */
+/** I10: only its owner withdraws a vote, while nothing is decided. Strangers learn nothing. */
 function checkWithdrawals(world: World): void {
   const { history } = world
   for (const { call, who, result } of history.withdrawals) {
@@ -288,7 +288,7 @@ function mayDecide(deciders: readonly (readonly Person[])[], who: Person): boole
   return deciders.some((step) => step.includes(who))
 }
 
-/** I7: no more wait than may. */
+/** I7: the quota is respected. */
 function checkQuota({ pendings }: History): void {
   for (const { ofChat, ofPrincipal } of pendings)
     must(ofChat <= QUOTA.perChat && ofPrincipal <= QUOTA.perPrincipal, 'I7: too many wait')

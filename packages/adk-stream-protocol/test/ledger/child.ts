@@ -13,7 +13,7 @@ import { chat, hanako, requestOf, taken, termsOf } from './fixture.ts'
 // each, and dies by SIGKILL at the point that `DIE_AT` names. It knows nothing of ADK, so that it starts quickly.
 
 const programs: Record<string, (ledger: Ledger, ids: readonly string[]) => Promise<void>> = {
-  /** Decides and claims every approval as fast as it can, and tells what it was given. */
+  /** Decides and claims every approval as fast as it can, and reports the results. */
   async race(ledger, ids) {
     report('ready')
     await once(createInterface({ input: process.stdin }), 'line')
@@ -29,7 +29,7 @@ const programs: Record<string, (ledger: Ledger, ids: readonly string[]) => Promi
     }
   },
 
-  /** Leads every approval through its whole life, and tells each step that was acknowledged. */
+  /** Takes every approval through all its states, and reports each acknowledged step. */
   async live(ledger, ids) {
     for (const id of ids) {
       step = 'request'
@@ -58,7 +58,7 @@ function callOf(id: string) {
   return { chat, toolCallId: `call of ${id}`, toolName: 'process_payment', args: { amount: 50 } }
 }
 
-/** Makes every store of a transition three points at which to die: before it, in the midst of it, and after it. */
+/** Adds three points to every stored transition at which the process can be killed: before, during and after it. */
 function mortal(connection: Connection): ApprovalStore {
   const prepare = connection.prepare.bind(connection)
   connection.prepare = <Row>(sql: string) => {
@@ -92,7 +92,7 @@ function dieAt(point: string): void {
 }
 
 function report(line: string): void {
-  // Synchronous: what was reported before a death is heard.
+  // Synchronous, so that a report before a kill arrives.
   writeSync(1, `${line}\n`)
 }
 

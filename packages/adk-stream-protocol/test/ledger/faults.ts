@@ -13,7 +13,7 @@ import {
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
 import type { MakeLedger, World } from './world.ts'
 
-/** Ledgers with a planted fault each, and the invariant by which the checker must find it. */
+/** Ledgers with one deliberate fault each, and the invariant by which the checker must find it. */
 export const faults: Record<string, { readonly make: MakeLedger; readonly breaks: RegExp }> = {
   'a claim that checks, then acts': {
     make: (options) => new CheckThenAct(options),
@@ -70,7 +70,7 @@ class FaultyLedger extends Ledger {
     this.store = options.store
   }
 
-  /** Writes over whatever is stored. */
+  /** Overwrites the stored approval. */
   protected async force(
     approval: Approval,
     state: ApprovalState,

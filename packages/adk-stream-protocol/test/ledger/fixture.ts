@@ -33,7 +33,7 @@ export function termsOf(...chain: ApprovalStep[]): ApprovalTerms {
 
 export const NOON = 1_800_000_000_000
 
-/** An approval that waits, asked at noon for a minute. */
+/** A pending approval, requested at noon, with a deadline of one minute. */
 export function askedFor(fields: Partial<Approval> = {}): Approval {
   const call = {
     chat,
@@ -95,20 +95,20 @@ export function deny(by: Decider, reason = 'no'): ApprovalCommand {
   return { type: 'decide', by, approved: false, reason }
 }
 
-/** The claim of an approval's own call. */
+/** The claim of the call of an approval. */
 export function claimOf(approval: Approval, worker = 'worker-1'): ApprovalCommand {
   const { toolCallId, toolName, digest } = approval
   return { type: 'claim', toolCallId, toolName, digest, worker }
 }
 
-/** Takes a step that must be possible. */
+/** Applies a command that must be possible. */
 export function step(approval: Approval, command: ApprovalCommand, now = NOON + 1_000): Transition {
   const result = nextApproval(approval, command, now)
   if (isRefusal(result)) throw new Error(`refused: ${result.refused}`)
   return result
 }
 
-/** Takes steps that must be possible, and gives what they make. */
+/** Applies commands that must be possible, and returns the result. */
 export function after(approval: Approval, ...commands: ApprovalCommand[]): Approval {
   return commands.reduce((current, command) => step(current, command).next, approval)
 }

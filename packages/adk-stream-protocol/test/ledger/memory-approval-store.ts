@@ -18,19 +18,19 @@ import {
 } from '../../src/approvals/next-approval.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
 
-/** Approvals in the memory of one process: for tests, and as the shortest reading of the interface. */
+/** Stores approvals in memory. The shortest implementation of the interface, for tests. */
 export class MemoryApprovalStore implements ApprovalStore {
   readonly #approvals = new Map<string, Approval>()
   readonly #byCall = new Map<string, string>()
   readonly #audit: AuditRecord[] = []
-  /** Since when something is to be told, by approval. */
+  /** Since when the outcome is unreported, by approval id. */
   readonly #unreportedSince = new Map<string, number>()
   readonly #beats = new Map<string, number>()
   readonly #locks = new Map<
     string,
     ChatLock & { readonly at: number; readonly chat: ApprovalChat }
   >()
-  /** When each call that runs was claimed. */
+  /** When each running call was claimed. */
   readonly #startedAt = new Map<string, number>()
   readonly #clock: () => number
   readonly #leaseClock: () => number
@@ -219,7 +219,7 @@ export class MemoryApprovalStore implements ApprovalStore {
   }
 }
 
-/** The first of each principal before the second of any. */
+/** Sorts approvals so that principals take turns. */
 function inTurns(approvals: readonly Approval[]): Approval[] {
   const seen = new Map<string, number>()
   const ranked = approvals.map((approval) => {

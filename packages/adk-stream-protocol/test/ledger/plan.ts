@@ -11,13 +11,13 @@ import {
   stranger,
 } from './fixture.ts'
 
-/** One thing that happens on an instance, or to the world. */
+/** An action of an instance or of the environment. */
 export type Action =
   | { readonly act: 'request'; readonly call: number }
   | {
       readonly act: 'decide'
       readonly call: number
-      /** By name, or the n-th of those who are asked. */
+      /** A name, or the n-th of the eligible people. */
       readonly who: Person | number
       readonly approved: boolean
       readonly edited: boolean
@@ -28,9 +28,9 @@ export type Action =
   | { readonly act: 'expire' | 'recover' | 'beat' }
   | { readonly act: 'rewrite'; readonly call: number }
   | { readonly act: 'wait'; readonly ms: number }
-  /** The clock of the day is set, and no time passes. */
+  /** Sets the wall clock. No time passes. */
   | { readonly act: 'jump'; readonly ms: number }
-  /** Others come first, so many times. */
+  /** Lets the other lanes run first, this many times. */
   | { readonly act: 'pause'; readonly turns: number }
   | { readonly act: 'crash'; readonly instance: number }
 
@@ -44,7 +44,7 @@ export interface Program {
 export const people = { hanako, manager, otherManager, executive, stranger }
 export type Person = keyof typeof people
 
-/** The rules that a call is asked under. Who may decide is said here a second time, for the checker, in plain sight. */
+/** The terms of the calls. They repeat who may decide in plain form, for the checker. */
 export const rules = {
   owner: { chain: [ownerStep], deciders: [['hanako']] },
   'two managers': {
@@ -73,9 +73,9 @@ export const QUOTA = { perChat: 2, perPrincipal: 3 }
 export const DEADLINE_MS = 100
 export const LEASE_MS = 40
 
-/** What happened, as an observer without an interest in the ledger saw it. */
+/** What happened, recorded outside the ledger. */
 export interface History {
-  /** What the store took, in order: with the clock of the day at that moment, its latest time so far, the lease clock, and from which worker. */
+  /** The stored transitions in order, with the wall clock at that moment, its latest time so far, the lease clock, and the worker. */
   readonly commits: {
     readonly at: number
     readonly latest: number
@@ -83,7 +83,7 @@ export interface History {
     readonly by: string
     readonly approval: Approval
   }[]
-  /** What workers signed, by the lease clock, and how many commits there were before. */
+  /** The heartbeats of workers by the lease clock, with the number of commits before them. */
   readonly signs: { readonly worker: string; readonly leaseAt: number; readonly commits: number }[]
   readonly pendings: { readonly ofChat: number; readonly ofPrincipal: number }[]
   readonly requests: { readonly call: number; readonly result: Approval | Refusal }[]
@@ -100,7 +100,7 @@ export interface History {
     readonly who: Person
     readonly result: Approval | Refusal
   }[]
-  /** Tools that started: which call, with which arguments, by whose approval. */
+  /** The started tools: the call, its arguments and its approval. */
   readonly starts: { readonly call: number; readonly args: unknown; readonly approvalId: string }[]
 }
 

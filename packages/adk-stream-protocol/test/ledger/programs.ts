@@ -7,7 +7,7 @@ import { type Backing, type MakeLedger, World } from './world.ts'
 
 const CALLS = 4
 
-// Most of what happens, happens to the same call.
+// Most actions concern the same call.
 const call = fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 3)
 
 const plan: fc.Arbitrary<CallPlan> = fc.record({
@@ -67,7 +67,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: chaos },
 )
 
-/** Calls are asked first; then two or three instances do as they like, and the world with them. */
+/** Calls are requested first. Then two or three instances and the environment act at random. */
 const lives: fc.Arbitrary<Program> = fc.record({
   plans: fc.array(plan, { minLength: CALLS, maxLength: CALLS }),
   opening: fc
@@ -90,7 +90,7 @@ const lease: fc.Arbitrary<Action> = fc.oneof(
   fc.record({ act: fc.constant('pause'), turns: fc.nat({ max: 4 }) }),
 )
 
-/** A call that was approved runs, while its own instance and another one look after leases and clocks move. */
+/** An approved call runs while its own instance and another one recover leases and clocks move. */
 const leases: fc.Arbitrary<Program> = fc
   .record({
     idempotent: fc.boolean(),
@@ -109,7 +109,7 @@ const leases: fc.Arbitrary<Program> = fc
 
 const programs = fc.oneof({ weight: 9, arbitrary: lives }, { weight: 1, arbitrary: leases })
 
-/** Runs programs in an order that the scheduler chooses, and fails when they break a rule that counts. */
+/** Runs programs in an order that the scheduler chooses, and fails if they violate an invariant. */
 export function property(
   open: () => Backing,
   makeLedger: MakeLedger,
@@ -130,7 +130,7 @@ export function emptyTally(): Tally {
   return { starts: 0, accepted: 0, refused: 0, withdrawn: 0, ends: new Map() }
 }
 
-/** One store in memory for all instances, with a clock of its own. */
+/** One store in memory for all instances, with its own clock. */
 export function openMemory(): Backing {
   let [now, leaseNow] = [NOON, NOON]
   const store = new MemoryApprovalStore(

@@ -8,11 +8,11 @@ import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
 import { NOON } from './fixture.ts'
 
-/** A store whose clock stands still until a test moves it. */
+/** A store whose clock only moves when a test moves it. */
 export interface Subject extends AsyncDisposable {
   readonly store: ApprovalStore
   setClock(at: number): void
-  /** Ends every connection, and gives the store as a new process finds it. */
+  /** Closes all connections, and returns the store as a new process opens it. */
   restart(): Promise<ApprovalStore>
 }
 
@@ -66,10 +66,10 @@ export const subjects: Record<string, () => Promise<Subject>> = {
   },
 }
 
-/** A clock in the database, so that every connection reads the same one. */
+/** A clock in the database, so that all connections read the same one. */
 export const CLOCK = '(SELECT at FROM test_clock)'
 
-/** The clock of the database for deadlines, and for leases too. */
+/** The clock of the database, for deadlines and for leases. */
 export function clocksOf(connection: Connection): { clock: string; leaseClock: () => number } {
   const read = connection.prepare<{ at: number }>(`SELECT ${CLOCK} AS at`)
   return { clock: CLOCK, leaseClock: () => read.rows()[0]?.at ?? 0 }
@@ -90,7 +90,7 @@ async function openPair(path: string): Promise<Connection[]> {
   return [await openWithClock(path), await openWithClock(path)]
 }
 
-/** One store whose every call goes through the next of several. */
+/** A store that sends its calls to several stores in turn. */
 function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
   let turn = 0
   const next = (): ApprovalStore => {

@@ -2,7 +2,7 @@ import type { Approval } from '../../src/approvals/approval.ts'
 import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
 import type { History } from './plan.ts'
 
-/** The life of an instance: after its end, whatever it waits for never comes. */
+/** The lifetime of an instance. After its end, its pending calls never resolve. */
 export class Life {
   #isOver = false
   #end: () => void = () => {}
@@ -20,7 +20,7 @@ export class Life {
   }
 }
 
-/** What the watcher needs of the world. */
+/** What the watched store needs from its environment. */
 export interface Surroundings {
   readonly now: number
   readonly latest: number
@@ -29,7 +29,7 @@ export interface Surroundings {
   pass(what: string): Promise<void>
 }
 
-/** Makes every call to the store a point where others may come first, and where the caller may die; writes down what is stored. */
+/** Lets other lanes run, or kills the caller, at every call to the store. Records what is stored. */
 export function watchStore(
   store: ApprovalStore,
   { life, worker: by }: { readonly life: Life; readonly worker: string },
@@ -49,7 +49,7 @@ export function watchStore(
   }
   const written = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const result = await through(work)
-    // What was stored may never be heard of.
+    // The caller may never receive the acknowledgement.
     await world.pass('answer')
     await life.check()
     return result

@@ -26,11 +26,11 @@ export interface Backing {
   readonly stores: readonly ApprovalStore[]
   readonly appName: string
   readonly start: number
-  /** Sets the clock of the day, and the one that leases go by. */
+  /** Sets the wall clock and the lease clock. */
   setClocks(at: number, leaseAt: number): void
 }
 
-/** How a ledger, right or wrong, is made for an instance. */
+/** Creates a ledger, correct or faulty, for an instance. */
 export type MakeLedger = (options: LedgerOptions, world: World, instance: number) => Ledger
 
 export class World {
@@ -45,7 +45,7 @@ export class World {
   }
   readonly plans: readonly CallPlan[]
   now: number
-  /** The latest time that the clock of the day has shown. */
+  /** The latest time that the wall clock has shown. */
   latest: number
   leaseNow: number
   readonly #backing: Backing
@@ -72,7 +72,7 @@ export class World {
     this.#instances = backing.stores.map((_, index) => this.#boot(index))
   }
 
-  /** Runs the lanes side by side, one instance each and one for the world, and then lets everything come to rest. */
+  /** Runs the lanes concurrently, one for each instance and one for the environment, until everything is idle. */
   async run({ opening, lanes, chaos }: Program): Promise<void> {
     await this.#scheduler.waitFor(this.#runLane(opening, 0))
     const all = lanes.map((lane, index) => this.#runLane(lane, index))
@@ -80,12 +80,12 @@ export class World {
     await this.#scheduler.waitFor(this.#rest())
   }
 
-  /** A point where everyone else may come first. */
+  /** Lets all other lanes run first. */
   async pass(what: string): Promise<void> {
     await this.#scheduler.schedule(Promise.resolve(), what)
   }
 
-  /** The arguments as the conversation has them now; they may change behind the ledger's back. */
+  /** The arguments as the conversation has them now. They may change without the ledger. */
   callOf(index: number): Call {
     const { chat = 0 } = this.plans[index] ?? {}
     const { appName } = this.#backing
@@ -127,7 +127,7 @@ export class World {
     for (const action of lane) {
       const instance = this.#instances[index]
       if (instance === undefined) continue
-      // An instance that dies leaves what it did where it was; its successor goes on with what comes next.
+      // An instance that is killed leaves its work as it is. Its successor continues with the next action.
       await Promise.race([this.#perform(action, instance.ledger), instance.life.ended])
     }
   }
@@ -160,7 +160,7 @@ export class World {
         return ledger.heartbeat()
       case 'rewrite':
         await this.pass('rewrite')
-        // What an instance had begun when it died may come as late as this.
+        // Work that an instance had started when it was killed may arrive as late as this.
         if (!this.#resting) this.#rewritten.add(action.call)
         return
       case 'wait':
@@ -180,7 +180,7 @@ export class World {
     }
   }
 
-  /** Sets the clock of the day, after so much time. */
+  /** Sets the wall clock after some time. */
   #setClocks(now: number, passedMs: number): void {
     this.now = now
     this.latest = Math.max(this.latest, now)
@@ -223,17 +223,17 @@ export class World {
     this.history.withdrawals.push({ call, who, result })
   }
 
-  /** The person of an action: by name, or one of those who are asked. */
+  /** Returns the person of an action: by name, or one of the eligible people. */
   #personOf({ call, who }: { readonly call: number; readonly who: Person | number }): Person {
     if (typeof who !== 'number') return who
     const asked: readonly Person[] = rules[this.plans[call]?.rule ?? 'owner'].deciders.flat()
     return asked[who % asked.length] ?? 'hanako'
   }
 
-  /** What the bridge does before a tool: it claims, runs what it is given, and tells how it went. */
+  /** Does what the bridge does before a tool: claims the call, runs it, and records its outcome. */
   async #runTool(action: Extract<Action, { act: 'run' }>, ledger: Ledger): Promise<void> {
     const id = this.approvalId(action.call)
-    // With another call's number, an approval is used for what it was not given for.
+    // With the number of another call, the approval is used for a different call.
     const call = this.callOf(action.as)
     const claimed = await ledger.claim(id, call)
     if (isRefusal(claimed)) return
@@ -243,7 +243,7 @@ export class World {
     else await ledger.succeed(id, { ok: true })
   }
 
-  /** Time passes until nothing waits, and a process that was not there before tidies up and runs what is approved. */
+  /** Lets time pass until nothing is pending. A new process then recovers and runs approved calls. */
   async #rest(): Promise<void> {
     const { ledger } = this.#boot(0)
     // The conversation is read again after a restart, as it was shown.
