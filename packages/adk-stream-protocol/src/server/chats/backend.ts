@@ -1,0 +1,69 @@
+import type { BaseTool } from '@google/adk'
+
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { ChatStore } from '../../store/chat-store.ts'
+import type { BrowserCallStore } from '../../store/browser-call-store.ts'
+import type { AgentHost } from './agent-host.ts'
+import type { ChatAgents } from './chat-agents.ts'
+import type { RefreshHint } from './current-hint.ts'
+import type { MayEdit } from './may-edit.ts'
+
+/** What stands behind the desks: the agents with their sessions, and the ledger. */
+export interface Backend {
+  /** Which agent each chat has. */
+  readonly agents: ChatAgents
+  readonly host: AgentHost
+  readonly ledger: Ledger
+  /** Calls that wait for clients. */
+  readonly browserCalls: BrowserCallStore
+  /** What is known of chats without reading them. */
+  readonly chats: ChatStore
+  /** Finds a tool of the agent of a chat by its name. */
+  readonly findTool: (chat: ApprovalChat, toolName: string) => Promise<BaseTool | undefined>
+  /** Tells whether whoever decides a call may change it so, without anybody else (LG9). */
+  readonly mayEdit: MayEdit
+  /** Gives a pending approval the hint that the policy gives now. */
+  readonly refreshHint: RefreshHint
+  readonly appName: string
+}
+
+/** A backend that is opened when something needs it; one that could not be opened is tried again by the next request. */
+export class BackendOnDemand {
+  readonly #open: () => Promise<Backend>
+  #opening: Promise<Backend> | undefined
+  #opened: Backend | undefined
+
+  constructor(open: () => Promise<Backend>) {
+    this.#open = open
+  }
+
+  async get(): Promise<Backend> {
+    this.#opening ??= this.#open()
+    try {
+      this.#opened = await this.#opening
+      return this.#opened
+    } catch (error) {
+      this.#opening = undefined
+      throw error
+    }
+  }
+
+  /** The backend, once it is open. */
+  get opened(): Backend | undefined {
+    return this.#opened
+  }
+
+  /** The backend if something has needed it so far. */
+  async peek(): Promise<Backend | undefined> {
+    return this.#opening && this.get()
+  }
+}
+
+/** A chat as the ledger and ADK name it. */
+export function toApprovalChat(
+  { appName }: Pick<Backend, 'appName'>,
+  { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
+): ApprovalChat {
+  return { appName, principalId, chatId }
+}

@@ -1,0 +1,168 @@
+import type { RunnerConfig } from '@google/adk'
+
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ClientContext } from '../../protocol/stream-request.ts'
+import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
+
+/** What ADK's Runner runs: an agent, or a workflow. */
+export type RootAgent = NonNullable<RunnerConfig['agent']>
+
+/** The first message of a chat, for which an agent is chosen. */
+export interface AgentChoice extends ClientContext {
+  /** Who is asking, with the attributes that `authenticate` gave. */
+  readonly principal: Principal
+  readonly chatId: string
+  /** The agent that the client asks for, by `agent` in the body or `?agent=` in the address. It may be any text. */
+  readonly agent: string | undefined
+}
+
+/** Returns the name of the agent for a new chat. */
+export type ChooseAgent = (choice: AgentChoice) => string | Promise<string>
+
+/** What a client sends with a message, as far as an agent is chosen by it. */
+export interface AgentRequest {
+  /** What a message brings. Sound and text frames bring nothing. */
+  readonly context?: ClientContext | undefined
+  /** The agent that a frame names. A message names it in its context. */
+  readonly named?: string | undefined
+  /** The agent that the address names for new chats, by `?agent=`. */
+  readonly addressed?: string | undefined
+}
+
+/** The agent for a message. */
+export interface ChosenAgent {
+  readonly name: string
+  /** Whether the client named it, so that no other one may answer. */
+  readonly isNamed: boolean
+}
+
+/** The name of the only agent of a bridge with `agent`. */
+const ONLY = ''
+
+/** Returns the agents of a bridge by name; the one of a bridge with `agent` under an empty name. */
+export function readAgents(options: AnyBridgeOptions): ReadonlyMap<string, RootAgent> {
+  return new Map(hasAgents(options) ? Object.entries(options.agents) : [[ONLY, options.agent]])
+}
+
+/** Tells whether a bridge has several agents, each with a name. */
+export function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
+  return 'agents' in options && (options.agents as unknown) !== undefined
+}
+
+export interface ChatAgentsOptions {
+  /** The names of the agents, the default agent first. */
+  readonly names: readonly string[]
+  readonly chooseAgent: ChooseAgent | undefined
+  readonly chats: Pick<ChatStore, 'find' | 'assignAgent'>
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Knows the agent of each chat. A chat gets its agent with its first message and keeps it. A chat without a recorded agent began before
+ * the bridge had several agents: it has the first one.
+ */
+export class ChatAgents {
+  readonly #options: ChatAgentsOptions
+  readonly #names: ReadonlySet<string>
+  readonly #first: string
+  /** Unknown agents that were reported. */
+  readonly #reported = new Set<string>()
+
+  constructor(options: ChatAgentsOptions) {
+    this.#options = options
+    this.#names = new Set(options.names)
+    this.#first = options.names[0] ?? ONLY
+  }
+
+  /** Whether the bridge has one agent without a name, for all chats. */
+  get #isSingle(): boolean {
+    return this.#first === ONLY
+  }
+
+  /** Returns the name of the agent of a chat. Throws `unknown-agent` if the bridge does not have it. */
+  async of(chat: ApprovalChat): Promise<string> {
+    if (this.#isSingle) return ONLY
+    const name = (await this.#recorded(chat)) ?? this.#first
+    if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
+    return name
+  }
+
+  /** Returns false, and reports it once for each agent, if the bridge does not have the agent of a chat: another server may have it. */
+  async has(chat: ApprovalChat): Promise<boolean> {
+    if (this.#isSingle) return true
+    const name = (await this.#recorded(chat)) ?? this.#first
+    if (this.#names.has(name)) return true
+    if (!this.#reported.has(name)) {
+      this.#reported.add(name)
+      const advice = `Calls of the agent ${name} wait, and this bridge has no such agent: they are left as they are. Add it to \`agents\`.`
+      this.#options.onError(new Error(advice))
+    }
+    return false
+  }
+
+  /** Returns the agent for a message: the one that the chat has, or for a new chat the one to record. */
+  async choose(
+    principal: Principal,
+    chat: ApprovalChat,
+    { context = { body: {} }, exists, ...asked }: AgentRequest & { exists: Exists },
+  ): Promise<ChosenAgent> {
+    if (this.#isSingle) return { name: ONLY, isNamed: false }
+    const { chooseAgent } = this.#options
+    const named = readName(context.body['agent']) ?? asked.named
+    // With a function, the server chooses, and what the client names is only a wish.
+    const isNamed = !chooseAgent && named !== undefined
+    const name = await this.#known(chat, exists)
+    if (name !== undefined) {
+      if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
+      if (isNamed && named !== name) throw new ProtocolError('other-agent')
+      return { name, isNamed }
+    }
+    const agent = named ?? asked.addressed
+    if (!chooseAgent) return { name: this.#check(agent ?? this.#first), isNamed }
+    // JavaScript may answer anything: only the name of an agent is an answer.
+    const chosen: unknown = await chooseAgent({ principal, chatId: chat.chatId, agent, ...context })
+    if (typeof chosen === 'string' && this.#names.has(chosen)) return { name: chosen, isNamed }
+    throw new TypeError(`\`chooseAgent\` returned ${String(chosen)}, which is not in \`agents\`.`)
+  }
+
+  /** Records the agent of a new chat. Throws `other-agent` if the chat got another one meanwhile than the client named. */
+  async record(chat: ApprovalChat, { name, isNamed }: ChosenAgent): Promise<void> {
+    if (this.#isSingle || (await this.#recorded(chat)) === name) return
+    const has = await this.#options.chats.assignAgent(chat, name)
+    if (has !== name && isNamed) throw new ProtocolError('other-agent')
+  }
+
+  /** What a list shows of the agent of a chat. */
+  describe({ agent = this.#first }: ChatEntry): { readonly agent?: string } {
+    return this.#isSingle ? {} : { agent }
+  }
+
+  /** Returns the agent that a chat has, or undefined for a chat that has not begun. */
+  async #known(chat: ApprovalChat, exists: Exists): Promise<string | undefined> {
+    const recorded = await this.#recorded(chat)
+    if (recorded !== undefined || !(await exists())) return recorded
+    // An agent is recorded before its session is created, so this look finds that of a chat which began since the first one.
+    return (await this.#recorded(chat)) ?? this.#first
+  }
+
+  async #recorded({ chatId, ...owner }: ApprovalChat): Promise<string | undefined> {
+    const found = await this.#options.chats.find(owner, [chatId])
+    return found.get(chatId)?.agent
+  }
+
+  #check(name: string): string {
+    if (this.#names.has(name)) return name
+    throw new ProtocolError('bad-request', { message: 'There is no agent with this name.' })
+  }
+}
+
+/** Whether the session of the chat exists. */
+type Exists = () => Promise<boolean>
+
+function readName(value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value
+  throw new ProtocolError('bad-request', { message: 'agent: A name is a text.' })
+}

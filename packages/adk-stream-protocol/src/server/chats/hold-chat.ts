@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { Hold, TurnsOptions } from '../../turns/turns.ts'
+import type { BackendOnDemand } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+
+/** How often a chat that another process holds is tried again. */
+const RETRY_MS = 25
+
+/** Takes chats for this process, so that no other one answers in them. */
+export function holdChats(
+  backend: BackendOnDemand,
+  onError: (error: unknown) => void,
+): TurnsOptions['hold'] {
+  return async (chat, hold) => {
+    const opened = await backend.get()
+    const key = toApprovalChat(opened, chat)
+    const token = await takeChat(opened.ledger, key, hold)
+    // What cannot be released is lost by the lease; the turn has ended either way.
+    return () => opened.ledger.unlockChat(key, token).catch(onError)
+  }
+}
+
+async function takeChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<string> {
+  // A process that died gives its chats back when its lease ends; one that lives longer than this is busy.
+  const giveUpAt = performance.now() + ledger.leaseMs * 2
+  const other = new OtherProcess(ledger, chat)
+  for (;;) {
+    const token = await ledger.lockChat(chat, hold.background)
+    if (token !== undefined) return token
+    if (hold.signal.aborted) throw new ProtocolError('unavailable')
+    if (hold.whileHeld === 'refuse' && (await other.answers()))
+      throw new ProtocolError('turn-running')
+    if (performance.now() > giveUpAt) throw busy(hold)
+    await delay(RETRY_MS)
+  }
+}
+
+/** The process that holds a chat: whether it lives shows only by a sign that it gives while one looks. */
+class OtherProcess {
+  readonly #ledger: Ledger
+  readonly #chat: ApprovalChat
+  #signAt: number | undefined
+
+  constructor(ledger: Ledger, chat: ApprovalChat) {
+    this.#ledger = ledger
+    this.#chat = chat
+  }
+
+  /** Whether it lives and answers somebody; what goes on by itself is waited for. */
+  async answers(): Promise<boolean> {
+    const holder = await this.#ledger.holderOf(this.#chat)
+    if (!holder) return false
+    this.#signAt ??= holder.signAt
+    return !holder.background && holder.signAt > this.#signAt
+  }
+}
+
+function busy({ whileHeld }: Hold): ProtocolError {
+  // An answer that finds no room is followed by the next sweep; a message is for the person to send again.
+  return whileHeld === 'wait'
+    ? new ProtocolError('unavailable', { retryAfterSeconds: 5 })
+    : new ProtocolError('turn-running')
+}

@@ -1,0 +1,99 @@
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import type { AuditEvent } from '../../approvals/audit-entry.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+
+/** A change of an approval. */
+export interface ApprovalChange {
+  /** The approval as it is now. */
+  readonly approval: Approval
+  /** The state that the change led to. */
+  readonly state: ApprovalStateName
+  /** Whether another process made the change. */
+  readonly elsewhere: boolean
+}
+
+export type TellChange = (change: ApprovalChange) => void
+
+/** Tells every change of an approval once: those of this process as they are made, those of others when the record is read. */
+export class ApprovalNews {
+  readonly #tell: TellChange
+  /** The newest version that was told, of approvals that changed lately. */
+  readonly #told = new Map<string, number>()
+  /** How far the record is known. */
+  #seq: number | undefined
+
+  constructor(tell: TellChange) {
+    this.#tell = tell
+  }
+
+  /** A change was made here. */
+  changed(approval: Approval): void {
+    const { version, state } = approval
+    this.#tellOnce({ approval, state: state.name, elsewhere: false }, version)
+  }
+
+  /** Passes over what has been written so far, unless somebody has begun to wait for it. */
+  async skip(ledger: Ledger, isAwaited: () => boolean = () => false): Promise<void> {
+    const last = await ledger.lastSeq()
+    if (this.#seq === undefined || !isAwaited()) this.#seq = last
+  }
+
+  /** Reads on in the record, and tells what others wrote. */
+  async read(ledger: Ledger): Promise<void> {
+    const last = await ledger.lastSeq()
+    let known = (this.#seq ??= last)
+    if (known === last) return
+    let read = 0
+    for await (const record of ledger.audit({ after: known, limit: MAX_READ })) {
+      const { approvalId, version, event, seq } = record
+      if (!this.#isTold(approvalId, version)) {
+        const approval = await ledger.get(approvalId)
+        const change = approval && { approval, state: stateAfter(event), elsewhere: true }
+        if (change) this.#tellOnce(change, version)
+      }
+      this.#seq = known = seq
+      read += 1
+    }
+    // What is left are entries of other applications.
+    if (read < MAX_READ) this.#seq = Math.max(known, last)
+  }
+
+  #tellOnce(change: ApprovalChange, version: number): void {
+    const { id } = change.approval
+    if (this.#isTold(id, version)) return
+    this.#told.delete(id)
+    this.#told.set(id, version)
+    const [oldest] = this.#told.keys()
+    if (this.#told.size > MAX_TOLD && oldest !== undefined) this.#told.delete(oldest)
+    this.#tell(change)
+  }
+
+  #isTold(approvalId: string, version: number): boolean {
+    return version <= (this.#told.get(approvalId) ?? -1)
+  }
+}
+
+/** Entries that are read at once; the rest is read the next time. */
+const MAX_READ = 1_000
+const MAX_TOLD = 10_000
+
+/** The state that an entry of the record tells of. */
+function stateAfter(event: AuditEvent): ApprovalStateName {
+  switch (event.type) {
+    case 'voted':
+    case 'withdrawn':
+      return 'requested'
+    case 'started':
+      return 'executing'
+    case 'lost':
+      return event.becomes
+    case 'requested':
+    case 'approved':
+    case 'denied':
+    case 'expired':
+    case 'cancelled':
+    case 'succeeded':
+    case 'failed':
+      return event.type
+  }
+}

@@ -1,0 +1,105 @@
+import type { Chunk } from '../../protocol/chunk.ts'
+import { serialiseChunk } from '../../protocol/chunk.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
+import type { DataParts } from '../../protocol/message.ts'
+import type { Sink } from '../../turns/attachment.ts'
+import type { ReadFrom } from '../../turns/turn-log.ts'
+
+/** How a turn is written for a kind of client. `ui` is the AI SDK's own; see PROTOCOL.md, Dialects. */
+export const DIALECTS = ['ui', 'confirmation'] as const
+export type Dialect = (typeof DIALECTS)[number]
+
+/** The same turn for another kind of client, which reads it from the start or from where it had stood still. */
+export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom = 'start'): Sink {
+  if (dialect === 'ui') return sink
+  const confirm = new ConfirmationDialect({ resumes: from !== 'start' })
+  return {
+    ...sink,
+    write: (json) => {
+      if (!CONCERNED.test(json)) return sink.write(json)
+      // The log holds what `serialiseChunk` made of a chunk.
+      const chunks = confirm.render(JSON.parse(json) as Chunk)
+      return chunks.map((chunk) => sink.write(serialiseChunk(chunk))).every(Boolean)
+    },
+  }
+}
+
+// Deltas, which come by the thousand, pass as they are.
+const CONCERNED = /^\{"type":"(?:tool-|data-approval|start-step|finish-step)/
+
+/** Shows the question as a call of a tool of its own, as clients of the earlier system expect it (DI1). */
+class ConfirmationDialect {
+  /** Whether the client has seen what was asked before this stream. */
+  readonly #resumes: boolean
+  readonly #calls = new Map<string, { readonly name: string; readonly args: unknown }>()
+  readonly #hints = new Map<string, string>()
+  /** Calls whose input is still to come. */
+  readonly #begun = new Set<string>()
+  readonly #questions = new Map<string, 'open' | 'ended'>()
+  #step: 'none' | 'model' | 'questions' = 'none'
+
+  constructor({ resumes }: { resumes: boolean }) {
+    this.#resumes = resumes
+  }
+
+  render(chunk: Chunk): Chunk[] {
+    if (chunk.type === 'tool-approval-request') return this.#ask(chunk.approvalId, chunk.toolCallId)
+    if (chunk.type === 'tool-input-available') return this.#show(chunk)
+    if (chunk.type === 'data-approval') return this.#hear(chunk.data)
+    if (chunk.type === 'tool-output-denied') {
+      const { toolCallId } = chunk
+      return [{ type: 'tool-output-error', toolCallId, errorText: 'User denied execution' }]
+    }
+    if (chunk.type === 'tool-input-start') this.#begun.add(chunk.toolCallId)
+    if (chunk.type === 'start-step') this.#step = 'model'
+    if (chunk.type === 'finish-step') this.#step = 'none'
+    return [chunk]
+  }
+
+  #show(chunk: Extract<Chunk, { type: 'tool-input-available' }>): Chunk[] {
+    const { toolCallId, toolName: name, input: args } = chunk
+    const isShown = !this.#begun.delete(toolCallId)
+    this.#calls.set(toolCallId, { name, args })
+    // A call that is handed to the client is shown again, behind its question and thus in another step (BT130).
+    return isShown ? [...this.#beginStep('model'), chunk, ...this.#leaveStep()] : [chunk]
+  }
+
+  /** DI130: a question ends when it is decided, by this client or by anybody else, and when it is not decided in time. */
+  #hear({ approvalId, hint, state }: DataParts['approval']): Chunk[] {
+    if (hint !== undefined) this.#hints.set(approvalId, hint)
+    const asked = this.#questions.get(approvalId) ?? (this.#resumes ? 'open' : 'ended')
+    if (state === 'requested' || asked === 'ended') return []
+    this.#questions.set(approvalId, 'ended')
+    const output = { confirmed: state === 'approved' || state === 'unknown' }
+    return [{ type: 'tool-output-available', toolCallId: approvalId, output }]
+  }
+
+  /** DI131: questions have a step of their own, or the calls that they are about would keep a client from sending the answers. */
+  #ask(approvalId: string, callId: string): Chunk[] {
+    const { name, args } = this.#calls.get(callId) ?? { name: '', args: {} }
+    const hint = this.#hints.get(approvalId) ?? `Please approve or reject the tool call ${name}().`
+    this.#questions.set(approvalId, 'open')
+    const input = {
+      originalFunctionCall: { id: callId, name, args },
+      toolConfirmation: { hint, confirmed: false },
+    }
+    const asked = { toolCallId: approvalId, toolName: CONFIRMATION_TOOL }
+    return [
+      ...(this.#step === 'questions' ? [] : this.#beginStep('questions')),
+      { type: 'tool-input-start', ...asked },
+      { type: 'tool-input-available', ...asked, input },
+    ]
+  }
+
+  #beginStep(kind: 'questions' | 'model'): Chunk[] {
+    const before = this.#leaveStep()
+    this.#step = kind
+    return [...before, { type: 'start-step' }]
+  }
+
+  #leaveStep(): Chunk[] {
+    if (this.#step === 'none') return []
+    this.#step = 'none'
+    return [{ type: 'finish-step' }]
+  }
+}

@@ -1,0 +1,166 @@
+import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
+import { StoreError } from '../../store/store-error.ts'
+import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
+import { Credentials } from '../auth/credentials.ts'
+import type { Exchange, JsonReply, Reply } from './exchange.ts'
+import { reply, withHeaders } from './exchange.ts'
+import type { AllowedHosts } from './allowed-hosts.ts'
+import { isAllowedHost } from './allowed-hosts.ts'
+import type { Drain } from '../drain.ts'
+import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
+import type { Proxies } from './trusted-proxies.ts'
+import type { Route } from './route.ts'
+import { findRoute, isKnownPath } from './route.ts'
+
+export interface FrontDoorOptions {
+  readonly routes: readonly Route[]
+  readonly authenticate: Authenticate
+  readonly allowedOrigins: readonly string[]
+  readonly allowedHosts: AllowedHosts
+  readonly proxies: Proxies
+  readonly basePath: string
+  readonly drain: Drain
+  readonly onError: (error: unknown) => void
+}
+
+/** Where sockets are opened. */
+export const LIVE_PATH = '/live'
+
+/** Who was let in, and what the handshake carries for them; or the answer to who was not. */
+export type Admission =
+  | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
+  | { readonly refusal: JsonReply }
+
+/** How many different refused origins and hosts are reported. */
+const MAX_REPORTED = 100
+
+/** Checks requests: origin, address, host, principal, in that order; and turns every error into an answer. */
+export class FrontDoor {
+  readonly #options: FrontDoorOptions
+  /** Refused origins and hosts that were reported. */
+  readonly #reported = new Set<string>()
+
+  constructor(options: FrontDoorOptions) {
+    this.#options = options
+  }
+
+  /** Whether the bridge answers at this path. */
+  handles(pathname: string): boolean {
+    const path = this.#strip(pathname)
+    return path !== undefined && isKnownPath(this.#options.routes, path)
+  }
+
+  /** Whether sockets are opened at this path. */
+  opensSockets(pathname: string): boolean {
+    return this.#strip(pathname) === LIVE_PATH
+  }
+
+  /** Answers an exchange. Never throws. */
+  async respond(given: Exchange): Promise<Reply> {
+    const exchange = this.#options.proxies.read(given)
+    // A refusal carries what was known by then: without the CORS headers a page could not even read it.
+    const headers: Record<string, string> = {}
+    try {
+      Object.assign(headers, checkOrigin(exchange.headers, this.#options.allowedOrigins))
+      if (exchange.method === 'OPTIONS')
+        return withHeaders(reply(204), { ...headers, ...PREFLIGHT_HEADERS })
+      const pathname = this.#strip(exchange.url.pathname)
+      if (pathname === undefined) throw new ProtocolError('not-found')
+      const { route, id, name } = findRoute(this.#options.routes, exchange.method, pathname)
+      if (route.public) return withHeaders(await route.handle(), headers)
+      this.#checkHost(exchange)
+      if (isNewWork(route)) this.#options.drain.refuseNewWork()
+      const principal = await this.identify(exchange)
+      Object.assign(headers, principal.responseHeaders)
+      const credentials = new Credentials(exchange, principal, (request) => this.identify(request))
+      const visit = { principal, id, name, exchange, checkPrincipal: () => credentials.check() }
+      return withHeaders(await route.handle(visit), headers)
+    } catch (thrown) {
+      return withHeaders(this.#refuse(thrown), headers)
+    }
+  }
+
+  /** The address whose sockets are counted together; undefined if it is not known to be a client's. */
+  clientOf(exchange: Exchange): string | undefined {
+    return this.#options.proxies.clientOf(exchange)
+  }
+
+  /** A request as its client sent it, as far as trusted proxies tell. */
+  readProxied(exchange: Exchange): Exchange {
+    return this.#options.proxies.read(exchange)
+  }
+
+  /** Checks the request for a socket. Never throws. */
+  async admit(exchange: Exchange): Promise<Admission> {
+    try {
+      checkOrigin(exchange.headers, this.#options.allowedOrigins)
+      this.#checkHost(exchange)
+      const principal = await this.identify(exchange)
+      return { principal, headers: principal.responseHeaders ?? {} }
+    } catch (thrown) {
+      return { refusal: this.#refuse(thrown) }
+    }
+  }
+
+  /** Who is asking. */
+  async identify(request: AuthenticateRequest): Promise<Principal> {
+    return checkPrincipal(await this.#options.authenticate(request))
+  }
+
+  #checkHost({ headers, url }: Exchange): void {
+    const host = headers.get('host') ?? url.host
+    if (isAllowedHost(host, this.#options.allowedHosts)) return
+    const name = JSON.stringify(host.slice(0, 200))
+    const message = `Refused a request with Host: ${name}. If clients reach this server by that name, add it to createBridge's \`allowedHosts\`.`
+    const cause = new ProtocolError('forbidden-host', { message })
+    throw new ProtocolError('forbidden-host', { cause })
+  }
+
+  #refuse(thrown: unknown): JsonReply {
+    const error = readError(thrown)
+    if (error.status >= 500) this.#options.onError(error.cause ?? error)
+    else if (error.code === 'forbidden-host' || error.code === 'forbidden-origin')
+      this.#reportOnce(error.cause)
+    const { retryAfterSeconds } = error
+    return withHeaders(
+      reply(error.status, error),
+      retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) },
+    )
+  }
+
+  /** A refused request is told in general; the person who runs the server is told once what to change. */
+  #reportOnce(cause: unknown): void {
+    const text = String(cause)
+    if (this.#reported.size >= MAX_REPORTED || this.#reported.has(text)) return
+    this.#reported.add(text)
+    this.#options.onError(cause)
+  }
+
+  /** The path below `basePath`; undefined for a path outside of it. */
+  #strip(pathname: string): string | undefined {
+    const { basePath } = this.#options
+    if (pathname === basePath) return '/'
+    return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
+  }
+}
+
+/** Whether a request asks for something that a closing bridge leaves to others: all but to read, and to stop. */
+function isNewWork({ method, path }: Route): boolean {
+  return method !== 'GET' && !path.endsWith('/stop')
+}
+
+/** A database that cannot be used is a passing state; anything else unforeseen is a fault of ours. */
+export function readError(thrown: unknown): ProtocolError {
+  if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
+  if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
+  const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
+  return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
+}
+
+function checkPrincipal(principal: Principal | undefined): Principal {
+  if (!principal) throw new ProtocolError('unauthenticated')
+  if (principal.id === '' || principal.id.length > 256) {
+    throw new TypeError('authenticate must return a principal whose id has 1 to 256 characters.')
+  }
+  return principal
+}

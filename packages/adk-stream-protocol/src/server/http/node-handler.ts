@@ -1,0 +1,75 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+import { readBody } from './read-body.ts'
+import { feedToNode } from './feed-stream.ts'
+import { streamToNode } from './node-sse.ts'
+import type { Exchange, FileReply, Reply } from './exchange.ts'
+import { SECURITY_HEADERS } from './exchange.ts'
+import type { FrontDoor } from './http-router.ts'
+
+/** Answers on node:http, without a web stream in between. */
+export async function answerNode(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { door, keepAliveMs }: { door: FrontDoor; keepAliveMs: number },
+): Promise<void> {
+  const answer = await door.respond(readExchange(request))
+  if (answer.type === 'json') writeJson(response, answer)
+  else if (answer.type === 'file') writeFile(response, answer)
+  else if (answer.type === 'feed') feedToNode(answer.feed, response, { keepAliveMs, ...answer })
+  else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
+}
+
+/** A node:http request as an exchange. */
+export function readExchange(request: IncomingMessage): Exchange {
+  // An IPv4 client of a server that listens on IPv6 too.
+  const address = request.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '')
+  return {
+    ...(address !== undefined && { address }),
+    method: request.method ?? 'GET',
+    url: readUrl(request),
+    headers: readHeaders(request),
+    // The body is left to node when it is refused half-way, or the refusal could not be sent.
+    readBody: (maxBytes) => readBody(request.iterator({ destroyOnReturn: false }), maxBytes),
+  }
+}
+
+// The path is all that counts; one that no URL can hold has no route.
+function readUrl(request: IncomingMessage): URL {
+  const scheme = 'encrypted' in request.socket ? 'https' : 'http'
+  const path = (request.url ?? '/').replace(/^\/+/, '/')
+  const url = `${scheme}://localhost${path.startsWith('/') ? path : '/?'}`
+  return URL.canParse(url) ? new URL(url) : new URL(`${scheme}://localhost/?`)
+}
+
+function readHeaders({ headers }: IncomingMessage): Headers {
+  const result = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === 'string') result.set(name, value)
+  }
+  return result
+}
+
+function writeFile(response: ServerResponse, { status, headers, bytes }: FileReply): void {
+  const length = { 'content-length': String(bytes.byteLength) }
+  response.writeHead(status, { ...SECURITY_HEADERS, ...length, ...headers })
+  response.end(bytes)
+}
+
+function writeJson(
+  response: ServerResponse,
+  { status, headers, body }: Extract<Reply, { type: 'json' }>,
+): void {
+  const json = body === undefined ? undefined : JSON.stringify(body)
+  response.writeHead(status, {
+    ...SECURITY_HEADERS,
+    ...(json !== undefined && {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(json)),
+    }),
+    // What is left of a refused body would be taken for the next request.
+    ...(status === 413 && { connection: 'close' }),
+    ...headers,
+  })
+  response.end(json)
+}

@@ -1,0 +1,52 @@
+import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../../protocol/sse.ts'
+import type { Attachment, Sink } from '../../turns/attachment.ts'
+import type { Turn } from '../../turns/turn.ts'
+import { toDialect } from './dialects.ts'
+import type { SseOptions } from './node-sse.ts'
+
+/** How much may wait in a stream that its host does not read. */
+const HIGH_WATER_BYTES = 65_536
+
+/** Sends a turn as a web `Response`. */
+export function streamToWeb(turn: Turn, request: Request, options: SseOptions): Response {
+  const encoder = new TextEncoder()
+  let attachment: Attachment | undefined
+  let keepAlive: NodeJS.Timeout | undefined
+  const leave = (): void => {
+    clearInterval(keepAlive)
+    attachment?.detach('closed')
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const write = (text: string): boolean => {
+          controller.enqueue(encoder.encode(text))
+          return (controller.desiredSize ?? 0) > 0
+        }
+        const sink: Sink = {
+          write: (json) => write(sseFrame(json)),
+          end: () => {
+            clearInterval(keepAlive)
+            write(SSE_DONE)
+            controller.close()
+          },
+          abandon: () => {
+            clearInterval(keepAlive)
+            controller.error(new Error('The client is too slow; it may resume.'))
+          },
+        }
+        keepAlive = setInterval(() => {
+          if ((controller.desiredSize ?? 0) > 0) write(SSE_KEEP_ALIVE)
+        }, options.keepAliveMs)
+        attachment = turn.attach(toDialect(options.dialect, sink, options.from), options.from)
+      },
+      pull: () => attachment?.drained(),
+      cancel: leave,
+    },
+    { highWaterMark: HIGH_WATER_BYTES, size: (chunk) => chunk.byteLength },
+  )
+  // Not every host cancels the body when its client leaves; those that do not abort the request.
+  if (request.signal.aborted) leave()
+  else request.signal.addEventListener('abort', leave, { once: true })
+  return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
+}

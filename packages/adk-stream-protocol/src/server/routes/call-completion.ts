@@ -1,0 +1,94 @@
+import { z } from 'zod'
+
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatKey } from '../../turns/turns.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import { readJson } from './chat-routes.ts'
+import type { Reply } from '../http/exchange.ts'
+import { reply } from '../http/exchange.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { Route, Visit } from '../http/route.ts'
+import type { TurnDesk } from '../chats/turn-desk.ts'
+
+/** Where a tool call was made: what a job must keep in order to complete the call later. */
+export interface CallAddress extends ChatKey {
+  readonly toolCallId: string
+}
+
+/** The final result of a long-running call: its output, or a sentence that says why there is none. */
+export type CallCompletion = CallAddress &
+  ({ readonly output: unknown } | { readonly error: string })
+
+/** A long-running call that somebody wants to complete over HTTP. */
+export interface CompletableCall extends CallAddress {
+  readonly toolName: string
+}
+
+/** Tells whether a principal may complete a call over HTTP. */
+export type MayCompleteCalls = (
+  principal: Principal,
+  call: CompletableCall,
+) => boolean | Promise<boolean>
+
+export interface CallCompletionsOptions {
+  readonly turnDesk: TurnDesk
+  readonly runs: LiveRuns | undefined
+  readonly limits: BridgeLimits
+  readonly mayCompleteCalls: MayCompleteCalls | undefined
+}
+
+/** Completes long-running calls: for the application itself, and for those that it allows to do so over HTTP. */
+export class CallCompletions {
+  readonly #options: CallCompletionsOptions
+
+  constructor(options: CallCompletionsOptions) {
+    this.#options = options
+  }
+
+  readonly routes: readonly Route[] = [
+    { method: 'POST', path: '/chats/:id/calls/:name', handle: (visit) => this.#post(visit) },
+  ]
+
+  /** Completes a call, once. Resolves when the result is stored. */
+  async complete(completion: CallCompletion): Promise<void> {
+    const { principalId, chatId, toolCallId } = completion
+    const chat = { principalId, chatId }
+    const result =
+      'error' in completion ? { errorText: completion.error } : { output: completion.output }
+    const { turnDesk, runs } = this.#options
+    const turn = await turnDesk.complete(chat, { toolCallId, result })
+    runs?.show(chat, turn)
+  }
+
+  async #post({ principal, id: chatId, name: toolCallId, exchange }: Visit): Promise<Reply> {
+    const { limits, mayCompleteCalls, turnDesk } = this.#options
+    const body = Body.safeParse(await readJson(exchange, limits))
+    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { principalId = principal.id, ...result } = body.data
+    if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
+    const found = await turnDesk.findCall({ principalId, chatId }, toolCallId)
+    const { toolName } = found?.call ?? {}
+    // One answer for both: whoever may not complete a call does not learn that it exists.
+    if (toolName === undefined) throw new ProtocolError('unknown-call')
+    const address = { principalId, chatId, toolCallId }
+    // JavaScript may answer anything: only `true` is a permission.
+    const allowed: unknown = await mayCompleteCalls(principal, { ...address, toolName })
+    if (allowed !== true) throw new ProtocolError('unknown-call')
+    await this.complete({ ...address, ...result })
+    return reply(204)
+  }
+}
+
+const PrincipalId = z.string().min(1).max(256).optional()
+
+const Body = z.union([
+  z.strictObject({
+    principalId: PrincipalId,
+    output: z.unknown().refine((it) => it !== undefined),
+  }),
+  z.strictObject({ principalId: PrincipalId, error: z.string().min(1).max(10_000) }),
+])
+
+const BAD_BODY =
+  'Send { "output": any JSON } or { "error": text }, and "principalId" if the chat is not your own.'

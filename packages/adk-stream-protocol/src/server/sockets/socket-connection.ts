@@ -1,0 +1,268 @@
+import type { Duplex } from 'node:stream'
+
+import { isBidiShaped } from '../../protocol/bidi-events.ts'
+import type { ClientFrame } from '../../protocol/client-frame.ts'
+import type { CloseReason } from '../../protocol/close-codes.ts'
+import type { ProtocolError } from '../../protocol/errors.ts'
+import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
+import { openBidiCodec } from './bidi-frames.ts'
+import type { Heartbeats } from './heartbeat.ts'
+import type { ClosingSocket } from './closing-socket.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
+import { jsonCodec } from './socket-codec.ts'
+import type { SocketEvents } from './socket-peer.ts'
+import { SocketPeer } from './socket-peer.ts'
+import type { ReadOptions } from './turn-readers.ts'
+import { TurnReaders } from './turn-readers.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import { BidiConversation } from './bidi-conversation.ts'
+import { asksForBidi, withoutBidi } from './bidi-request.ts'
+import type { Drain } from '../drain.ts'
+import type { Credentials } from '../auth/credentials.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
+import { readError } from '../http/http-router.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { Rechecked } from '../auth/recheck.ts'
+import { Recheck } from '../auth/recheck.ts'
+
+/** What all sockets share. */
+export interface LiveSocketOptions {
+  readonly limits: BridgeLimits
+  readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
+  readonly drain: Drain
+  readonly heartbeats: Heartbeats
+  readonly onError: (error: unknown) => void
+}
+
+/** One client that has connected. */
+export interface Connected {
+  readonly socket: ClosingSocket
+  readonly stream: Duplex
+  readonly principal: Principal
+  readonly exchange: Exchange
+  readonly credentials: Credentials
+}
+
+/** What a client needs that has sent a frame. */
+interface Answering {
+  readonly readers: TurnReaders
+  readonly handlers: FrameHandlers
+}
+
+/** One client on its socket: its frames go to the handlers, and what they throw goes back to the client. */
+export class LiveSocket implements SocketEvents, Rechecked {
+  readonly #options: LiveSocketOptions
+  readonly #connected: Connected
+  readonly #peer: SocketPeer
+  readonly #recheck: Recheck
+  /** Made at the first frame: of thousands of sockets, most are silent. */
+  #answering: Answering | undefined
+  #codec: SocketCodec = jsonCodec
+  #bidi: BidiConversation | undefined
+  /** Frames that are being worked on. */
+  #handling = 0
+
+  constructor(options: LiveSocketOptions, connected: Connected) {
+    this.#options = options
+    this.#connected = connected
+    const { limits, heartbeats } = options
+    const { socket, stream, principal, exchange } = connected
+    this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
+    this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
+    if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
+    // Another client might take it for something else: one of text frames may say who it is by its first frame.
+    if (socket.protocol === SUBPROTOCOL)
+      this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
+    // Who cannot be brought back to what runs may still say something.
+    this.#bidi?.open().catch(options.onError)
+  }
+
+  /** Whether the client reads nothing, and waits for nothing. */
+  get isIdle(): boolean {
+    if (this.#handling > 0) return false
+    return (
+      !this.#answering || (this.#answering.readers.size === 0 && !this.#answering.handlers.busy())
+    )
+  }
+
+  /** Closes the socket; resolves when it is gone. */
+  async close(reason: CloseReason): Promise<void> {
+    this.#peer.close(reason)
+    await this.#peer.closed()
+  }
+
+  get codec(): SocketCodec {
+    return this.#codec
+  }
+
+  onFirst(bytes: Uint8Array): void {
+    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
+  }
+
+  onFrame(frame: IncomingFrame): void {
+    void this.#handle(frame)
+  }
+
+  onAudio(bytes: Uint8Array): void {
+    void this.#hear(bytes)
+  }
+
+  onDrain(): void {
+    this.#answering?.readers.drained()
+  }
+
+  onClose(): void {
+    this.#recheck.stop()
+    this.#answering?.readers.leaveAll()
+    this.#answering?.handlers.close()
+  }
+
+  async checkPrincipal(): Promise<Principal> {
+    try {
+      return await this.#connected.credentials.check()
+    } catch (thrown) {
+      // Where it cannot be told who it is, the socket stays; what needed to know is refused.
+      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
+      throw thrown
+    }
+  }
+
+  onCredentialsEnd(): void {
+    this.#peer.close('unauthenticated')
+  }
+
+  #answer(): Answering {
+    this.#answering ??= this.#beginAnswering()
+    return this.#answering
+  }
+
+  #beginAnswering(): Answering {
+    const readers = new TurnReaders({
+      toSink: (requestId, onOver) =>
+        this.#codec.toSink(requestId, (frame) => this.#peer.write(frame), onOver),
+      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+    })
+    return { readers, handlers: this.#options.openHandlers(this.#connect(readers)) }
+  }
+
+  #connect(readers: TurnReaders): Connection {
+    const { principal, exchange } = this.#connected
+    return {
+      principal,
+      exchange: () => withoutBidi(exchange),
+      checkPrincipal: () => this.checkPrincipal(),
+      tell: (frame) => this.#peer.tell(frame),
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+      read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
+      leave: (requestId) => readers.leave(requestId),
+      reads: (requestId) => readers.has(requestId),
+      reading: () => readers.size,
+    }
+  }
+
+  /** From here on the client is spoken to in text frames. */
+  #speakBidi(): void {
+    const { principal, exchange } = this.#connected
+    const { readers, handlers } = this.#answer()
+    this.#codec = openBidiCodec(() => readers.size > 0)
+    this.#bidi ??= new BidiConversation({
+      handlers,
+      chatId: exchange.url.searchParams.get('chatId') ?? undefined,
+      reading: () => readers.turns,
+      findCall: (chatId, id) => this.#options.findCall({ principalId: principal.id, chatId }, id),
+    })
+  }
+
+  #read(
+    readers: TurnReaders,
+    { requestId, turn, how }: { requestId: string; turn: Turn; how: ReadOptions },
+  ): boolean {
+    // Text frames name no request: a turn that is read is not told a second time among itself.
+    if (this.#codec.name === 'bidi' && readers.turns.includes(turn)) return true
+    this.#bidi?.noteRead(turn.messageId)
+    return readers.read(requestId, turn, how)
+  }
+
+  async #handle(frame: IncomingFrame): Promise<void> {
+    this.#handling += 1
+    try {
+      if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
+      if (frame.type === 'bidi') await this.#bidi?.hear(frame)
+      else await dispatch(this.#answer().handlers, frame)
+    } catch (thrown) {
+      const error = this.#readError(thrown)
+      if (frame.type !== 'bidi') return this.#refuse(frame, error)
+      const { code, message } = error
+      this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
+    } finally {
+      this.#handling -= 1
+    }
+  }
+
+  async #hear(bytes: Uint8Array): Promise<void> {
+    if (this.#options.drain.active) return
+    try {
+      await this.#answer().handlers.binary(bytes)
+    } catch (thrown) {
+      const { code, message } = this.#readError(thrown)
+      this.#peer.refuse({ frame: 'binary', requestId: undefined, code, message })
+    }
+  }
+
+  /** Tells that a frame was not taken, in the words in which its sender waits for an answer. */
+  #refuse(frame: ClientFrame, { code, message }: ProtocolError): void {
+    const refusal = { ok: false, code, message } as const
+    if (frame.type === 'decide')
+      this.#peer.tell({ type: 'decided', decisionId: frame.decisionId, ...refusal })
+    else if (frame.type === 'tool-output')
+      this.#peer.tell({ type: 'tool-output-taken', outputId: frame.outputId, ...refusal })
+    else {
+      const requestId = 'requestId' in frame ? frame.requestId : undefined
+      this.#peer.refuse({ frame: frame.type, requestId, code, message })
+    }
+  }
+
+  #readError(thrown: unknown): ProtocolError {
+    const error = readError(thrown)
+    if (error.status >= 500) this.#options.onError(error.cause ?? error)
+    return error
+  }
+}
+
+/** Frames that begin nothing. */
+const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
+  'resume',
+  'abort',
+  'leave',
+  'interrupt',
+  'unwatch',
+  'ping',
+])
+
+function nameOf(frame: IncomingFrame): string {
+  return frame.type === 'bidi' ? frame.event : frame.type
+}
+
+function dispatch<Type extends ClientFrame['type']>(
+  handlers: FrameHandlers,
+  frame: Extract<ClientFrame, { type: Type }>,
+): void | Promise<void> {
+  // The handler of a type takes the frame of that type; the compiler cannot follow the pair through a union.
+  const handle = handlers[frame.type] as unknown as (given: typeof frame) => void | Promise<void>
+  return handle(frame)
+}
+
+function toldLimits({ maxBodyBytes, ...limits }: BridgeLimits) {
+  const { maxFramesPerSecond, maxAudioFrameBytes, maxAudioBytesPerSecond } = limits
+  return {
+    maxFrameBytes: maxBodyBytes,
+    maxFramesPerSecond,
+    maxAudioFrameBytes,
+    maxAudioBytesPerSecond,
+  }
+}

@@ -1,0 +1,206 @@
+import type { ClientFrameOf } from '../../protocol/client-frame.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { readStreamRequest } from '../../protocol/stream-request.ts'
+import type { AudioMode } from './turn-readers.ts'
+import type { ChatKey } from '../../turns/turns.ts'
+import { readAgent, readDialect } from '../routes/chat-routes.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { TurnSource } from '../chats/turn-source.ts'
+
+export interface TurnHandlersOptions {
+  readonly source: TurnSource
+  readonly limits: BridgeLimits
+  /** How a client wants to get the sound of a chat. Default: within the messages. */
+  readonly audioOf?: (chatId: string) => AudioMode
+}
+
+/** Answers a socket turn by turn, as `POST /stream` does. */
+export function openTurnHandlers(
+  connection: Connection,
+  options: TurnHandlersOptions,
+): FrameHandlers {
+  const requests = new SocketRequests(connection, options)
+  const { source } = options
+  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const decisions = requests.decisions
+  const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
+    const { id, approvalId, approved, reason, args, payload } = frame
+    const principal = await connection.checkPrincipal()
+    return source.decide(principal, chatOf(id), {
+      approvalId,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(args !== undefined && { editedArgs: args }),
+      ...(payload !== undefined && { payload }),
+    })
+  }
+  return {
+    send: (frame) => requests.send(frame),
+    resume: (frame) => requests.resume(frame),
+    abort: (frame) => requests.abort(frame),
+    leave: (frame) => requests.leave(frame),
+    decide: async (frame) => {
+      const { decisionId } = frame
+      const state = await decisions.next(() => decide(frame))
+      connection.tell({ type: 'decided', decisionId, ok: true, state })
+    },
+    'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+      // BT6: the decision that allows it may have been sent right before.
+      await decisions.settled()
+      const result = errorText === undefined ? { output } : { errorText }
+      await source.giveOutput(chatOf(id), { toolCallId, result })
+      connection.tell({ type: 'tool-output-taken', outputId, ok: true })
+    },
+    ping: ({ nonce }) => connection.tell({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
+    text: refuseLive,
+    audio: refuseLive,
+    'audio-end': refuseLive,
+    image: refuseLive,
+    activity: refuseLive,
+    interrupt: refuseLive,
+    watch: refuseLive,
+    unwatch: refuseLive,
+    binary: refuseLive,
+    join: () => undefined,
+    busy: () => false,
+    close: () => requests.close(),
+  }
+}
+
+/** The decisions of a socket, one after the other in the order of their frames: the first of two decides what runs first. */
+class DecisionQueue {
+  #last: Promise<void> = Promise.resolve()
+
+  /** Runs something when the decisions before it are recorded. The next one waits until it has ended or called `onDecided`. */
+  async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
+    const before = this.#last
+    const held: { release?: () => void } = {}
+    this.#last = new Promise((resolve) => {
+      held.release = resolve
+    })
+    const onDecided = (): void => held.release?.()
+    await before
+    try {
+      return await run(onDecided)
+    } finally {
+      onDecided()
+    }
+  }
+
+  /** Resolves when the decisions of all frames so far are recorded or refused. */
+  settled(): Promise<void> {
+    return this.#last
+  }
+}
+
+function refuseLive(): never {
+  throw new ProtocolError('not-live')
+}
+
+/** The requests of the AI SDK's transport. */
+class SocketRequests {
+  readonly decisions = new DecisionQueue()
+  readonly #connection: Connection
+  readonly #options: TurnHandlersOptions
+  /** Requests whose turn has not begun yet. */
+  readonly #opening = new Set<string>()
+  /** Requests that began or went on with their turn, and did not only join it. */
+  readonly #own = new Set<string>()
+  /** Requests that their client left before their turn began. */
+  readonly #left = new Set<string>()
+  #closed = false
+
+  constructor(connection: Connection, options: TurnHandlersOptions) {
+    this.#connection = connection
+    this.#options = options
+  }
+
+  async send(frame: ClientFrameOf<'send'>): Promise<void> {
+    const { requestId, id, messages, trigger, messageId, body } = frame
+    if (!this.#admit(frame)) return
+    const { source, limits } = this.#options
+    const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
+    const opened = exchange()
+    const sent = { ...body, id, chatId: id, messages, trigger, messageId }
+    const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
+    const dialect = readDialect(opened, request.dialect)
+    this.#opening.add(requestId)
+    try {
+      // WS16: who decides is asked again who they are.
+      const decides = request.type === 'answers' || request.earlier.length > 0
+      const { turn, from } = await (decides
+        ? this.decisions.next(async (onDecided) =>
+            source.answer(await checkPrincipal(), request, onDecided),
+          )
+        : source.answer(principal, request))
+      const aborted = !this.#opening.has(requestId) && !this.#closed
+      if (aborted) return turn.stop()
+      tell({ type: 'start', requestId })
+      this.#own.add(requestId)
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
+      // Read and left: a turn waits for its first reader, and only then for the next one.
+      if (this.#closed || this.#left.has(requestId)) leave(requestId)
+    } finally {
+      this.#opening.delete(requestId)
+      this.#left.delete(requestId)
+    }
+  }
+
+  async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
+    const { requestId, id, body } = frame
+    if (!this.#admit(frame)) return
+    const { principal, exchange, tell, read } = this.#connection
+    const dialect = readDialect(exchange(), body?.dialect)
+    this.#opening.add(requestId)
+    const turn = await this.#options.source.running({ principalId: principal.id, chatId: id })
+    // Given up, left, or gone, in the meantime.
+    if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
+    if (!turn) return tell({ type: 'no-active', requestId })
+    tell({ type: 'start', requestId })
+    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
+  }
+
+  /**
+   * A person pressed stop. Unlike a connection that is lost, this is meant, so no grace is given; but who has only joined an answer
+   * does not stop it for those who still read it.
+   */
+  abort({ requestId }: ClientFrameOf<'abort'>): void {
+    this.#opening.delete(requestId)
+    const turn = this.#connection.leave(requestId)
+    const own = this.#own.delete(requestId)
+    if (turn && (own || !turn.log.watched)) turn.stop()
+  }
+
+  /** Nobody looks at it any more, and nobody pressed stop: a reader leaves, as with a connection that is lost (TU5). */
+  leave({ requestId }: ClientFrameOf<'leave'>): void {
+    if (this.#opening.has(requestId)) this.#left.add(requestId)
+    this.#connection.leave(requestId)
+    this.#own.delete(requestId)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#opening.clear()
+    this.#own.clear()
+  }
+
+  #audioOf(chatId: string): AudioMode {
+    return this.#options.audioOf?.(chatId) ?? 'base64'
+  }
+
+  #admit({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
+    const { reads, tell, reading } = this.#connection
+    for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
+    if (this.#opening.has(requestId) || reads(requestId)) {
+      // Not as an error of the request: that is the name of another one, which goes on.
+      const message = 'This requestId is in use. Take another one for every request.'
+      tell({ type: 'refused', frame: type, code: 'bad-request', message })
+      return false
+    }
+    if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {
+      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    }
+    return true
+  }
+}
