@@ -2,7 +2,7 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { PolicyTerms } from '../approvals/policy.ts'
-import { MAX_TIMER_MS } from './max-timer.ts'
+import { MAX_TIMER_MS } from './auth/credentials.ts'
 import type { AllowedHosts } from './http/allowed-hosts.ts'
 import { checkAllowedHosts } from './http/allowed-hosts.ts'
 import { readOrigin } from './http/origin.ts'

@@ -2,12 +2,13 @@ import type { BaseTool } from '@google/adk'
 
 import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
-import type { ChatStore } from '../../store/chat-store.ts'
-import type { BrowserCallStore } from '../../store/browser-call-store.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
-import type { RefreshHint } from './current-hint.ts'
-import type { MayEdit } from './may-edit.ts'
+import type { MayEdit, RefreshHint } from './policy-checks.ts'
+import type { BrowserCallStore } from '../../store/browser-call-store.ts'
+import type { ChatStore } from '../../store/chat-store.ts'
+import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import type { Store } from '../../store/store.ts'
 
 /** What stands behind the desks: the agents with their sessions, and the ledger. */
 export interface Backend {
@@ -66,4 +67,27 @@ export function toApprovalChat(
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
 ): ApprovalChat {
   return { appName, principalId, chatId }
+}
+
+/** The store of the host, or one of our own that is opened when something needs it. */
+export class StoreOnDemand {
+  readonly #given: Store | Promise<Store> | undefined
+  #own: Promise<Store> | undefined
+
+  constructor(given: Store | Promise<Store> | undefined) {
+    this.#given = given
+    // Whether it could be opened is for the first request to find out.
+    if (given instanceof Promise) given.catch(() => undefined)
+  }
+
+  async open(): Promise<Store> {
+    if (this.#given) return this.#given
+    this.#own ??= openSqliteStore({ path: ':memory:' })
+    return this.#own
+  }
+
+  async close(): Promise<void> {
+    const own = await this.#own
+    await own?.close()
+  }
 }

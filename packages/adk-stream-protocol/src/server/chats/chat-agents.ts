@@ -1,11 +1,12 @@
-import type { RunnerConfig } from '@google/adk'
+import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
+import { isBaseAgent, isLlmAgent } from '@google/adk'
 
 import type { ApprovalChat } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
-import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
+import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
 
 /** What ADK's Runner runs: an agent, or a workflow. */
 export type RootAgent = NonNullable<RunnerConfig['agent']>
@@ -165,4 +166,20 @@ type Exists = () => Promise<boolean>
 function readName(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value
   throw new ProtocolError('bad-request', { message: 'agent: A name is a text.' })
+}
+
+/** Finds a tool by its name in an agent and in all agents below it. */
+export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
+  if (!isBaseAgent(root)) return undefined
+  for (const agent of agentsOf(root)) {
+    const tools = isLlmAgent(agent) ? await agent.canonicalTools() : []
+    const found = tools.find((tool) => tool.name === toolName)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** An agent and all agents below it. */
+function agentsOf(agent: BaseAgent): BaseAgent[] {
+  return [agent, ...agent.subAgents.flatMap(agentsOf)]
 }

@@ -29,7 +29,12 @@ import { runTurn } from '../../turns/run-turn.ts'
 import type { Segment } from '../../live/segment.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatKey, Turns } from '../../turns/turns.ts'
-import { UnaskedApprovals } from './after-crash.ts'
+import {
+  afterCancelling,
+  cancelPending,
+  UnaskedApprovals,
+  writeEnding,
+} from './approval-endings.ts'
 import {
   collectAnswers,
   findCompletionFault,
@@ -40,7 +45,6 @@ import {
 import type { Principal } from '../auth/authenticate.ts'
 import type { Backend, BackendOnDemand } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
-import { afterCancelling, cancelPending, writeEnding } from './cancel-open.ts'
 import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
 import type { TurnInfo } from '../options.ts'
 import type { StateDelta } from './request-context.ts'

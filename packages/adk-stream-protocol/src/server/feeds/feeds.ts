@@ -2,8 +2,8 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { Feed, FeedClient } from '../http/feed-stream.ts'
 import { Quota } from '../../turns/quota.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { Rechecked } from '../auth/recheck.ts'
-import { Recheck } from '../auth/recheck.ts'
+import type { Rechecked } from '../auth/credentials.ts'
+import { Recheck } from '../auth/credentials.ts'
 import type { Visit } from '../http/route.ts'
 
 /** Begins to watch for a principal, whose roles may change meanwhile, and gives the way to stop. */

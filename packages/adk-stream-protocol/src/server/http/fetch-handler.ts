@@ -1,7 +1,6 @@
-import { readBody } from './read-body.ts'
+import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import { feedToWeb } from './feed-stream.ts'
-import { streamToWeb } from './web-sse.ts'
-import { SECURITY_HEADERS } from './exchange.ts'
+import { streamToWeb } from './turn-stream.ts'
 import type { FrontDoor } from './http-router.ts'
 
 /** Answers a web `Request`. */

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-import { readBody } from './read-body.ts'
+import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import { feedToNode } from './feed-stream.ts'
-import { streamToNode } from './node-sse.ts'
+import { streamToNode } from './turn-stream.ts'
 import type { Exchange, FileReply, Reply } from './exchange.ts'
-import { SECURITY_HEADERS } from './exchange.ts'
 import type { FrontDoor } from './http-router.ts'
 
 /** Answers on node:http, without a web stream in between. */

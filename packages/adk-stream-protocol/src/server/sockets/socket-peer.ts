@@ -1,16 +1,16 @@
 import type { Duplex } from 'node:stream'
+
 import type { RawData } from 'ws'
+import { WebSocket } from 'ws'
 
 import type { FrameFault } from '../../protocol/client-frame.ts'
 import type { CloseReason } from '../../protocol/close-codes.ts'
 import { CLOSE_CODES } from '../../protocol/close-codes.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
-import type { ClosingSocket } from './closing-socket.ts'
 import type { HeartbeatPeer, Heartbeats } from './heartbeat.ts'
 import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
 import { soundIn } from './socket-codec.ts'
-import type { SocketLimits } from './socket-limits.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** What a peer's messages go to. None of these may throw. */
@@ -230,3 +230,29 @@ export class SocketPeer implements HeartbeatPeer {
 
 /** One for all sockets. */
 function ignoreError(): void {}
+
+/**
+ * A socket that tells when its closing begins, from whichever side. `ws` tells only when the connection is gone: until then, who said
+ * goodbye and is slow to hang up would count as somebody who reads.
+ */
+export class ClosingSocket extends WebSocket {
+  onClosing: (() => void) | undefined
+
+  // `ws` answers a client's close by this, too.
+  override close(code?: number, data?: string | Buffer): void {
+    super.close(code, data)
+    this.onClosing?.()
+  }
+}
+
+/** What one client may send over a socket. */
+export interface SocketLimits {
+  /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
+  readonly maxFramesPerSecond: number
+  /** Bytes of one piece of audio. Default 64 KiB. */
+  readonly maxAudioFrameBytes: number
+  /** Bytes of audio per second. Default 128,000: four times the 16 kHz that a microphone gives. */
+  readonly maxAudioBytesPerSecond: number
+  /** Silence after which a client is asked whether it is there, in ms. Default 15,000. */
+  readonly keepAliveMs: number
+}
