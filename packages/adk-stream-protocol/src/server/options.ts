@@ -12,7 +12,6 @@ import type { MayCompleteCalls } from './routes/call-completion.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import type { ContextOptions } from './chats/request-context.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
-import { logError } from './log-error.ts'
 import type { TrustedProxies } from './http/trusted-proxies.ts'
 
 /** How an agent is put in front of people. */
@@ -244,31 +243,4 @@ export const DEFAULT_LIMITS: BridgeLimits = {
 export function toLimits(given: Partial<BridgeLimits> = {}): BridgeLimits {
   const defined = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
-}
-
-/** What the host watches with, made safe: an observer that throws is reported, and never breaks what it observes (OB1). */
-export interface Observers {
-  readonly onError: (error: unknown) => void
-  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
-}
-
-export function toObservers({
-  onError = logError,
-  onChunk,
-}: Pick<BridgeOptions, 'onError' | 'onChunk'>): Observers {
-  const report = (error: unknown): void => {
-    try {
-      onError(error)
-    } catch {
-      // There is nobody left to tell.
-    }
-  }
-  const watch = (chunk: Chunk, turn: TurnInfo): void => {
-    try {
-      onChunk?.(chunk, turn)
-    } catch (error) {
-      report(error)
-    }
-  }
-  return { onError: report, onChunk: onChunk && watch }
 }

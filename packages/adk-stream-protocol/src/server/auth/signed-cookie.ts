@@ -31,7 +31,7 @@ export function signedCookie(options: SignedCookieOptions): Authenticate {
     const name =
       secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
     const known = readPrincipal(request, name, key)
-    return known === undefined ? bakeCookie(key, { name, maxAge, secure }) : { id: known }
+    return known === undefined ? createCookie(key, { name, maxAge, secure }) : { id: known }
   }
 }
 
@@ -49,7 +49,7 @@ function readPrincipal(
   return undefined
 }
 
-function bakeCookie(
+function createCookie(
   key: string | Uint8Array,
   cookie: { name: string; maxAge: number; secure: boolean },
 ): Principal {

@@ -181,7 +181,7 @@ export class AgentHost {
   }
 
   /** Starts an approved call now; false where it must wait for ADK to come by with it. */
-  async begin(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
+  async startCall(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
     if (!this.#predictable) return false
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session) return false
@@ -193,12 +193,12 @@ export class AgentHost {
   }
 
   /** Whether a call was started so, and no run has taken its result. */
-  hasBegun({ id }: Approval): boolean {
+  isRunning({ id }: Approval): boolean {
     return this.#gates.some((gate) => gate.decided.hasBegun(id))
   }
 
   /** Resolves when a call that was started so has ended. */
-  async ended({ id }: Approval): Promise<void> {
+  async settled({ id }: Approval): Promise<void> {
     await Promise.all(this.#gates.map((gate) => gate.decided.ended(id)))
   }
 

@@ -48,7 +48,7 @@ export async function* afterCancelling(
 const LOST = 'the server stopped before the question was part of the conversation'
 
 /** Approvals about which their conversations ask nothing. */
-export class UnaskedApprovals {
+export class OrphanedApprovals {
   /** When an approval was first found so, by the clock of this process. */
   readonly #foundAt = new Map<string, number>()
 
@@ -56,7 +56,7 @@ export class UnaskedApprovals {
    * Settles an approval about which its conversation asks nothing: it shows the ending already, or the message is gone, or the
    * process died between the ledger and the session. What was approved is withdrawn then, for nothing is there to go on with.
    */
-  async settle(backend: Backend, approval: Approval): Promise<void> {
+  async reconcileOrphan(backend: Backend, approval: Approval): Promise<void> {
     const { ledger } = backend
     const { id, chat, toolCallId, state } = approval
     if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])

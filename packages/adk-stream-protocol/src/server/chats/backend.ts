@@ -30,7 +30,7 @@ export interface Backend {
 }
 
 /** A backend that is opened when something needs it; one that could not be opened is tried again by the next request. */
-export class BackendOnDemand {
+export class LazyBackend {
   readonly #open: () => Promise<Backend>
   #opening: Promise<Backend> | undefined
   #opened: Backend | undefined
@@ -70,7 +70,7 @@ export function toApprovalChat(
 }
 
 /** The store of the host, or one of our own that is opened when something needs it. */
-export class StoreOnDemand {
+export class LazyStore {
   readonly #given: Store | Promise<Store> | undefined
   #own: Promise<Store> | undefined
 

@@ -6,7 +6,7 @@ import { interceptAppend } from '../../agent/adk-workarounds/intercept-append.ts
 import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { BackendOnDemand } from './backend.ts'
+import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { Hold, TurnsOptions } from '../../turns/turns.ts'
 
@@ -14,28 +14,28 @@ import type { Hold, TurnsOptions } from '../../turns/turns.ts'
 const RETRY_MS = 25
 
 /** Takes chats for this process, so that no other one answers in them. */
-export function holdChats(
-  backend: BackendOnDemand,
+export function lockChats(
+  backend: LazyBackend,
   onError: (error: unknown) => void,
 ): TurnsOptions['hold'] {
   return async (chat, hold) => {
     const opened = await backend.get()
     const key = toApprovalChat(opened, chat)
-    const token = await takeChat(opened.ledger, key, hold)
+    const token = await lockChat(opened.ledger, key, hold)
     // What cannot be released is lost by the lease; the turn has ended either way.
     return () => opened.ledger.unlockChat(key, token).catch(onError)
   }
 }
 
-async function takeChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<string> {
+async function lockChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<string> {
   // A process that died gives its chats back when its lease ends; one that lives longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
-  const other = new OtherProcess(ledger, chat)
+  const holder = new LockHolder(ledger, chat)
   for (;;) {
     const token = await ledger.lockChat(chat, hold.background)
     if (token !== undefined) return token
     if (hold.signal.aborted) throw new ProtocolError('unavailable')
-    if (hold.whileHeld === 'refuse' && (await other.answers()))
+    if (hold.whileHeld === 'refuse' && (await holder.isAlive()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busy(hold)
     await delay(RETRY_MS)
@@ -43,7 +43,7 @@ async function takeChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise
 }
 
 /** The process that holds a chat: whether it lives shows only by a sign that it gives while one looks. */
-class OtherProcess {
+class LockHolder {
   readonly #ledger: Ledger
   readonly #chat: ApprovalChat
   #signAt: number | undefined
@@ -54,7 +54,7 @@ class OtherProcess {
   }
 
   /** Whether it lives and answers somebody; what goes on by itself is waited for. */
-  async answers(): Promise<boolean> {
+  async isAlive(): Promise<boolean> {
     const holder = await this.#ledger.holderOf(this.#chat)
     if (!holder) return false
     this.#signAt ??= holder.signAt

@@ -14,10 +14,10 @@ import { Quota } from '../../turns/quota.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatKey } from '../../turns/turns.ts'
 import { keyOf } from '../../turns/turns.ts'
-import type { Backend, BackendOnDemand } from './backend.ts'
+import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
-import type { TurnDesk } from './turn-desk.ts'
+import type { TurnService } from './turn-service.ts'
 
 /** How an agent talks live. */
 export interface LiveOptions {
@@ -32,8 +32,8 @@ export interface LiveOptions {
 }
 
 export interface LiveRunsOptions extends LiveOptions {
-  readonly backend: BackendOnDemand
-  readonly turnDesk: TurnDesk
+  readonly backend: LazyBackend
+  readonly turnService: TurnService
   /** The agents by name. */
   readonly agents: ReadonlyMap<string, RootAgent>
   readonly policy: ApprovalPolicy
@@ -46,7 +46,7 @@ export interface LiveRunsOptions extends LiveOptions {
 }
 
 /** An agent with the model that it talks live by. */
-interface TalkingAgent {
+interface LiveModelAgent {
   readonly agent: BaseAgent
   readonly model: Gemini
 }
@@ -69,7 +69,7 @@ const TRUSTED_MS = 2_000
 /** The live conversations of this process: one run per chat, begun on demand, kept while somebody is there. */
 export class LiveRuns {
   readonly #options: LiveRunsOptions
-  readonly #agents: ReadonlyMap<string, TalkingAgent>
+  readonly #agents: ReadonlyMap<string, LiveModelAgent>
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
@@ -81,7 +81,7 @@ export class LiveRuns {
     this.#options = options
     this.#perPrincipal = new Quota(options.maxPerPrincipal)
     const talking = [...options.agents].map(
-      ([name, agent]) => [name, toTalkingAgent(name, agent, options.model)] as const,
+      ([name, agent]) => [name, toLiveModelAgent(name, agent, options.model)] as const,
     )
     this.#agents = new Map(talking)
   }
@@ -289,9 +289,9 @@ export class LiveRuns {
   #makeRun(
     chat: ChatKey,
     listener: LiveRoom,
-    { backend, agent, model }: TalkingAgent & { readonly backend: Backend },
+    { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
   ): LiveRun {
-    const { turnDesk, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
     const { host, ledger, browserCalls, appName } = backend
     const key = toApprovalChat({ appName }, chat)
     return new LiveRun({
@@ -309,7 +309,8 @@ export class LiveRuns {
       completesCalls: completesCalls(model.model),
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
-      openTurn: (messageId, told) => turnDesk.tell(chat, messageId, { ...told, graceMs }),
+      openTurn: (messageId, stream) =>
+        turnService.streamLive(chat, messageId, { ...stream, graceMs }),
       listener,
       onError,
     })
@@ -330,11 +331,11 @@ async function settled(work: Promise<unknown> | undefined): Promise<void> {
 }
 
 /** Refuses an agent that cannot talk live now, and not when somebody wants to talk. */
-function toTalkingAgent(
+function toLiveModelAgent(
   name: string,
   agent: RootAgent,
   given: Gemini | string | undefined,
-): TalkingAgent {
+): LiveModelAgent {
   if (!isBaseAgent(agent))
     throw new TypeError(
       `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is none`}; ADK runs workflows only turn by turn.`,

@@ -43,7 +43,10 @@ export type MayEdit = (approval: Approval, edit: Edit) => Promise<boolean>
  * Asks the policy about the call as it would be changed. Its terms were made for the arguments of the model: whoever may decide a
  * small payment alone could make a large one of it. What the policy cannot judge stays as it is.
  */
-export function editsWithin(policy: ApprovalPolicy, onError: (error: unknown) => void): MayEdit {
+export function createEditCheck(
+  policy: ApprovalPolicy,
+  onError: (error: unknown) => void,
+): MayEdit {
   return async ({ chat, toolName }, { args, by }) => {
     let judged = true
     const terms = await resolvePolicy(
@@ -69,7 +72,7 @@ export type RefreshHint = (approval: Approval) => Promise<Approval>
  * Asks the policy for its hint again when a pending approval is read. A hint often says what was true when the call was made ("Your
  * wallet holds $1,000"), and a person decides later. Everything else stays as it was asked.
  */
-export function refreshHints(
+export function createHintRefresh(
   policy: ApprovalPolicy,
   onError: (error: unknown) => void,
 ): RefreshHint {

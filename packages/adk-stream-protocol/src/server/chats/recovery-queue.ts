@@ -18,18 +18,18 @@ interface Attempt {
  * between attempts without progress doubles, so that stuck approvals do not delay others.
  */
 export class RecoveryQueue {
-  readonly #follow: (approval: Approval) => Promise<void>
+  readonly #resume: (approval: Approval) => Promise<void>
   readonly #sweepMs: number
   readonly #clock: () => number
   readonly #attempts = new Map<string, Attempt>()
 
-  /** `follow` resumes the turn of an approval until it ends, and never rejects. */
+  /** `resume` resumes the turn of an approval until it ends, and never rejects. */
   constructor(
-    follow: (approval: Approval) => Promise<void>,
+    resume: (approval: Approval) => Promise<void>,
     sweepMs: number,
     clock: () => number = () => performance.now(),
   ) {
-    this.#follow = follow
+    this.#resume = resume
     this.#sweepMs = sweepMs
     this.#clock = clock
   }
@@ -65,7 +65,7 @@ export class RecoveryQueue {
     const next = own.find(({ phase }) => phase === 'queued')
     if (!next || own.filter(({ phase }) => phase === 'running').length >= MAX_PER_PRINCIPAL) return
     next.phase = 'running'
-    void this.#follow(next.approval).finally(() => {
+    void this.#resume(next.approval).finally(() => {
       next.phase = 'over'
       const sweeps = Math.min(2 ** (next.tries - 1), MAX_SWEEPS)
       next.notBefore = this.#clock() + sweeps * this.#sweepMs

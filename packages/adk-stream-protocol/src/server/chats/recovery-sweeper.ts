@@ -1,30 +1,30 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { BrowserCall } from '../../store/browser-call-store.ts'
-import type { BackendOnDemand } from './backend.ts'
+import type { LazyBackend } from './backend.ts'
 import { RecoveryQueue } from './recovery-queue.ts'
 
-export interface HousekeeperOptions {
-  readonly backend: BackendOnDemand
+export interface RecoverySweeperOptions {
+  readonly backend: LazyBackend
   readonly intervalMs: number
   /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
-  readonly follow: (approval: Approval) => Promise<void>
+  readonly resume: (approval: Approval) => Promise<void>
   /** Tells that no client gave the output of a call in time. Never rejects. */
-  readonly giveUp: (wait: BrowserCall) => Promise<void>
+  readonly expireBrowserCall: (call: BrowserCall) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
 /** Does at intervals what no request asks for: expires, recovers after crashes, follows what nobody followed or told. */
-export class Housekeeper {
-  readonly #options: HousekeeperOptions
+export class RecoverySweeper {
+  readonly #options: RecoverySweeperOptions
   readonly #timer: NodeJS.Timeout
   readonly #queue: RecoveryQueue
   #sweep: Promise<void> | undefined
   #draining = false
 
-  constructor(options: HousekeeperOptions) {
+  constructor(options: RecoverySweeperOptions) {
     this.#options = options
-    this.#queue = new RecoveryQueue(options.follow, options.intervalMs)
-    this.#timer = setInterval(() => this.#begin(), options.intervalMs)
+    this.#queue = new RecoveryQueue(options.resume, options.intervalMs)
+    this.#timer = setInterval(() => this.#startSweep(), options.intervalMs)
     this.#timer.unref()
   }
 
@@ -38,15 +38,15 @@ export class Housekeeper {
     await this.#sweep
   }
 
-  #begin(): void {
+  #startSweep(): void {
     // A sweep that takes longer than the interval is not joined by another.
-    this.#sweep ??= this.#tidy().finally(() => {
+    this.#sweep ??= this.#runSweep().finally(() => {
       this.#sweep = undefined
     })
   }
 
-  async #tidy(): Promise<void> {
-    const { backend, giveUp, onError } = this.#options
+  async #runSweep(): Promise<void> {
+    const { backend, expireBrowserCall, onError } = this.#options
     try {
       const { ledger, browserCalls } = await backend.get()
       // First, because all that follows may take its time. A sign is written to the disk, so only a process that has something
@@ -64,7 +64,7 @@ export class Housekeeper {
       for (const approval of [...own, ...unreported]) this.#queue.take(approval)
       const { appName, leaseMs } = ledger
       for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
-        void giveUp(call)
+        void expireBrowserCall(call)
     } catch (error) {
       onError(error)
     }

@@ -6,13 +6,13 @@ import type { ListEvents } from '../../turns/list-events.ts'
 import type { ChatKey } from '../../turns/turns.ts'
 import { keyOf } from '../../turns/turns.ts'
 import type { ApprovalChange } from '../feeds/approval-news.ts'
-import type { BackendOnDemand } from './backend.ts'
+import type { LazyBackend } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { TurnDesk } from './turn-desk.ts'
+import type { TurnService } from './turn-service.ts'
 
 export interface RemoteTurnsOptions {
-  readonly backend: BackendOnDemand
-  readonly turnDesk: Pick<TurnDesk, 'callState' | 'retell'>
+  readonly backend: LazyBackend
+  readonly turnService: Pick<TurnService, 'callState' | 'replay'>
   readonly runs: LiveRuns | undefined
   readonly events: ChatEvents
   readonly lists: ListEvents
@@ -89,7 +89,7 @@ export class RemoteTurns {
   }
 
   async #follow(followed: RemoteTurn): Promise<void> {
-    const { events, lists, runs, turnDesk, intervalMs } = this.#options
+    const { events, lists, runs, turnService, intervalMs } = this.#options
     const { chat, messageId, approvals } = followed
     let checks = 0
     while (checks < CHECKS) {
@@ -102,16 +102,16 @@ export class RemoteTurns {
     lists.chatChanged(chat)
     const isRead = [...approvals.keys()].every((id) => this.#read.has(id))
     if (isRead || runs?.hasListeners(chat) !== true) return
-    runs.show(chat, await turnDesk.retell(chat, messageId))
+    runs.show(chat, await turnService.replay(chat, messageId))
   }
 
   /** Whether the conversation shows the outcome of all approvals, and no other process holds the chat. */
   async #isComplete({ chat, approvals }: RemoteTurn): Promise<boolean> {
-    const { backend, turnDesk } = this.#options
+    const { backend, turnService } = this.#options
     const { ledger } = await backend.get()
     if ((await ledger.heldByOthers(chat.principalId)).includes(chat.chatId)) return false
     for (const approval of approvals.values())
-      if ((await turnDesk.callState(approval)) === 'asked') return false
+      if ((await turnService.callState(approval)) === 'asked') return false
     return true
   }
 

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
-import type { BackendOnDemand } from '../chats/backend.ts'
+import type { LazyBackend } from '../chats/backend.ts'
 
 /** A change of an approval. */
 export interface ApprovalChange {
@@ -13,24 +13,24 @@ export interface ApprovalChange {
   readonly elsewhere: boolean
 }
 
-export type TellChange = (change: ApprovalChange) => void
+export type OnApprovalChange = (change: ApprovalChange) => void
 
 /** Tells every change of an approval once: those of this process as they are made, those of others when the record is read. */
 export class ApprovalNews {
-  readonly #tell: TellChange
+  readonly #notify: OnApprovalChange
   /** The newest version that was told, of approvals that changed lately. */
-  readonly #told = new Map<string, number>()
+  readonly #reported = new Map<string, number>()
   /** How far the record is known. */
   #seq: number | undefined
 
-  constructor(tell: TellChange) {
-    this.#tell = tell
+  constructor(notify: OnApprovalChange) {
+    this.#notify = notify
   }
 
   /** A change was made here. */
   changed(approval: Approval): void {
     const { version, state } = approval
-    this.#tellOnce({ approval, state: state.name, elsewhere: false }, version)
+    this.#notifyOnce({ approval, state: state.name, elsewhere: false }, version)
   }
 
   /** Passes over what has been written so far, unless somebody has begun to wait for it. */
@@ -47,10 +47,10 @@ export class ApprovalNews {
     let read = 0
     for await (const record of ledger.audit({ after: known, limit: MAX_READ })) {
       const { approvalId, version, event, seq } = record
-      if (!this.#isTold(approvalId, version)) {
+      if (!this.#isReported(approvalId, version)) {
         const approval = await ledger.get(approvalId)
         const change = approval && { approval, state: stateAfter(event), elsewhere: true }
-        if (change) this.#tellOnce(change, version)
+        if (change) this.#notifyOnce(change, version)
       }
       this.#seq = known = seq
       read += 1
@@ -59,24 +59,24 @@ export class ApprovalNews {
     if (read < MAX_READ) this.#seq = Math.max(known, last)
   }
 
-  #tellOnce(change: ApprovalChange, version: number): void {
+  #notifyOnce(change: ApprovalChange, version: number): void {
     const { id } = change.approval
-    if (this.#isTold(id, version)) return
-    this.#told.delete(id)
-    this.#told.set(id, version)
-    const [oldest] = this.#told.keys()
-    if (this.#told.size > MAX_TOLD && oldest !== undefined) this.#told.delete(oldest)
-    this.#tell(change)
+    if (this.#isReported(id, version)) return
+    this.#reported.delete(id)
+    this.#reported.set(id, version)
+    const [oldest] = this.#reported.keys()
+    if (this.#reported.size > MAX_REPORTED && oldest !== undefined) this.#reported.delete(oldest)
+    this.#notify(change)
   }
 
-  #isTold(approvalId: string, version: number): boolean {
-    return version <= (this.#told.get(approvalId) ?? -1)
+  #isReported(approvalId: string, version: number): boolean {
+    return version <= (this.#reported.get(approvalId) ?? -1)
   }
 }
 
 /** Entries that are read at once; the rest is read the next time. */
 const MAX_READ = 1_000
-const MAX_TOLD = 10_000
+const MAX_REPORTED = 10_000
 
 /** The state that an entry of the record tells of. */
 function stateAfter(event: AuditEvent): ApprovalStateName {
@@ -100,7 +100,7 @@ function stateAfter(event: AuditEvent): ApprovalStateName {
 }
 
 export interface NewsPollOptions {
-  readonly backend: BackendOnDemand
+  readonly backend: LazyBackend
   readonly news: ApprovalNews
   /** How often the record is read while somebody waits for news. */
   readonly intervalMs: number

@@ -4,7 +4,7 @@ import { Quota } from '../../turns/quota.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Rechecked } from '../auth/credentials.ts'
 import { Recheck } from '../auth/credentials.ts'
-import type { Visit } from '../http/route.ts'
+import type { AuthenticatedRequest } from '../http/route.ts'
 
 /** Begins to watch for a principal, whose roles may change meanwhile, and gives the way to stop. */
 type Watch<Event> = (reader: () => Principal, listener: (event: Event) => void) => () => void
@@ -32,7 +32,10 @@ export class Feeds {
   }
 
   /** Opens a feed for who asks. What is watched counts from here on, also before the client is there. */
-  open<Event>(visit: Pick<Visit, 'principal' | 'checkPrincipal'>, watch: Watch<Event>): Feed {
+  open<Event>(
+    visit: Pick<AuthenticatedRequest, 'principal' | 'checkPrincipal'>,
+    watch: Watch<Event>,
+  ): Feed {
     if (this.#closed) throw new ProtocolError('unavailable')
     let { principal } = visit
     const release = this.#perPrincipal.take(principal.id)

@@ -34,7 +34,7 @@ class ConfirmationDialect {
   readonly #calls = new Map<string, { readonly name: string; readonly args: unknown }>()
   readonly #hints = new Map<string, string>()
   /** Calls whose input is still to come. */
-  readonly #begun = new Set<string>()
+  readonly #startedCalls = new Set<string>()
   readonly #questions = new Map<string, 'open' | 'ended'>()
   #step: 'none' | 'model' | 'questions' = 'none'
 
@@ -45,12 +45,12 @@ class ConfirmationDialect {
   render(chunk: Chunk): Chunk[] {
     if (chunk.type === 'tool-approval-request') return this.#ask(chunk.approvalId, chunk.toolCallId)
     if (chunk.type === 'tool-input-available') return this.#show(chunk)
-    if (chunk.type === 'data-approval') return this.#hear(chunk.data)
+    if (chunk.type === 'data-approval') return this.#update(chunk.data)
     if (chunk.type === 'tool-output-denied') {
       const { toolCallId } = chunk
       return [{ type: 'tool-output-error', toolCallId, errorText: 'User denied execution' }]
     }
-    if (chunk.type === 'tool-input-start') this.#begun.add(chunk.toolCallId)
+    if (chunk.type === 'tool-input-start') this.#startedCalls.add(chunk.toolCallId)
     if (chunk.type === 'start-step') this.#step = 'model'
     if (chunk.type === 'finish-step') this.#step = 'none'
     return [chunk]
@@ -58,14 +58,14 @@ class ConfirmationDialect {
 
   #show(chunk: Extract<Chunk, { type: 'tool-input-available' }>): Chunk[] {
     const { toolCallId, toolName: name, input: args } = chunk
-    const isShown = !this.#begun.delete(toolCallId)
+    const isShown = !this.#startedCalls.delete(toolCallId)
     this.#calls.set(toolCallId, { name, args })
     // A call that is handed to the client is shown again, behind its question and thus in another step (BT130).
-    return isShown ? [...this.#beginStep('model'), chunk, ...this.#leaveStep()] : [chunk]
+    return isShown ? [...this.#startStep('model'), chunk, ...this.#finishStep()] : [chunk]
   }
 
   /** DI130: a question ends when it is decided, by this client or by anybody else, and when it is not decided in time. */
-  #hear({ approvalId, hint, state }: DataParts['approval']): Chunk[] {
+  #update({ approvalId, hint, state }: DataParts['approval']): Chunk[] {
     if (hint !== undefined) this.#hints.set(approvalId, hint)
     const asked = this.#questions.get(approvalId) ?? (this.#resumes ? 'open' : 'ended')
     if (state === 'requested' || asked === 'ended') return []
@@ -85,19 +85,19 @@ class ConfirmationDialect {
     }
     const asked = { toolCallId: approvalId, toolName: CONFIRMATION_TOOL }
     return [
-      ...(this.#step === 'questions' ? [] : this.#beginStep('questions')),
+      ...(this.#step === 'questions' ? [] : this.#startStep('questions')),
       { type: 'tool-input-start', ...asked },
       { type: 'tool-input-available', ...asked, input },
     ]
   }
 
-  #beginStep(kind: 'questions' | 'model'): Chunk[] {
-    const before = this.#leaveStep()
+  #startStep(kind: 'questions' | 'model'): Chunk[] {
+    const before = this.#finishStep()
     this.#step = kind
     return [...before, { type: 'start-step' }]
   }
 
-  #leaveStep(): Chunk[] {
+  #finishStep(): Chunk[] {
     if (this.#step === 'none') return []
     this.#step = 'none'
     return [{ type: 'finish-step' }]

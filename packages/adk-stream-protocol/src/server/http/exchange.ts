@@ -69,7 +69,7 @@ export function withHeaders<R extends Reply>(
 }
 
 /** A request without its body, kept in little space for as long as a socket is open: url and headers are made when they are asked for. */
-export class KeptExchange implements Exchange {
+export class CompactExchange implements Exchange {
   readonly method: string
   readonly address?: string
   readonly #href: string

@@ -7,12 +7,12 @@ import { reply, withHeaders } from './exchange.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 import { isAllowedHost } from './allowed-hosts.ts'
 import type { Drain } from '../drain.ts'
-import { checkOrigin, PREFLIGHT_HEADERS } from './origin.ts'
+import { checkOrigin, PREFLIGHT_HEADERS } from './allowed-origins.ts'
 import type { Proxies } from './trusted-proxies.ts'
 import type { Route } from './route.ts'
 import { findRoute, isKnownPath } from './route.ts'
 
-export interface FrontDoorOptions {
+export interface HttpRouterOptions {
   readonly routes: readonly Route[]
   readonly authenticate: Authenticate
   readonly allowedOrigins: readonly string[]
@@ -27,7 +27,7 @@ export interface FrontDoorOptions {
 export const LIVE_PATH = '/live'
 
 /** Who was let in, and what the handshake carries for them; or the answer to who was not. */
-export type Admission =
+export type UpgradeResult =
   | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
   | { readonly refusal: JsonReply }
 
@@ -35,12 +35,12 @@ export type Admission =
 const MAX_REPORTED = 100
 
 /** Checks requests: origin, address, host, principal, in that order; and turns every error into an answer. */
-export class FrontDoor {
-  readonly #options: FrontDoorOptions
+export class HttpRouter {
+  readonly #options: HttpRouterOptions
   /** Refused origins and hosts that were reported. */
   readonly #reported = new Set<string>()
 
-  constructor(options: FrontDoorOptions) {
+  constructor(options: HttpRouterOptions) {
     this.#options = options
   }
 
@@ -91,7 +91,7 @@ export class FrontDoor {
   }
 
   /** Checks the request for a socket. Never throws. */
-  async admit(exchange: Exchange): Promise<Admission> {
+  async authorizeUpgrade(exchange: Exchange): Promise<UpgradeResult> {
     try {
       checkOrigin(exchange.headers, this.#options.allowedOrigins)
       this.#checkHost(exchange)

@@ -4,19 +4,19 @@ import { readBody, SECURITY_HEADERS } from './exchange.ts'
 import { feedToNode } from './feed-stream.ts'
 import { streamToNode } from './turn-stream.ts'
 import type { Exchange, FileReply, Reply } from './exchange.ts'
-import type { FrontDoor } from './http-router.ts'
+import type { HttpRouter } from './http-router.ts'
 
 /** Answers on node:http, without a web stream in between. */
-export async function answerNode(
+export async function handleNodeRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { door, keepAliveMs }: { door: FrontDoor; keepAliveMs: number },
+  { router, keepAliveMs }: { router: HttpRouter; keepAliveMs: number },
 ): Promise<void> {
-  const answer = await door.respond(readExchange(request))
-  if (answer.type === 'json') writeJson(response, answer)
-  else if (answer.type === 'file') writeFile(response, answer)
-  else if (answer.type === 'feed') feedToNode(answer.feed, response, { keepAliveMs, ...answer })
-  else streamToNode(answer.turn, response, { keepAliveMs, ...answer })
+  const reply = await router.respond(readExchange(request))
+  if (reply.type === 'json') writeJson(response, reply)
+  else if (reply.type === 'file') writeFile(response, reply)
+  else if (reply.type === 'feed') feedToNode(reply.feed, response, { keepAliveMs, ...reply })
+  else streamToNode(reply.turn, response, { keepAliveMs, ...reply })
 }
 
 /** A node:http request as an exchange. */

@@ -4,7 +4,7 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { Exchange, Reply } from './exchange.ts'
 
 /** A request that was let in. */
-export interface Visit {
+export interface AuthenticatedRequest {
   readonly principal: Principal
   /** The id in the address: of a chat or of an approval; empty for an address without one. */
   readonly id: string
@@ -21,10 +21,10 @@ export type Route = {
   readonly path: string
 } & (
   | { readonly public: true; readonly handle: () => Reply | Promise<Reply> }
-  | { readonly public?: false; readonly handle: (visit: Visit) => Promise<Reply> }
+  | { readonly public?: false; readonly handle: (visit: AuthenticatedRequest) => Promise<Reply> }
 )
 
-export interface RouteMatch extends Pick<Visit, 'id' | 'name'> {
+export interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
   readonly route: Route
 }
 
@@ -50,7 +50,10 @@ export function findRoute(routes: readonly Route[], method: string, pathname: st
 }
 
 /** The names in the path, empty where it has none; nothing for another path. */
-function matchPath(path: string, pathname: string): Pick<Visit, 'id' | 'name'> | undefined {
+function matchPath(
+  path: string,
+  pathname: string,
+): Pick<AuthenticatedRequest, 'id' | 'name'> | undefined {
   const expected = path.split('/')
   const given = pathname.split('/')
   if (expected.length !== given.length) return undefined

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatKey } from '../../turns/turns.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import { readJson } from './chat-routes.ts'
+import { readJson } from '../http/read-request.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { BridgeLimits } from '../options.ts'
-import type { Route, Visit } from '../http/route.ts'
-import type { TurnDesk } from '../chats/turn-desk.ts'
+import type { Route, AuthenticatedRequest } from '../http/route.ts'
+import type { TurnService } from '../chats/turn-service.ts'
 
 /** Where a tool call was made: what a job must keep in order to complete the call later. */
 export interface CallAddress extends ChatKey {
@@ -32,7 +32,7 @@ export type MayCompleteCalls = (
 ) => boolean | Promise<boolean>
 
 export interface CallCompletionsOptions {
-  readonly turnDesk: TurnDesk
+  readonly turnService: TurnService
   readonly runs: LiveRuns | undefined
   readonly limits: BridgeLimits
   readonly mayCompleteCalls: MayCompleteCalls | undefined
@@ -47,7 +47,7 @@ export class CallCompletions {
   }
 
   readonly routes: readonly Route[] = [
-    { method: 'POST', path: '/chats/:id/calls/:name', handle: (visit) => this.#post(visit) },
+    { method: 'POST', path: '/chats/:id/calls/:name', handle: (request) => this.#post(request) },
   ]
 
   /** Completes a call, once. Resolves when the result is stored. */
@@ -56,18 +56,23 @@ export class CallCompletions {
     const chat = { principalId, chatId }
     const result =
       'error' in completion ? { errorText: completion.error } : { output: completion.output }
-    const { turnDesk, runs } = this.#options
-    const turn = await turnDesk.complete(chat, { toolCallId, result })
+    const { turnService, runs } = this.#options
+    const turn = await turnService.complete(chat, { toolCallId, result })
     runs?.show(chat, turn)
   }
 
-  async #post({ principal, id: chatId, name: toolCallId, exchange }: Visit): Promise<Reply> {
-    const { limits, mayCompleteCalls, turnDesk } = this.#options
+  async #post({
+    principal,
+    id: chatId,
+    name: toolCallId,
+    exchange,
+  }: AuthenticatedRequest): Promise<Reply> {
+    const { limits, mayCompleteCalls, turnService } = this.#options
     const body = Body.safeParse(await readJson(exchange, limits))
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
     const { principalId = principal.id, ...result } = body.data
     if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
-    const found = await turnDesk.findCall({ principalId, chatId }, toolCallId)
+    const found = await turnService.findCall({ principalId, chatId }, toolCallId)
     const { toolName } = found?.call ?? {}
     // One answer for both: whoever may not complete a call does not learn that it exists.
     if (toolName === undefined) throw new ProtocolError('unknown-call')

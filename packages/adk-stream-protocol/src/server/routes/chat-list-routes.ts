@@ -6,43 +6,32 @@ import { ChatChange } from '../../protocol/chat-change.ts'
 import type { ChatSummary, PageEvent } from '../../protocol/chat-summary.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
-import type { Backend, BackendOnDemand } from '../chats/backend.ts'
-import { toApprovalChat } from '../chats/backend.ts'
-import type { Feeds } from '../feeds/feeds.ts'
-import type { Reply } from '../http/exchange.ts'
-import { reply } from '../http/exchange.ts'
-import type { Route, Visit } from '../http/route.ts'
-import type { BridgeLimits } from '../options.ts'
-import { readJson } from './chat-routes.ts'
 import type { ChatEntry } from '../../store/chat-store.ts'
 import { readsOpenings } from '../../store/store.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
 import type { Turns } from '../../turns/turns.ts'
+import type { Backend, LazyBackend } from '../chats/backend.ts'
+import { toApprovalChat } from '../chats/backend.ts'
+import type { Feeds } from '../feeds/feeds.ts'
+import type { Reply } from '../http/exchange.ts'
+import { reply } from '../http/exchange.ts'
+import { readJson } from '../http/read-request.ts'
+import type { AuthenticatedRequest, Route } from '../http/route.ts'
+import type { BridgeLimits } from '../options.ts'
 
-export interface ListDeskOptions {
-  readonly backend: BackendOnDemand
+export interface ChatListRoutesOptions {
+  readonly backend: LazyBackend
   readonly turns: Turns
   readonly lists: ListEvents
   readonly feeds: Feeds
   readonly limits: BridgeLimits
 }
 
-/** What can be done with the list of a principal's chats. */
-export class ListDesk {
-  readonly #options: ListDeskOptions
+/** The routes of a principal's chat list: read it, rename a chat, and watch for changes. */
+export function chatListRoutes(options: ChatListRoutesOptions): readonly Route[] {
+  const { backend, turns, lists, feeds, limits } = options
 
-  constructor(options: ListDeskOptions) {
-    this.#options = options
-  }
-
-  readonly routes: readonly Route[] = [
-    { method: 'GET', path: '/chats', handle: (visit) => this.#list(visit) },
-    { method: 'PATCH', path: '/chats/:id', handle: (visit) => this.#rename(visit) },
-    { method: 'GET', path: '/events', handle: (visit) => this.#watch(visit) },
-  ]
-
-  async #list({ principal: { id: principalId } }: Visit): Promise<Reply> {
-    const { backend, turns, limits } = this.#options
+  const list = async ({ principal: { id: principalId } }: AuthenticatedRequest): Promise<Reply> => {
     const chats = await listChats(await backend.get(), principalId, {
       limits,
       isRunning: (chatId) => turns.running({ principalId, chatId }) !== undefined,
@@ -50,40 +39,53 @@ export class ListDesk {
     return reply(200, { chats })
   }
 
-  async #rename({ principal, id: chatId, exchange }: Visit): Promise<Reply> {
-    const { backend, limits, lists } = this.#options
+  const rename = async ({
+    principal,
+    id: chatId,
+    exchange,
+  }: AuthenticatedRequest): Promise<Reply> => {
     const body = ChatChange.safeParse(await readJson(exchange, limits))
     const title = toLine(body.data?.title ?? '')
     if (title === '') throw new ProtocolError('bad-request', { message: BAD_BODY })
     const opened = await backend.get()
     const chat = toApprovalChat(opened, { principalId: principal.id, chatId })
-    if (!(await renameChat(opened, chat, title))) throw new ProtocolError('unknown-chat')
+    if (!(await opened.host.exists(chat))) throw new ProtocolError('unknown-chat')
+    await opened.chats.rename(chat, title)
     lists.chatChanged(chat)
     return reply(204)
   }
 
-  async #watch(visit: Visit): Promise<Reply> {
-    const { backend, lists, feeds } = this.#options
-    // What other servers decide is told from where the record stands now.
+  const watch = async (request: AuthenticatedRequest): Promise<Reply> => {
+    // The feed reports decisions of other servers from the current end of the audit record.
     await backend.get()
-    const feed = feeds.open<PageEvent>(visit, (reader, tell) => lists.watch(reader, tell))
+    const feed = feeds.open<PageEvent>(request, (reader, listener) => lists.watch(reader, listener))
     return { type: 'feed', feed, headers: {} }
   }
+
+  return [
+    { method: 'GET', path: '/chats', handle: list },
+    { method: 'PATCH', path: '/chats/:id', handle: rename },
+    { method: 'GET', path: '/events', handle: watch },
+  ]
 }
 
 const BAD_BODY = 'Send { "title": 1 to 200 characters }.'
 
-export interface ChatListOptions {
+/** The maximum number of chats in a list. */
+const MAX_CHATS = 200
+const MAX_WHOLE_READS = 20
+
+interface ListChatsOptions {
   readonly limits: BridgeLimits
-  /** Whether this process writes an answer in a chat. */
+  /** Whether a turn of the chat runs in this process. */
   readonly isRunning: (chatId: string) => boolean
 }
 
-/** The newest chats of a principal. Their sessions are listed, and not read but for the begin of those not seen before. */
-export async function listChats(
+/** Lists the newest chats of a principal. Reads the first message only of chats whose title is not recorded yet. */
+async function listChats(
   backend: Backend,
   principalId: string,
-  { limits, isRunning }: ChatListOptions,
+  { limits, isRunning }: ListChatsOptions,
 ): Promise<ChatSummary[]> {
   const { host, ledger, chats, appName, agents } = backend
   const sessions = await newestSessions(backend, principalId)
@@ -91,13 +93,13 @@ export async function listChats(
   const known = await chats.find({ appName, principalId }, ids)
   const elsewhere = new Set(await ledger.heldByOthers(principalId))
   const pending = await countPending(backend, principalId, limits)
-  // A session service that reads whole sessions is not asked for many at once; the rest has its turn with the next list.
+  // A session service that can only read whole sessions reads few per request. The next lists read the others.
   let reads = readsOpenings(host.sessions) ? MAX_CHATS : MAX_WHOLE_READS
   const summaries: ChatSummary[] = []
   for (const { id, lastUpdateTime } of sessions) {
     let entry = known.get(id) ?? {}
     if (entry.createdAt === undefined && reads-- > 0)
-      entry = { ...entry, ...(await noteBegin(backend, { appName, principalId, chatId: id })) }
+      entry = { ...entry, ...(await recordOpening(backend, { appName, principalId, chatId: id })) }
     const running = isRunning(id) || elsewhere.has(id)
     summaries.push({
       ...describe(id, lastUpdateTime, entry),
@@ -109,22 +111,7 @@ export async function listChats(
   return summaries
 }
 
-/** Names a chat; says whether it exists. */
-export async function renameChat(
-  { host, chats }: Backend,
-  chat: ApprovalChat,
-  name: string,
-): Promise<boolean> {
-  if (!(await host.exists(chat))) return false
-  await chats.rename(chat, name)
-  return true
-}
-
-/** How many chats a list holds. */
-const MAX_CHATS = 200
-const MAX_WHOLE_READS = 20
-
-// A session that another program wrote may have an id that no address of ours can hold.
+// Another program may have written a session whose id does not fit into a URL of the bridge.
 async function newestSessions({ host, appName }: Backend, principalId: string): Promise<Session[]> {
   const request = { appName, userId: principalId, order: 'desc', limit: MAX_CHATS } as const
   const { sessions } = await host.sessions.listSessions(request)
@@ -145,11 +132,11 @@ async function countPending(
   return counts
 }
 
-async function noteBegin({ host, chats }: Backend, chat: ApprovalChat): Promise<ChatEntry> {
+/** Records the title and the creation time of a chat. Records nothing if its first message gives no title yet. */
+async function recordOpening({ host, chats }: Backend, chat: ApprovalChat): Promise<ChatEntry> {
   const opening = await host.opening(chat)
   if (!opening?.content) return {}
   const note = { title: titleOf(opening.content), createdAt: opening.timestamp }
-  // What gives no title now may give one later.
   if (note.title !== '') await chats.note(chat, note)
   return note
 }

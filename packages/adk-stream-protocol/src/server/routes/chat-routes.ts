@@ -2,203 +2,158 @@ import type { BaseArtifactService } from '@google/adk'
 import type { Part } from '@google/genai'
 
 import { ProtocolError } from '../../protocol/errors.ts'
-import { parseJson } from '../../protocol/json.ts'
 import type { ChatEvent } from '../../protocol/server-views.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
-import type { BackendOnDemand } from '../chats/backend.ts'
-import { toApprovalChat } from '../chats/backend.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
-import type { TurnSource } from '../chats/turn-source.ts'
-import type { Feeds } from '../feeds/feeds.ts'
-import type { Dialect } from '../http/dialects.ts'
-import { DIALECTS } from '../http/dialects.ts'
-import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
-import { reply } from '../http/exchange.ts'
-import type { Route, Visit } from '../http/route.ts'
-import type { BridgeLimits } from '../options.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
 import type { ChatKey, Turns } from '../../turns/turns.ts'
+import type { LazyBackend } from '../chats/backend.ts'
+import { toApprovalChat } from '../chats/backend.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
+import type { Feeds } from '../feeds/feeds.ts'
+import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
+import { reply } from '../http/exchange.ts'
+import { readAgent, readDialect, readJson } from '../http/read-request.ts'
+import type { AuthenticatedRequest, Route } from '../http/route.ts'
+import type { BridgeLimits } from '../options.ts'
 
-export interface ChatDeskOptions {
-  readonly backend: BackendOnDemand
+export interface ChatRoutesOptions {
+  readonly backend: LazyBackend
   readonly turns: Turns
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly lists: ListEvents
-  readonly source: TurnSource
-  /** What goes on in chats beside their turns, where there is such. */
+  readonly chats: ChatService
+  /** The live sessions. Undefined without the option `live`. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
   readonly limits: BridgeLimits
   readonly artifactService: BaseArtifactService | undefined
   readonly exposeState: (key: string) => boolean
 }
 
-/** What can be done with a chat over HTTP. */
-export class ChatDesk {
-  readonly #options: ChatDeskOptions
+/** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
+export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
+  const { backend, turns, events, feeds, lists, chats, runs, limits } = options
+  const { artifactService, exposeState } = options
 
-  constructor(options: ChatDeskOptions) {
-    this.#options = options
-  }
-
-  readonly routes: readonly Route[] = [
-    { method: 'POST', path: '/stream', handle: (visit) => this.#stream(visit) },
-    { method: 'GET', path: '/stream/:id/stream', handle: (visit) => this.#resume(visit) },
-    { method: 'GET', path: '/chats/:id/messages', handle: (visit) => this.#messages(visit) },
-    { method: 'GET', path: '/chats/:id/events', handle: (visit) => this.#watch(visit) },
-    {
-      method: 'GET',
-      path: '/chats/:id/artifacts/:name',
-      handle: (visit) => this.#artifact(visit),
-    },
-    { method: 'POST', path: '/chats/:id/stop', handle: (visit) => this.#stop(visit) },
-    { method: 'DELETE', path: '/chats/:id', handle: (visit) => this.#delete(visit) },
-  ]
-
-  async #stream(visit: Visit): Promise<Reply> {
-    const { limits, source } = this.#options
-    const request = readStreamRequest(await readJson(visit.exchange, limits), limits)
-    const dialect = readDialect(visit.exchange, request.dialect)
-    const addressed = readAgent(visit.exchange)
-    const opened = await source.answer(visit.principal, { ...request, ...addressed })
+  const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
+    const request = readStreamRequest(await readJson(exchange, limits), limits)
+    const dialect = readDialect(exchange, request.dialect)
+    const opened = await chats.send(principal, { ...request, ...readAgent(exchange) })
     return { type: 'turn', ...opened, dialect, headers: {} }
   }
 
-  async #resume(visit: Visit): Promise<Reply> {
-    const turn = await this.#options.source.running(chatOf(visit))
+  const resume = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const turn = await chats.running(chatOf(request))
     if (!turn) return reply(204)
-    return { type: 'turn', turn, from: 'start', dialect: readDialect(visit.exchange), headers: {} }
+    const dialect = readDialect(request.exchange)
+    return { type: 'turn', turn, from: 'start', dialect, headers: {} }
   }
 
-  async #messages(visit: Visit): Promise<Reply> {
-    const { backend, turns, exposeState, runs } = this.#options
-    const chat = chatOf(visit)
+  const messages = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const chat = chatOf(request)
     const opened = await backend.get()
     const running = turns.running(chat)
-    const messages = await opened.host.messages(toApprovalChat(opened, chat), {
+    const stored = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
       runs: (messageId) => runs?.find(chat)?.runsCallsOf(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,
-      messages: messages ?? [],
+      messages: stored ?? [],
       running: running !== undefined,
     })
   }
 
-  async #watch(visit: Visit): Promise<Reply> {
-    const { backend, events, feeds } = this.#options
-    const chat = chatOf(visit)
-    // What other servers decide is told from where the record stands now.
+  const watch = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const chat = chatOf(request)
+    // The feed reports decisions of other servers from the current end of the audit record.
     await backend.get()
-    const feed = feeds.open<ChatEvent>(visit, (_reader, tell) => events.watch(chat, tell))
+    const feed = feeds.open<ChatEvent>(request, (_reader, listener) => events.watch(chat, listener))
     return { type: 'feed', feed, headers: {} }
   }
 
-  /** A file that the agent made for this chat, or for this person: its newest version, or the one that is asked for. */
-  async #artifact(visit: Visit): Promise<Reply> {
-    const { backend, artifactService } = this.#options
-    const version = readVersion(visit.exchange)
+  const artifact = async ({
+    principal,
+    id,
+    name,
+    exchange,
+  }: AuthenticatedRequest): Promise<Reply> => {
+    const version = readVersion(exchange)
     if (!artifactService) throw new ProtocolError('unknown-artifact')
     const { appName } = await backend.get()
     const part = await artifactService.loadArtifact({
       appName,
-      userId: visit.principal.id,
-      sessionId: visit.id,
-      filename: visit.name,
+      userId: principal.id,
+      sessionId: id,
+      filename: name,
       ...(version !== undefined && { version }),
     })
-    return toArtifactReply(visit.name, part)
+    return toArtifactReply(name, part)
   }
 
-  async #stop(visit: Visit): Promise<Reply> {
-    await this.#options.turns.stop(chatOf(visit))
+  const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
+    await turns.stop(chatOf(request))
     return reply(204)
   }
 
-  async #delete(visit: Visit): Promise<Reply> {
-    const { backend, turns, runs, lists } = this.#options
-    await runs?.leave(chatOf(visit))
-    await turns.stop(chatOf(visit))
+  const remove = async (request: AuthenticatedRequest): Promise<Reply> => {
+    await runs?.leave(chatOf(request))
+    await turns.stop(chatOf(request))
     const opened = await backend.get()
-    const chat = toApprovalChat(opened, chatOf(visit))
+    const chat = toApprovalChat(opened, chatOf(request))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.browserCalls.dropChat(chat)
     await opened.host.delete(chat)
     lists.chatChanged(chat)
     return reply(204)
   }
+
+  return [
+    { method: 'POST', path: '/stream', handle: stream },
+    { method: 'GET', path: '/stream/:id/stream', handle: resume },
+    { method: 'GET', path: '/chats/:id/messages', handle: messages },
+    { method: 'GET', path: '/chats/:id/events', handle: watch },
+    { method: 'GET', path: '/chats/:id/artifacts/:name', handle: artifact },
+    { method: 'POST', path: '/chats/:id/stop', handle: stop },
+    { method: 'DELETE', path: '/chats/:id', handle: remove },
+  ]
 }
 
-/** The kind of client, by `?dialect=`, the header `x-adk-dialect` or the body's `dialect`. */
-export function readDialect({ url, headers }: Exchange, inBody?: string): Dialect {
-  const asked = url.searchParams.get('dialect') ?? headers.get('x-adk-dialect') ?? inBody ?? 'ui'
-  const dialect = DIALECTS.find((known) => known === asked)
-  if (!dialect) {
-    throw new ProtocolError('bad-request', { message: `Dialects are ${DIALECTS.join(' and ')}.` })
-  }
-  return dialect
-}
-
-/** The agent that an address names for new chats, by `?agent=`. */
-export function readAgent({ url }: Exchange): { readonly addressed?: string } {
-  const addressed = url.searchParams.get('agent')
-  return addressed === null ? {} : { addressed }
-}
-
-function readVersion({ url }: Exchange): number | undefined {
-  const asked = url.searchParams.get('version')
-  if (asked === null) return undefined
-  if (!/^\d{1,9}$/.test(asked))
-    throw new ProtocolError('bad-request', { message: 'A version is a whole number from 0.' })
-  return Number(asked)
-}
-
-function chatOf({ principal, id }: Visit): ChatKey {
+function chatOf({ principal, id }: AuthenticatedRequest): ChatKey {
   return { principalId: principal.id, chatId: id }
 }
 
-/** The body of a request as JSON, within the limits. */
-export async function readJson(
-  exchange: Exchange,
-  { maxBodyBytes }: BridgeLimits,
-): Promise<unknown> {
-  requireJson(exchange.headers)
-  return parseJson(await exchange.readBody(maxBodyBytes))
+/** Reads `?version=`. Undefined means the newest version. */
+function readVersion({ url }: Exchange): number | undefined {
+  const version = url.searchParams.get('version')
+  if (version === null) return undefined
+  if (!/^\d{1,9}$/.test(version))
+    throw new ProtocolError('bad-request', { message: 'A version is a whole number from 0.' })
+  return Number(version)
 }
 
-// A form of a foreign page can post without a preflight, but not with this type.
-function requireJson(headers: Headers): void {
-  const type = headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (type !== 'application/json') throw new ProtocolError('unsupported-media-type')
-  const encoding = headers.get('content-encoding') ?? 'identity'
-  if (encoding !== 'identity') {
-    throw new ProtocolError('unsupported-media-type', {
-      message: 'Send the body without compression.',
-    })
-  }
-}
-
-/** Types that a browser shows without running anything of theirs. All others are only saved. */
-const SHOWN = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/plain)$/
+/** Types that a browser displays without running code. Files of other types are offered as downloads. */
+const INLINE_TYPES =
+  /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/plain)$/
 
 /**
- * An artifact as a reply. Its type was chosen by an agent or a tool: what could run as a page of this origin, such as HTML or SVG,
- * is sent as bytes to be saved.
+ * Converts an artifact to a reply. An agent or a tool chose its type, so a type that could run as a page of this origin, such as HTML
+ * or SVG, is sent as a download.
  */
-export function toArtifactReply(name: string, part: Part | undefined): FileReply {
+function toArtifactReply(name: string, part: Part | undefined): FileReply {
   const { type, bytes } = readContent(part)
-  const isShown = SHOWN.test(type)
-  const shownType = type === 'text/plain' ? 'text/plain; charset=utf-8' : type
+  const isInline = INLINE_TYPES.test(type)
+  const inlineType = type === 'text/plain' ? 'text/plain; charset=utf-8' : type
   return {
     type: 'file',
     status: 200,
     bytes,
     headers: {
-      'content-type': isShown ? shownType : 'application/octet-stream',
-      'content-disposition': `${isShown ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeName(name)}`,
+      'content-type': isInline ? inlineType : 'application/octet-stream',
+      'content-disposition': `${isInline ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeName(name)}`,
       'content-security-policy': "default-src 'none'; sandbox",
     },
   }
@@ -210,12 +165,12 @@ function readContent(part: Part | undefined): { type: string; bytes: Uint8Array 
     return { type, bytes: Buffer.from(part.inlineData.data, 'base64') }
   }
   if (part?.text !== undefined) return { type: 'text/plain', bytes: Buffer.from(part.text) }
-  // Nothing, or only the address of a file that is kept elsewhere.
+  // The artifact does not exist, or it is only a link to a file elsewhere.
   throw new ProtocolError('unknown-artifact')
 }
 
 function encodeName(name: string): string {
-  // RFC 5987 leaves fewer characters as they are than a URL does.
+  // RFC 5987 allows fewer characters than a URL.
   return encodeURIComponent(name.toWellFormed().replace(/^user:/, '')).replace(
     /['()*]/g,
     (mark) => `%${mark.codePointAt(0)?.toString(16).toUpperCase()}`,

@@ -2,14 +2,53 @@ import type { ApprovalStore } from '../../approvals/approval-store.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { describeFault } from '../../store/sqlite/audit-command.ts'
 import { StoreError } from '../../store/store-error.ts'
+import { reply, withHeaders } from '../http/exchange.ts'
+import { LIVE_PATH } from '../http/http-router.ts'
+import type { Route } from '../http/route.ts'
+
+/** The routes that need no principal: the service, its health and readiness, and the hint to upgrade at the socket's path. */
+export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/',
+      public: true,
+      handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
+    },
+    {
+      method: 'GET',
+      path: '/health',
+      public: true,
+      handle: () => reply(200, { status: 'healthy' }),
+    },
+    {
+      method: 'GET',
+      path: '/ready',
+      public: true,
+      handle: async () => {
+        await readiness.check()
+        return reply(200, { status: 'ready', ...(audit.isTampered && { warnings: ['audit'] }) })
+      },
+    },
+    {
+      method: 'GET',
+      path: LIVE_PATH,
+      public: true,
+      handle: () => {
+        const error = new ProtocolError('upgrade-required')
+        return withHeaders(reply(error.status, error), { upgrade: 'websocket' })
+      },
+    },
+  ]
+}
 
 /** How long the database may take to answer before the server counts as not ready. */
 const TIMEOUT_MS = 5_000
 
-/** Whether the server can answer: its database can be opened and read, and it is not closing. */
+/** Checks that the server can serve requests: its database can be opened and read, and the bridge is not closing. */
 export class Readiness {
   readonly #read: () => Promise<unknown>
-  /** The check that runs now: any number of requests cost one read at a time. */
+  /** The running check. Concurrent requests share it. */
   #checking: Promise<void> | undefined
   #closed = false
 
@@ -44,11 +83,11 @@ export class Readiness {
   }
 }
 
-/** How many of the newest entries are checked when a bridge starts; the command checks all. */
+/** How many of the newest entries the bridge checks when it starts. The audit command checks all entries. */
 const NEWEST = 1_000
 
-/** Looks, when the store is opened, whether the audit record was changed by another program. */
-export class AuditWatch {
+/** Checks, when the store is opened, whether another program changed the audit record. */
+export class AuditCheck {
   readonly #whenTampered: 'report' | 'refuse'
   readonly #onError: (error: unknown) => void
   #isTampered = false
@@ -62,7 +101,7 @@ export class AuditWatch {
     return this.#isTampered
   }
 
-  /** Checks the record: in the background, or, where a changed one is refused, before anything else is done. */
+  /** Checks the record. With `refuse` it rejects if the record was changed; with `report` it checks in the background. */
   async check(store: ApprovalStore): Promise<void> {
     const checked = this.#check(store)
     if (this.#whenTampered === 'refuse') return checked

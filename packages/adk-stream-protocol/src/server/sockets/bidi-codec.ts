@@ -13,16 +13,16 @@ export function openBidiCodec(isReading: () => boolean): SocketCodec {
   return {
     name: 'bidi',
     read: readBidiEvent,
-    tell: tellBeside,
+    encode: toTransientFrames,
     refuse: (fault) =>
-      isReading() ? [besideFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
+      isReading() ? [transientFrame('refused', toRefusal(fault))] : toErrorFrames(fault),
     toOrder: toCallByCall,
-    toSink: (_requestId, write, onOver) => toTextFrames(write, onOver),
+    toSink: (_requestId, write, onEnd) => toTextFrames(write, onEnd),
   }
 }
 
 /** Where a socket reads a turn as text frames. */
-function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
+function toTextFrames(write: WriteFrame, onEnd: () => void): Sink {
   const writeChunk = (json: string): boolean => write(sseFrame(json))
   const begun = new Set<string>()
   return {
@@ -36,11 +36,11 @@ function toTextFrames(write: WriteFrame, onOver: () => void): Sink {
     },
     pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
     end: () => {
-      onOver()
+      onEnd()
       write(SSE_DONE)
     },
     abandon: () => {
-      onOver()
+      onEnd()
       const { message: errorText } = new ProtocolError('too-slow')
       write(sseFrame(serialiseChunk({ type: 'error', errorText })))
       write(SSE_DONE)
@@ -61,10 +61,10 @@ const START_STEP = serialiseChunk({ type: 'start-step' } satisfies Chunk)
 const FINISH_STEP = serialiseChunk({ type: 'finish-step' } satisfies Chunk)
 
 /** What is told beside the turns. A client of this kind waits for no acknowledgement: the stream goes on, and that is the answer. */
-function tellBeside(frame: ServerFrame): readonly string[] {
+function toTransientFrames(frame: ServerFrame): readonly string[] {
   if (frame.type === 'pong') return [pongFrame(frame.nonce)]
-  if (frame.type === 'user-message') return [besideFrame('user-message', frame.message)]
-  if (frame.type === 'interrupted') return [besideFrame('interrupted', {})]
+  if (frame.type === 'user-message') return [transientFrame('user-message', frame.message)]
+  if (frame.type === 'interrupted') return [transientFrame('interrupted', {})]
   return []
 }
 
@@ -74,7 +74,7 @@ function pongFrame(timestamp = 'null'): string {
 }
 
 /** A part that no message keeps, so that it may come at any time. */
-function besideFrame(name: string, data: unknown): string {
+function transientFrame(name: string, data: unknown): string {
   return sseFrame(JSON.stringify({ type: `data-${name}`, data, transient: true }))
 }
 

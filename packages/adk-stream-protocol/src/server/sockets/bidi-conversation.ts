@@ -7,10 +7,10 @@ import type { NamedApproval, ToolResult } from '../../protocol/read-tool-result.
 import { decides, readToolResult } from '../../protocol/read-tool-result.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatKey } from '../../turns/turns.ts'
-import type { ApprovalDesk } from '../routes/approval-routes.ts'
+import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { TurnDesk } from '../chats/turn-desk.ts'
+import type { TurnService } from '../chats/turn-service.ts'
 
 /** What is known of the call or the approval that an id stands for. */
 interface FoundCall {
@@ -24,21 +24,21 @@ interface FoundCall {
 export type FindCall = (chat: ChatKey, id: string) => Promise<FoundCall>
 
 export interface CallFinderParts {
-  readonly approvalDesk: ApprovalDesk
-  readonly turnDesk: Pick<TurnDesk, 'messageOf'>
+  readonly decisions: ApprovalDecisions
+  readonly turnService: Pick<TurnService, 'messageOf'>
   readonly runs: LiveRuns | undefined
 }
 
 /** Looks calls up in the ledger, in the live conversations and in the stored messages. */
-export function callFinder({ approvalDesk, turnDesk, runs }: CallFinderParts): FindCall {
+export function callFinder({ decisions, turnService, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
-    const known = await approvalDesk.find(chat, id)
+    const known = await decisions.find(chat, id)
     const toolCallId = known?.toolCallId ?? id
     const run = runs?.find(chat)
     const messageId = known?.messageId ?? run?.messageOf(toolCallId)
     return {
       known,
-      messageId: messageId ?? (await turnDesk.messageOf(chat, toolCallId)),
+      messageId: messageId ?? (await turnService.messageOf(chat, toolCallId)),
       live: run?.hasCall(toolCallId) === true,
     }
   }
@@ -86,7 +86,7 @@ export class BidiConversation {
     if (this.#read.size > MAX_READ && oldest !== undefined) this.#read.delete(oldest)
   }
 
-  async hear(event: BidiEvent): Promise<void> {
+  async handle(event: BidiEvent): Promise<void> {
     const { handlers } = this.#options
     switch (event.event) {
       case 'message':
@@ -140,24 +140,24 @@ export class BidiConversation {
   }
 
   /**
-   * Decides first, and gives results after that (BT6). What goes into a message that is read here is told in its stream; all else is told
+   * Decides first, and gives results after that (BT6). What goes into a message that is read here is streamed in its stream; all else is streamed
    * in a stream of its own.
    */
   async #take(id: string, results: readonly ToolResult[]): Promise<void> {
     const { handlers } = this.#options
     const answers = await this.#readAnswers(id, results)
-    const told = answers.filter((answer) => this.#isToldHere(answer))
-    for (const { decision } of told) {
+    const streamed = answers.filter((answer) => this.#isStreamedHere(answer))
+    for (const { decision } of streamed) {
       const decisionId = randomUUID()
       if (decision) await handlers.decide({ type: 'decide', decisionId, id, ...decision })
     }
-    for (const { output } of told) {
+    for (const { output } of streamed) {
       if (!output) continue
       const { toolCallId, result } = output
       const outputId = randomUUID()
       await handlers['tool-output']({ type: 'tool-output', outputId, id, toolCallId, ...result })
     }
-    const rest = answers.filter((answer) => !told.includes(answer))
+    const rest = answers.filter((answer) => !streamed.includes(answer))
     if (rest.length > 0) await this.#send(id, [toMessage(rest)], { payloads: toPayloads(rest) })
   }
 
@@ -179,7 +179,7 @@ export class BidiConversation {
   }
 
   /** Whether the client hears of an answer by a stream that it reads, or has heard all of it. */
-  #isToldHere({ decision, known, live, messageId }: Answer): boolean {
+  #isStreamedHere({ decision, known, live, messageId }: Answer): boolean {
     if (messageId === undefined) return true
     const isRead = this.#options.reading().some((turn) => turn.messageId === messageId)
     if (live && isRead) return true

@@ -1,7 +1,7 @@
 import { BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
 import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
-import { readDialect } from '../routes/chat-routes.ts'
+import { readDialect } from '../http/read-request.ts'
 import type { Exchange } from '../http/exchange.ts'
 
 const BIDI = 'bidi'
@@ -26,7 +26,7 @@ export function withoutBidi(exchange: Exchange): Exchange {
 }
 
 /** What is wrong with the address of a socket: its dialect or its chat. */
-export function findAddressFault(exchange: Exchange): ProtocolError | undefined {
+export function findUrlFault(exchange: Exchange): ProtocolError | undefined {
   try {
     readDialect(withoutBidi(exchange))
   } catch (thrown) {

@@ -6,27 +6,27 @@ import type { Message } from '../../protocol/message.ts'
 import type { AudioMode } from './turn-readers.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ChatKey } from '../../turns/turns.ts'
-import { readDialect } from '../routes/chat-routes.ts'
+import { readDialect } from '../http/read-request.ts'
 import type { Connection } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 
-/** How a client takes part in a chat. */
-interface How {
+/** Subscription a client takes part in a chat. */
+interface Subscription {
   readonly audio: AudioMode
   readonly watches: boolean
   /** Whether it asked for something in it. */
-  readonly speaks: boolean
+  readonly participates: boolean
 }
 
 /** One client in the chats that it takes part in. */
-export class Presence {
+export class ChatSubscriptions {
   readonly #connection: Connection
   readonly #runs: LiveRuns
   readonly #maxChats: number
-  readonly #chats = new Map<string, How & { readonly leave: () => void }>()
+  readonly #chats = new Map<string, Subscription & { readonly leave: () => void }>()
   #left = false
   /** The chat that sound without a name belongs to. */
-  speaking: string | undefined
+  audioChatId: string | undefined
 
   constructor(connection: Connection, runs: LiveRuns, maxChats: number) {
     this.#connection = connection
@@ -49,7 +49,7 @@ export class Presence {
    * Takes part in a chat while something is asked for in it, so that its conversation is not given up, and from then on if there is
    * one. Whoever names chats in which nothing happens is in none of them.
    */
-  async during<Result>(chatId: string, ask: () => Promise<Result>): Promise<Result> {
+  async whileBusy<Result>(chatId: string, ask: () => Promise<Result>): Promise<Result> {
     this.#enter(chatId)
     try {
       return await ask()
@@ -63,25 +63,25 @@ export class Presence {
   watch(chatId: string, audio: AudioMode): void {
     const known = this.#chats.get(chatId)
     known?.leave()
-    this.#join(chatId, { audio, watches: true, speaks: known?.speaks ?? false })
-    if (audio === 'binary') this.speaking = chatId
-    else this.#hush(chatId)
+    this.#join(chatId, { audio, watches: true, participates: known?.participates ?? false })
+    if (audio === 'binary') this.audioChatId = chatId
+    else this.#stopAudio(chatId)
   }
 
   /** Wants to hear no more of it. Who only looked on is gone; who said something still takes part. */
   unwatch(chatId: string): void {
     const known = this.#chats.get(chatId)
-    this.#hush(chatId)
+    this.#stopAudio(chatId)
     this.#exit(chatId)
-    if (known?.speaks && this.#isTalking(chatId)) this.#enter(chatId)
+    if (known?.participates && this.#isTalking(chatId)) this.#enter(chatId)
   }
 
   /** Sends a turn that no request of this client asked for. `userMessage` is what the person was heard to say so far. */
   show(chatId: string, turn: Turn, userMessage?: Message): void {
-    const { tell, read, exchange } = this.#connection
+    const { send, read, exchange } = this.#connection
     const requestId = `turn-${randomUUID()}`
     const said = userMessage && { userMessage }
-    tell({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...said })
+    send({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...said })
     read(requestId, turn, {
       from: 'start',
       dialect: readDialect(exchange()),
@@ -97,8 +97,8 @@ export class Presence {
 
   #enter(chatId: string): void {
     const known = this.#chats.get(chatId)
-    if (known) this.#chats.set(chatId, { ...known, speaks: true })
-    else this.#join(chatId, { audio: 'base64', watches: false, speaks: true })
+    if (known) this.#chats.set(chatId, { ...known, participates: true })
+    else this.#join(chatId, { audio: 'base64', watches: false, participates: true })
   }
 
   #exit(chatId: string): void {
@@ -122,29 +122,32 @@ export class Presence {
     if (this.#chats.size >= this.#maxChats) throw new ProtocolError('too-many-live-chats')
   }
 
-  #hush(chatId: string): void {
-    if (this.speaking === chatId) this.speaking = undefined
+  #stopAudio(chatId: string): void {
+    if (this.audioChatId === chatId) this.audioChatId = undefined
   }
 
-  #join(chatId: string, how: How): void {
+  #join(chatId: string, subscription: Subscription): void {
     // A frame that is still worked on when its socket is gone brings nobody back.
     if (this.#left) return
     if (!this.#chats.has(chatId)) this.#makeRoom()
     // One of its own: who takes part is told from others by it.
-    const watcher = how.watches ? this.#watcher(chatId) : { ...SILENT }
-    this.#chats.set(chatId, { ...how, leave: this.#runs.watch(this.#chatOf(chatId), watcher) })
+    const watcher = subscription.watches ? this.#watcher(chatId) : { ...SILENT }
+    this.#chats.set(chatId, {
+      ...subscription,
+      leave: this.#runs.watch(this.#chatOf(chatId), watcher),
+    })
   }
 
   #watcher(id: string): LiveWatcher {
-    const { tell } = this.#connection
+    const { send } = this.#connection
     return {
       listens: true,
       onTurn: (turn, heard) => this.show(id, turn, heard),
-      onHeard: (message) => tell({ type: 'user-message', id, message }),
+      onHeard: (message) => send({ type: 'user-message', id, message }),
       onTranscript: ({ text, final }) =>
-        tell({ type: 'transcript', id, author: 'user', text, final }),
-      onInterrupted: () => tell({ type: 'interrupted', id }),
-      onStatus: (status) => tell({ type: 'status', id, status }),
+        send({ type: 'transcript', id, author: 'user', text, final }),
+      onInterrupted: () => send({ type: 'interrupted', id }),
+      onStatus: (status) => send({ type: 'status', id, status }),
     }
   }
 }

@@ -30,7 +30,7 @@ export interface Connection {
   readonly exchange: () => Exchange
   /** Asks again who it is, and throws when it is not the same one any more. */
   readonly checkPrincipal: () => Promise<Principal>
-  readonly tell: (frame: ServerFrame) => void
+  readonly send: (frame: ServerFrame) => void
   /** Sends audio, or drops it for a client that is too slow. */
   readonly sendAudio: (bytes: Uint8Array) => boolean
   /** Sends a turn under a request. False when it is too long to be replayed. */

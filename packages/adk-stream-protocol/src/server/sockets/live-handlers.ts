@@ -6,17 +6,17 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
 import type { LiveRun } from '../../live/live-run.ts'
 import type { ChatKey } from '../../turns/turns.ts'
-import { readAgent } from '../routes/chat-routes.ts'
+import { readAgent } from '../http/read-request.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
-import type { LiveSource } from '../chats/live-source.ts'
+import type { LiveChatService } from '../chats/live-chat-service.ts'
 import type { BridgeLimits } from '../options.ts'
-import { Presence } from './chat-subscriptions.ts'
+import { ChatSubscriptions } from './chat-subscriptions.ts'
 import { openTurnHandlers } from './turn-handlers.ts'
 
 export interface LiveHandlersOptions {
   readonly runs: LiveRuns
-  readonly source: LiveSource
+  readonly chats: LiveChatService
   readonly limits: BridgeLimits
 }
 
@@ -26,51 +26,53 @@ const MICROPHONE = 'audio/pcm;rate=16000'
 /** Answers a socket from live conversations: a request is answered as turn by turn, and what is said and heard goes its way. */
 export function openLiveHandlers(
   connection: Connection,
-  { runs, source, limits }: LiveHandlersOptions,
+  { runs, chats, limits }: LiveHandlersOptions,
 ): FrameHandlers {
-  const presence = new Presence(connection, runs, limits.maxLiveChatsPerPrincipal)
+  const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
   /** Chooses the agent and tells it who speaks, before a conversation begins in which nothing was written. */
-  const introduce = (chatId: string, named?: string) => (): Promise<void> => {
+  const prepareSpeech = (chatId: string, named?: string) => (): Promise<void> => {
     const agent = { named, ...readAgent(connection.exchange()) }
-    return source.introduce(connection.principal, chatOf(chatId), agent)
+    return chats.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
-  const openForSound = (chatId: string): Promise<LiveRun> =>
-    presence.during(chatId, () => runs.openForSound(chatOf(chatId), introduce(chatId)))
+  const openForAudio = (chatId: string): Promise<LiveRun> =>
+    subscriptions.whileBusy(chatId, () => runs.openForSound(chatOf(chatId), prepareSpeech(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForSound(chatId)).show(blob)
+    (await openForAudio(chatId)).show(blob)
   const turns = openTurnHandlers(connection, {
-    source,
+    chats,
     limits,
-    audioOf: (chatId) => presence.audioOf(chatId),
+    audioOf: (chatId) => subscriptions.audioOf(chatId),
   })
   return {
     ...turns,
-    send: (frame) => presence.during(frame.id, async () => turns.send(frame)),
-    resume: (frame) => presence.during(frame.id, async () => turns.resume(frame)),
+    send: (frame) => subscriptions.whileBusy(frame.id, async () => turns.send(frame)),
+    resume: (frame) => subscriptions.whileBusy(frame.id, async () => turns.resume(frame)),
     watch: async ({ id, audio = 'base64', agent }) => {
-      presence.watch(id, audio)
+      subscriptions.watch(id, audio)
       try {
-        await runs.open(chatOf(id), introduce(id, agent))
+        await runs.open(chatOf(id), prepareSpeech(id, agent))
       } catch (error) {
-        presence.unwatch(id)
+        subscriptions.unwatch(id)
         throw error
       }
     },
-    unwatch: ({ id }) => presence.unwatch(id),
+    unwatch: ({ id }) => subscriptions.unwatch(id),
     text: async ({ id, messageId = randomUUID(), text, agent }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
       const asked = { named: agent, ...readAgent(connection.exchange()) }
       const said = { message, replaces: false, hold: true, ...asked }
-      presence.show(
+      subscriptions.show(
         id,
-        await presence.during(id, () => source.say(connection.principal, chatOf(id), said)),
+        await subscriptions.whileBusy(id, () =>
+          chats.sendLive(connection.principal, chatOf(id), said),
+        ),
       )
     },
-    audio: ({ id, data, mimeType }) => show(id, toSound(data, mimeType)),
-    image: ({ id, data, mimeType }) => show(id, toPicture(data, mimeType, limits)),
+    audio: ({ id, data, mimeType }) => show(id, toAudio(data, mimeType)),
+    image: ({ id, data, mimeType }) => show(id, toImage(data, mimeType, limits)),
     binary: (bytes) => {
-      const chatId = presence.speaking
+      const chatId = subscriptions.audioChatId
       if (chatId === undefined) {
         const message = 'Send `watch` with `audio: "binary"` first: a binary frame names no chat.'
         throw new ProtocolError('bad-request', { message })
@@ -79,28 +81,28 @@ export function openLiveHandlers(
     },
     'audio-end': async ({ id }) => {
       // By the way that the sound went, and so after it. Where nobody was heard, there is nothing to end.
-      if (runs.isTalking(chatOf(id))) (await openForSound(id)).endAudio()
+      if (runs.isTalking(chatOf(id))) (await openForAudio(id)).endAudio()
     },
-    activity: async ({ id, state }) => (await openForSound(id)).mark(state),
+    activity: async ({ id, state }) => (await openForAudio(id)).mark(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
-    join: (id) => presence.watch(id, 'base64'),
-    busy: () => presence.busy,
+    join: (id) => subscriptions.watch(id, 'base64'),
+    busy: () => subscriptions.busy,
     close: () => {
-      presence.leave()
+      subscriptions.leave()
       turns.close()
     },
   }
 }
 
 /** Sound has limits of its own (WS15), and a type that is a sound's. */
-function toSound(data: string, mimeType: string): Blob {
+function toAudio(data: string, mimeType: string): Blob {
   if (/^audio\/[\w.+-]+(?:;\s?[\w-]+=[\w.-]+)*$/i.test(mimeType)) return { data, mimeType }
   const message = 'Sound has a type like `audio/pcm;rate=16000`. Send pictures as `image`.'
   throw new ProtocolError('bad-request', { message })
 }
 
 /** A picture is a file, as in a message: of an accepted type, and not too large. */
-function toPicture(data: string, mimeType: string, limits: BridgeLimits): Blob {
+function toImage(data: string, mimeType: string, limits: BridgeLimits): Blob {
   if (!mimeType.toLowerCase().startsWith('image/')) {
     const message = 'A picture has a type that begins with `image/`. Send sound as `audio`.'
     throw new ProtocolError('bad-request', { message })

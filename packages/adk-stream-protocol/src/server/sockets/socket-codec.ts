@@ -15,20 +15,20 @@ export interface SocketCodec {
   readonly name: 'json' | 'bidi'
   readonly read: (bytes: Uint8Array) => IncomingFrame | { readonly fault: FrameFault }
   /** Nothing for what this kind of client is not told. */
-  readonly tell: (frame: ServerFrame) => readonly string[]
+  readonly encode: (frame: ServerFrame) => readonly string[]
   /** Says that a frame cannot be used, by its name. */
   readonly refuse: (fault: FrameFault) => readonly string[]
   /** Puts a turn into the order that this kind of client can read. `seen` is the question or call that it has answered. Default: as it is. */
   readonly toOrder?: (sink: Sink, seen: string | undefined) => Sink
   /** Where a turn is written that is read under a request. */
-  readonly toSink: (requestId: string, write: WriteFrame, onOver: () => void) => Sink
+  readonly toSink: (requestId: string, write: WriteFrame, onEnd: () => void) => Sink
 }
 
 /** JSON frames, as the AI SDK's `WebSocketChatTransport` has them. */
 export const jsonCodec: SocketCodec = {
   name: 'json',
   read: readClientFrame,
-  tell: (frame) => [serialiseFrame(frame)],
+  encode: (frame) => [serialiseFrame(frame)],
   refuse: ({ frame, requestId, code, message }) => [
     serialiseFrame(
       requestId === undefined
@@ -36,11 +36,11 @@ export const jsonCodec: SocketCodec = {
         : { type: 'error', requestId, errorText: message, code },
     ),
   ],
-  toSink: toFrames,
+  toSink: toJsonFrames,
 }
 
 /** How many bytes of sound a frame carries in its text; none for most. */
-export function soundIn(frame: IncomingFrame): number | undefined {
+export function audioBytesIn(frame: IncomingFrame): number | undefined {
   if (frame.type === 'audio') return Buffer.byteLength(frame.data, 'base64')
   if (frame.type === 'bidi' && frame.event === 'audio_chunk')
     return Buffer.byteLength(frame.chunk, 'base64')
@@ -51,19 +51,19 @@ export function soundIn(frame: IncomingFrame): number | undefined {
 export type WriteFrame = (frame: string) => boolean
 
 /** Where a socket reads a turn: as numbered frames of one request. */
-export function toFrames(requestId: string, write: WriteFrame, onOver: () => void): Sink {
+export function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): Sink {
   const head = chunkFrameHead(requestId)
   let sequence = 0
   return {
     write: (json) => write(chunkFrame(head, sequence++, json)),
     pass: (sound) => void write(chunkFrame(head, sequence++, serialiseChunk(sound))),
     end: () => {
-      onOver()
+      onEnd()
       write(serialiseFrame({ type: 'end', requestId }))
     },
     // The socket may have been too slow for this answer alone; the others on it go on.
     abandon: () => {
-      onOver()
+      onEnd()
       const { code, message: errorText } = new ProtocolError('too-slow')
       write(serialiseFrame({ type: 'error', requestId, errorText, code }))
     },

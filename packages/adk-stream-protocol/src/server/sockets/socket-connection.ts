@@ -27,7 +27,7 @@ import type { BridgeLimits } from '../options.ts'
 import { Recheck } from '../auth/credentials.ts'
 
 /** What all sockets share. */
-export interface LiveSocketOptions {
+export interface SocketConnectionOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
@@ -46,45 +46,43 @@ export interface Connected {
 }
 
 /** What a client needs that has sent a frame. */
-interface Answering {
+interface Handling {
   readonly readers: TurnReaders
   readonly handlers: FrameHandlers
 }
 
 /** One client on its socket: its frames go to the handlers, and what they throw goes back to the client. */
-export class LiveSocket implements SocketEvents, Rechecked {
-  readonly #options: LiveSocketOptions
+export class SocketConnection implements SocketEvents, Rechecked {
+  readonly #options: SocketConnectionOptions
   readonly #connected: Connected
   readonly #peer: SocketPeer
   readonly #recheck: Recheck
   /** Made at the first frame: of thousands of sockets, most are silent. */
-  #answering: Answering | undefined
+  #handling: Handling | undefined
   #codec: SocketCodec = jsonCodec
   #bidi: BidiConversation | undefined
   /** Frames that are being worked on. */
-  #handling = 0
+  #framesInProgress = 0
 
-  constructor(options: LiveSocketOptions, connected: Connected) {
+  constructor(options: SocketConnectionOptions, connected: Connected) {
     this.#options = options
     this.#connected = connected
     const { limits, heartbeats } = options
     const { socket, stream, principal, exchange } = connected
     this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
     this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
-    if (asksForBidi(exchange, socket.protocol)) this.#speakBidi()
+    if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
     // Another client might take it for something else: one of text frames may say who it is by its first frame.
     if (socket.protocol === SUBPROTOCOL)
-      this.#peer.tell({ type: 'hello', protocol: SUBPROTOCOL, limits: toldLimits(limits) })
+      this.#peer.send({ type: 'hello', protocol: SUBPROTOCOL, limits: toHelloLimits(limits) })
     // Who cannot be brought back to what runs may still say something.
     this.#bidi?.open().catch(options.onError)
   }
 
   /** Whether the client reads nothing, and waits for nothing. */
   get isIdle(): boolean {
-    if (this.#handling > 0) return false
-    return (
-      !this.#answering || (this.#answering.readers.size === 0 && !this.#answering.handlers.busy())
-    )
+    if (this.#framesInProgress > 0) return false
+    return !this.#handling || (this.#handling.readers.size === 0 && !this.#handling.handlers.busy())
   }
 
   /** Closes the socket; resolves when it is gone. */
@@ -98,7 +96,7 @@ export class LiveSocket implements SocketEvents, Rechecked {
   }
 
   onFirst(bytes: Uint8Array): void {
-    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#speakBidi()
+    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#useBidi()
   }
 
   onFrame(frame: IncomingFrame): void {
@@ -106,17 +104,17 @@ export class LiveSocket implements SocketEvents, Rechecked {
   }
 
   onAudio(bytes: Uint8Array): void {
-    void this.#hear(bytes)
+    void this.#handleAudio(bytes)
   }
 
   onDrain(): void {
-    this.#answering?.readers.drained()
+    this.#handling?.readers.drained()
   }
 
   onClose(): void {
     this.#recheck.stop()
-    this.#answering?.readers.leaveAll()
-    this.#answering?.handlers.close()
+    this.#handling?.readers.leaveAll()
+    this.#handling?.handlers.close()
   }
 
   async checkPrincipal(): Promise<Principal> {
@@ -133,12 +131,12 @@ export class LiveSocket implements SocketEvents, Rechecked {
     this.#peer.close('unauthenticated')
   }
 
-  #answer(): Answering {
-    this.#answering ??= this.#beginAnswering()
-    return this.#answering
+  #openHandling(): Handling {
+    this.#handling ??= this.#createHandling()
+    return this.#handling
   }
 
-  #beginAnswering(): Answering {
+  #createHandling(): Handling {
     const readers = new TurnReaders({
       toSink: (requestId, onOver) =>
         this.#codec.toSink(requestId, (frame) => this.#peer.write(frame), onOver),
@@ -154,7 +152,7 @@ export class LiveSocket implements SocketEvents, Rechecked {
       principal,
       exchange: () => withoutBidi(exchange),
       checkPrincipal: () => this.checkPrincipal(),
-      tell: (frame) => this.#peer.tell(frame),
+      send: (frame) => this.#peer.send(frame),
       sendAudio: (bytes) => this.#peer.sendAudio(bytes),
       read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
       leave: (requestId) => readers.leave(requestId),
@@ -164,9 +162,9 @@ export class LiveSocket implements SocketEvents, Rechecked {
   }
 
   /** From here on the client is spoken to in text frames. */
-  #speakBidi(): void {
+  #useBidi(): void {
     const { principal, exchange } = this.#connected
-    const { readers, handlers } = this.#answer()
+    const { readers, handlers } = this.#openHandling()
     this.#codec = openBidiCodec(() => readers.size > 0)
     this.#bidi ??= new BidiConversation({
       handlers,
@@ -187,25 +185,25 @@ export class LiveSocket implements SocketEvents, Rechecked {
   }
 
   async #handle(frame: IncomingFrame): Promise<void> {
-    this.#handling += 1
+    this.#framesInProgress += 1
     try {
       if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
-      if (frame.type === 'bidi') await this.#bidi?.hear(frame)
-      else await dispatch(this.#answer().handlers, frame)
+      if (frame.type === 'bidi') await this.#bidi?.handle(frame)
+      else await dispatch(this.#openHandling().handlers, frame)
     } catch (thrown) {
       const error = this.#readError(thrown)
       if (frame.type !== 'bidi') return this.#refuse(frame, error)
       const { code, message } = error
       this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
     } finally {
-      this.#handling -= 1
+      this.#framesInProgress -= 1
     }
   }
 
-  async #hear(bytes: Uint8Array): Promise<void> {
+  async #handleAudio(bytes: Uint8Array): Promise<void> {
     if (this.#options.drain.active) return
     try {
-      await this.#answer().handlers.binary(bytes)
+      await this.#openHandling().handlers.binary(bytes)
     } catch (thrown) {
       const { code, message } = this.#readError(thrown)
       this.#peer.refuse({ frame: 'binary', requestId: undefined, code, message })
@@ -216,9 +214,9 @@ export class LiveSocket implements SocketEvents, Rechecked {
   #refuse(frame: ClientFrame, { code, message }: ProtocolError): void {
     const refusal = { ok: false, code, message } as const
     if (frame.type === 'decide')
-      this.#peer.tell({ type: 'decided', decisionId: frame.decisionId, ...refusal })
+      this.#peer.send({ type: 'decided', decisionId: frame.decisionId, ...refusal })
     else if (frame.type === 'tool-output')
-      this.#peer.tell({ type: 'tool-output-taken', outputId: frame.outputId, ...refusal })
+      this.#peer.send({ type: 'tool-output-taken', outputId: frame.outputId, ...refusal })
     else {
       const requestId = 'requestId' in frame ? frame.requestId : undefined
       this.#peer.refuse({ frame: frame.type, requestId, code, message })
@@ -255,7 +253,7 @@ function dispatch<Type extends ClientFrame['type']>(
   return handle(frame)
 }
 
-function toldLimits({ maxBodyBytes, ...limits }: BridgeLimits) {
+function toHelloLimits({ maxBodyBytes, ...limits }: BridgeLimits) {
   const { maxFramesPerSecond, maxAudioFrameBytes, maxAudioBytesPerSecond } = limits
   return {
     maxFrameBytes: maxBodyBytes,

@@ -10,7 +10,7 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import type { HeartbeatPeer, Heartbeats } from './heartbeat.ts'
 import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
-import { soundIn } from './socket-codec.ts'
+import { audioBytesIn } from './socket-codec.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** What a peer's messages go to. None of these may throw. */
@@ -102,8 +102,8 @@ export class SocketPeer implements HeartbeatPeer {
   }
 
   /** Tells something beside the answers. A client that asks for more and more of it without reading is let go. */
-  tell(frame: ServerFrame): void {
-    this.#send(this.#events.codec.tell(frame))
+  send(frame: ServerFrame): void {
+    this.#sendAll(this.#events.codec.encode(frame))
   }
 
   /** Sends a piece of audio, or drops it: late audio is of no use. */
@@ -135,12 +135,12 @@ export class SocketPeer implements HeartbeatPeer {
 
   /** Says that a frame cannot be used, by its name (WS12). */
   refuse(fault: FrameFault): void {
-    this.#send(this.#events.codec.refuse(fault))
+    this.#sendAll(this.#events.codec.refuse(fault))
   }
 
   close(reason: CloseReason): void {
     if (this.#state === 'closing') return
-    this.#leave()
+    this.#handleClose()
     this.#socket.close(CLOSE_CODES[reason].code, reason)
     // A flood is not read to its end; what still waits in the kernel goes with the connection.
     if (reason === 'too-fast') this.#socket.pause()
@@ -148,7 +148,7 @@ export class SocketPeer implements HeartbeatPeer {
     if (reason === 'dead-peer' || reason === 'too-slow') this.#socket.terminate()
   }
 
-  #send(texts: readonly string[]): void {
+  #sendAll(texts: readonly string[]): void {
     for (const text of texts) {
       if (this.write(text)) continue
       this.#unread += text.length
@@ -163,7 +163,7 @@ export class SocketPeer implements HeartbeatPeer {
     // What is wrong with the connection or its bytes is answered by a close code; the close follows.
     this.#socket.on('error', ignoreError)
     // The first comes with a client's goodbye, the second alone when the connection broke.
-    const leave = (): void => this.#leave()
+    const leave = (): void => this.#handleClose()
     this.#socket.onClosing = leave
     this.#socket.on('close', leave)
     this.#stream.on('drain', () => {
@@ -174,7 +174,7 @@ export class SocketPeer implements HeartbeatPeer {
     })
   }
 
-  #leave(): void {
+  #handleClose(): void {
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#heartbeats.remove(this)
@@ -193,10 +193,10 @@ export class SocketPeer implements HeartbeatPeer {
     if (this.#first) this.#events.onFirst(bytes)
     this.#first = false
     const frame = this.#events.codec.read(bytes)
-    if ('fault' in frame) return this.#refuseDearly(frame.fault)
-    const sound = soundIn(frame)
+    if ('fault' in frame) return this.#refuseWithPenalty(frame.fault)
+    const audioBytes = audioBytesIn(frame)
     const name = frame.type === 'bidi' ? frame.event : frame.type
-    if (sound === undefined || this.#admitAudio(name, sound)) this.#events.onFrame(frame)
+    if (audioBytes === undefined || this.#admitAudio(name, audioBytes)) this.#events.onFrame(frame)
   }
 
   /** WS15: a client that sends faster than anybody could use it is let go. */
@@ -213,17 +213,17 @@ export class SocketPeer implements HeartbeatPeer {
     const fault = { frame, requestId: undefined }
     if (size > maxAudioFrameBytes) {
       const message = `A piece of audio is larger than ${maxAudioFrameBytes} bytes. Send smaller ones.`
-      this.#refuseDearly({ ...fault, code: 'too-large', message })
+      this.#refuseWithPenalty({ ...fault, code: 'too-large', message })
       return false
     }
     this.#audio ??= new TokenBucket(maxAudioBytesPerSecond)
     if (this.#audio.take(size)) return true
     const { code, message } = new ProtocolError('too-fast')
-    this.#refuseDearly({ ...fault, code, message })
+    this.#refuseWithPenalty({ ...fault, code, message })
     return false
   }
 
-  #refuseDearly(fault: FrameFault): void {
+  #refuseWithPenalty(fault: FrameFault): void {
     if (this.#admit(FAULT_COST)) this.refuse(fault)
   }
 }

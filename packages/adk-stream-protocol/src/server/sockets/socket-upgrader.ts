@@ -14,18 +14,18 @@ import { Quota } from '../../turns/quota.ts'
 import type { Drain } from '../drain.ts'
 import { Credentials } from '../auth/credentials.ts'
 import type { Exchange, JsonReply } from '../http/exchange.ts'
-import { KeptExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/exchange.ts'
+import { CompactExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/exchange.ts'
 import type { FindCall } from './bidi-conversation.ts'
-import { findAddressFault } from './bidi-request.ts'
+import { findUrlFault } from './bidi-request.ts'
 import type { OpenHandlers } from './frame-handlers.ts'
-import type { FrontDoor } from '../http/http-router.ts'
+import type { HttpRouter } from '../http/http-router.ts'
 import { readExchange } from '../http/node-handler.ts'
-import type { Connected, LiveSocketOptions } from './socket-connection.ts'
-import { LiveSocket } from './socket-connection.ts'
+import type { Connected, SocketConnectionOptions } from './socket-connection.ts'
+import { SocketConnection } from './socket-connection.ts'
 import type { BridgeLimits } from '../options.ts'
 
-export interface LiveDoorOptions {
-  readonly door: FrontDoor
+export interface SocketUpgraderOptions {
+  readonly router: HttpRouter
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
@@ -40,21 +40,21 @@ const SUBPROTOCOLS = [SUBPROTOCOL, BIDI_SUBPROTOCOL]
 const CLOSE_TIMEOUT_MS = 1_000
 
 /** Lets sockets in: everything that can be refused is refused before the upgrade, with a status and a reason (WS3). */
-export class LiveDoor {
-  readonly #options: LiveDoorOptions
+export class SocketUpgrader {
+  readonly #options: SocketUpgraderOptions
   readonly #server: Server<typeof ClosingSocket>
   readonly #handshakeHeaders = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
-  readonly #open = new Set<LiveSocket>()
+  readonly #open = new Set<SocketConnection>()
   readonly #perPrincipal: Quota
   readonly #perAddress: Quota
-  #taken = 0
-  readonly #shared: LiveSocketOptions
+  #count = 0
+  readonly #shared: SocketConnectionOptions
   readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
 
-  constructor(options: LiveDoorOptions) {
+  constructor(options: SocketUpgraderOptions) {
     this.#options = options
     this.#shared = { ...options, heartbeats: new Heartbeats(options.limits.keepAliveMs) }
-    this.#identify = (request) => options.door.identify(request)
+    this.#identify = (request) => options.router.identify(request)
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
     // `ws` takes options that its types do not know yet.
@@ -80,8 +80,8 @@ export class LiveDoor {
    * not the one of its sockets: it may belong to another listener. Never throws.
    */
   async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
-    const exchange = this.#options.door.readProxied(readExchange(request))
-    if (!this.#options.door.opensSockets(exchange.url.pathname)) return false
+    const exchange = this.#options.router.readProxied(readExchange(request))
+    if (!this.#options.router.opensSockets(exchange.url.pathname)) return false
     await this.#answer(request, stream, { head, exchange })
     return true
   }
@@ -93,58 +93,58 @@ export class LiveDoor {
   ): Promise<void> {
     // Without a listener, a client that resets the connection would end the process.
     stream.on('error', destroyStream)
-    const admission = await this.#options.door.admit(exchange)
-    if ('refusal' in admission) return refuseUpgrade(stream, admission.refusal)
-    // Gone while it was asked who it is: its place would never be given back.
+    const result = await this.#options.router.authorizeUpgrade(exchange)
+    if ('refusal' in result) return refuseUpgrade(stream, result.refusal)
+    // Gone while it was asked who it is: its reserved would never be given back.
     if (stream.destroyed) return
-    const { principal, headers } = admission
+    const { principal, headers } = result
     const fault = this.#findFault(exchange)
-    const place = fault ?? this.#takePlace(principal.id, this.#options.door.clientOf(exchange))
-    if (place instanceof ProtocolError) {
-      const { status, retryAfterSeconds } = place
+    const reserved = fault ?? this.#reserve(principal.id, this.#options.router.clientOf(exchange))
+    if (reserved instanceof ProtocolError) {
+      const { status, retryAfterSeconds } = reserved
       const retry = retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }
-      return refuseUpgrade(stream, withHeaders(reply(status, place), { ...headers, ...retry }))
+      return refuseUpgrade(stream, withHeaders(reply(status, reserved), { ...headers, ...retry }))
     }
-    stream.on('close', place)
+    stream.on('close', reserved)
     this.#handshakeHeaders.set(request, headers)
-    const kept = new KeptExchange(exchange)
+    const kept = new CompactExchange(exchange)
     const credentials = new Credentials(kept, principal, this.#identify)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
-      this.#welcome({ socket, stream, principal, exchange: kept, credentials }),
+      this.#accept({ socket, stream, principal, exchange: kept, credentials }),
     )
   }
 
   /** Closes the sockets whose clients read nothing and wait for nothing: they are to go elsewhere. */
   closeIdle(): void {
-    for (const live of this.#open) if (live.isIdle) void live.close('going-away')
+    for (const connection of this.#open) if (connection.isIdle) void connection.close('going-away')
   }
 
   /** Closes all sockets. */
   async close(): Promise<void> {
-    await Promise.all([...this.#open].map((live) => live.close('going-away')))
+    await Promise.all([...this.#open].map((connection) => connection.close('going-away')))
   }
 
-  /** Counts a socket for its principal, its address and all; gives the way to give the place back, or why there is none. */
-  #takePlace(principalId: string, address: string | undefined): (() => void) | ProtocolError {
-    if (this.#taken >= this.#options.limits.maxSockets)
+  /** Counts a socket for its principal, its address and all; gives the way to give the reserved back, or why there is none. */
+  #reserve(principalId: string, address: string | undefined): (() => void) | ProtocolError {
+    if (this.#count >= this.#options.limits.maxSockets)
       return new ProtocolError('overloaded', { retryAfterSeconds: 5 })
     if (!this.#perPrincipal.tryTake(principalId)) return tooManySockets()
     if (address !== undefined && !this.#perAddress.tryTake(address)) {
       this.#perPrincipal.giveBack(principalId)
       return tooManySockets()
     }
-    this.#taken += 1
+    this.#count += 1
     return () => {
-      this.#taken -= 1
+      this.#count -= 1
       this.#perPrincipal.giveBack(principalId)
       if (address !== undefined) this.#perAddress.giveBack(address)
     }
   }
 
-  #welcome(connected: Connected): void {
-    const live = new LiveSocket(this.#shared, connected)
-    this.#open.add(live)
-    connected.socket.on('close', () => this.#open.delete(live))
+  #accept(connected: Connected): void {
+    const connection = new SocketConnection(this.#shared, connected)
+    this.#open.add(connection)
+    connected.socket.on('close', () => this.#open.delete(connection))
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
@@ -154,7 +154,7 @@ export class LiveDoor {
       const message = `The subprotocols here are ${SUBPROTOCOLS.join(' and ')}. Ask for one of them, or for none.`
       return new ProtocolError('bad-request', { message })
     }
-    return findAddressFault(exchange)
+    return findUrlFault(exchange)
   }
 }
 

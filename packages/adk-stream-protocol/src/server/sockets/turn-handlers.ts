@@ -3,13 +3,13 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { AudioMode } from './turn-readers.ts'
 import type { ChatKey } from '../../turns/turns.ts'
-import { readAgent, readDialect } from '../routes/chat-routes.ts'
+import { readAgent, readDialect } from '../http/read-request.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { BridgeLimits } from '../options.ts'
-import type { TurnSource } from '../chats/turn-source.ts'
+import type { ChatService } from '../chats/chat-service.ts'
 
 export interface TurnHandlersOptions {
-  readonly source: TurnSource
+  readonly chats: ChatService
   readonly limits: BridgeLimits
   /** How a client wants to get the sound of a chat. Default: within the messages. */
   readonly audioOf?: (chatId: string) => AudioMode
@@ -21,13 +21,13 @@ export function openTurnHandlers(
   options: TurnHandlersOptions,
 ): FrameHandlers {
   const requests = new SocketRequests(connection, options)
-  const { source } = options
+  const { chats } = options
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
   const decisions = requests.decisions
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload } = frame
     const principal = await connection.checkPrincipal()
-    return source.decide(principal, chatOf(id), {
+    return chats.decide(principal, chatOf(id), {
       approvalId,
       approved,
       ...(reason !== undefined && { reason }),
@@ -43,16 +43,16 @@ export function openTurnHandlers(
     decide: async (frame) => {
       const { decisionId } = frame
       const state = await decisions.next(() => decide(frame))
-      connection.tell({ type: 'decided', decisionId, ok: true, state })
+      connection.send({ type: 'decided', decisionId, ok: true, state })
     },
     'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
       // BT6: the decision that allows it may have been sent right before.
       await decisions.settled()
       const result = errorText === undefined ? { output } : { errorText }
-      await source.giveOutput(chatOf(id), { toolCallId, result })
-      connection.tell({ type: 'tool-output-taken', outputId, ok: true })
+      await chats.submitToolResult(chatOf(id), { toolCallId, result })
+      connection.send({ type: 'tool-output-taken', outputId, ok: true })
     },
-    ping: ({ nonce }) => connection.tell({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
+    ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
     text: refuseLive,
     audio: refuseLive,
     'audio-end': refuseLive,
@@ -118,9 +118,9 @@ class SocketRequests {
 
   async send(frame: ClientFrameOf<'send'>): Promise<void> {
     const { requestId, id, messages, trigger, messageId, body } = frame
-    if (!this.#admit(frame)) return
-    const { source, limits } = this.#options
-    const { principal, exchange, checkPrincipal, tell, read, leave } = this.#connection
+    if (!this.#checkRequest(frame)) return
+    const { chats, limits } = this.#options
+    const { principal, exchange, checkPrincipal, send, read, leave } = this.#connection
     const opened = exchange()
     const sent = { ...body, id, chatId: id, messages, trigger, messageId }
     const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
@@ -131,12 +131,12 @@ class SocketRequests {
       const decides = request.type === 'answers' || request.earlier.length > 0
       const { turn, from } = await (decides
         ? this.decisions.next(async (onDecided) =>
-            source.answer(await checkPrincipal(), request, onDecided),
+            chats.send(await checkPrincipal(), request, onDecided),
           )
-        : source.answer(principal, request))
+        : chats.send(principal, request))
       const aborted = !this.#opening.has(requestId) && !this.#closed
       if (aborted) return turn.stop()
-      tell({ type: 'start', requestId })
+      send({ type: 'start', requestId })
       this.#own.add(requestId)
       read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
       // Read and left: a turn waits for its first reader, and only then for the next one.
@@ -149,15 +149,15 @@ class SocketRequests {
 
   async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
     const { requestId, id, body } = frame
-    if (!this.#admit(frame)) return
-    const { principal, exchange, tell, read } = this.#connection
+    if (!this.#checkRequest(frame)) return
+    const { principal, exchange, send, read } = this.#connection
     const dialect = readDialect(exchange(), body?.dialect)
     this.#opening.add(requestId)
-    const turn = await this.#options.source.running({ principalId: principal.id, chatId: id })
+    const turn = await this.#options.chats.running({ principalId: principal.id, chatId: id })
     // Given up, left, or gone, in the meantime.
     if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
-    if (!turn) return tell({ type: 'no-active', requestId })
-    tell({ type: 'start', requestId })
+    if (!turn) return send({ type: 'no-active', requestId })
+    send({ type: 'start', requestId })
     read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
   }
 
@@ -189,13 +189,13 @@ class SocketRequests {
     return this.#options.audioOf?.(chatId) ?? 'base64'
   }
 
-  #admit({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
-    const { reads, tell, reading } = this.#connection
+  #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
+    const { reads, send, reading } = this.#connection
     for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
     if (this.#opening.has(requestId) || reads(requestId)) {
       // Not as an error of the request: that is the name of another one, which goes on.
       const message = 'This requestId is in use. Take another one for every request.'
-      tell({ type: 'refused', frame: type, code: 'bad-request', message })
+      send({ type: 'refused', frame: type, code: 'bad-request', message })
       return false
     }
     if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {

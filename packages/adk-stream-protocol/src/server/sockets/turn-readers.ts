@@ -17,8 +17,8 @@ export interface ReadOptions {
 
 /** How a socket writes turns. */
 interface Writing {
-  /** Where a turn is written; `onOver` is called when it is read no further. */
-  readonly toSink: (requestId: string, onOver: () => void) => Sink
+  /** Where a turn is written; `onEnd` is called when it is read no further. */
+  readonly toSink: (requestId: string, onEnd: () => void) => Sink
   /** Puts a turn into the order of the client. `seen` is the question or call that it has answered. */
   readonly toOrder: (sink: Sink, seen: string | undefined) => Sink
   readonly sendAudio: (bytes: Uint8Array) => void
@@ -52,7 +52,7 @@ export class TurnReaders {
     this.#readers.set(requestId, reader)
     const sink = {
       ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),
-      ...this.#soundIn(audio),
+      ...this.#audioSink(audio),
     }
     const seen = typeof from === 'object' && turn.log.isMarked(from.after) ? from.after : undefined
     const attachment = turn.attach(
@@ -65,7 +65,7 @@ export class TurnReaders {
   }
 
   /** Where the sound of a turn goes; within the messages it is one chunk among the others. */
-  #soundIn(audio: AudioMode): Pick<Sink, 'pass'> {
+  #audioSink(audio: AudioMode): Pick<Sink, 'pass'> {
     if (audio === 'base64') return {}
     const pass = ({ data }: SoundChunk): void =>
       this.#writing.sendAudio(Buffer.from(data.content, 'base64'))

@@ -12,7 +12,7 @@ import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
 
 /** What came for the calls of a turn. Decisions are in the ledger. */
-export interface TurnAnswersGiven {
+export interface TurnInputs {
   readonly chat: ApprovalChat
   /** What a client gave for its browser tools. */
   readonly outputs: readonly OutputAnswer[]
@@ -24,10 +24,10 @@ export interface TurnAnswersGiven {
  * What a paused turn is answered with, as ADK wants it: confirmations for what was decided, results for what ran in the client.
  * Nothing while all that it waits for is still open.
  */
-export async function collectAnswers(
+export async function collectResponses(
   { calls }: Translation,
   { ledger, host, findTool }: Backend,
-  { chat, outputs, completion }: TurnAnswersGiven,
+  { chat, outputs, completion }: TurnInputs,
 ): Promise<Content | undefined> {
   const approvals: Approval[] = []
   const results: FunctionResponse[] = []
@@ -57,7 +57,7 @@ function toCompletion(result: OutputAnswer['result']): Record<string, unknown> {
 export async function findForeignOutput(
   { calls }: Translation,
   { findTool }: Pick<Backend, 'findTool'>,
-  { chat, outputs }: Pick<TurnAnswersGiven, 'chat' | 'outputs'>,
+  { chat, outputs }: Pick<TurnInputs, 'chat' | 'outputs'>,
 ): Promise<{ readonly toolName: string } | undefined> {
   for (const { toolCallId } of outputs) {
     const call = calls.get(toolCallId)
@@ -93,9 +93,9 @@ export async function findCompletionFault(
 /** AP65: what has begun comes alone, and the rest after it: calls run one after the other, on the state that the last one left. */
 function toConfirmations(
   approvals: readonly Approval[],
-  host: Pick<AgentHost, 'hasBegun'>,
+  host: Pick<AgentHost, 'isRunning'>,
 ): FunctionResponse[] {
-  const begun = approvals.filter((approval) => host.hasBegun(approval))
+  const begun = approvals.filter((approval) => host.isRunning(approval))
   if (begun.length > 0) return begun.map(({ id }) => toConfirmation(id, true))
   return approvals
     .filter(isDecided)
@@ -108,15 +108,15 @@ function isDecided({ state }: Approval): boolean {
 }
 
 /** Whether its turn may go on by it here: this process may also have started the call at its decision. */
-function mayGoOn(approval: Approval, host: Pick<AgentHost, 'hasBegun'>): boolean {
-  return isDecided(approval) || host.hasBegun(approval)
+function canResume(approval: Approval, host: Pick<AgentHost, 'isRunning'>): boolean {
+  return isDecided(approval) || host.isRunning(approval)
 }
 
 /**
  * Whether a paused turn only waits for calls that run somewhere: in a run that was stopped, or in a process that died. A client
  * that goes on with it would hear nothing, and ask again at once (AP11).
  */
-export async function onlyRuns(
+export async function isBlockedByRunningCall(
   { calls }: Translation,
   { ledger, host }: Pick<Backend, 'ledger' | 'host'>,
   chat: ApprovalChat,
@@ -127,7 +127,7 @@ export async function onlyRuns(
     if (approval) approvals.push(approval)
   }
   const isRunning = approvals.some(({ state }) => state.name === 'executing')
-  return isRunning && !approvals.some((approval) => mayGoOn(approval, host))
+  return isRunning && !approvals.some((approval) => canResume(approval, host))
 }
 
 // The ledger decides whether the call runs; ADK only has to come by.

@@ -4,13 +4,13 @@ import type { AnswersRequest, StreamRequest } from '../../protocol/stream-reques
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { ChatKey, Turns } from '../../turns/turns.ts'
-import type { ApprovalDesk } from '../routes/approval-routes.ts'
+import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { RequestContext } from './request-context.ts'
-import type { TurnDesk } from './turn-desk.ts'
+import type { TurnService } from './turn-service.ts'
 
 /** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
 export interface OpenedTurn {
@@ -19,24 +19,24 @@ export interface OpenedTurn {
 }
 
 /** Where the answers of chats come from, whichever way clients ask. */
-export interface TurnSource {
+export interface ChatService {
   /**
    * Begins a turn on a new message, or goes on with one that was answered. Calls `onDecided` when the decisions of the request are
    * recorded; what follows may wait for the turn before.
    */
-  answer(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
+  send(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
   /** The running turn of a chat, also one that is being opened, if it can be read from its start. */
   running(chat: ChatKey): Promise<Turn | undefined>
   /** Enters a decision; gives the state that the approval is in then. */
   decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string>
   /** Takes what a tool gave that ran in the client. */
-  giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void>
+  submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void>
 }
 
-export interface TurnSourceParts {
+export interface ChatServiceParts {
   readonly turns: Turns
-  readonly turnDesk: TurnDesk
-  readonly approvalDesk: ApprovalDesk
+  readonly turnService: TurnService
+  readonly decisions: ApprovalDecisions
   /** Makes session state of what a request tells beside its message. */
   readonly context: RequestContext
   /** The live conversations, where there are such. */
@@ -46,71 +46,71 @@ export interface TurnSourceParts {
 }
 
 /** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
-export class TurnByTurn implements TurnSource {
-  readonly #parts: TurnSourceParts
+export class RequestChatService implements ChatService {
+  readonly #parts: ChatServiceParts
 
-  constructor(parts: TurnSourceParts) {
+  constructor(parts: ChatServiceParts) {
     this.#parts = parts
   }
 
-  async answer(
+  async send(
     principal: Principal,
     request: StreamRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { approvalDesk, turnDesk, context } = this.#parts
+    const { decisions, turnService, context } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const { earlier } = request
     const decideEarlier = async (): Promise<void> => {
-      if (earlier.length > 0) await approvalDesk.decideEarlier(principal, chat, earlier)
+      if (earlier.length > 0) await decisions.decideEarlier(principal, chat, earlier)
     }
     if (request.type === 'answers') {
       await decideEarlier()
-      return this.goOn(principal, request, onDecided)
+      return this.submitResponses(principal, request, onDecided)
     }
     // RQ121: what is refused is refused before anything is done for the request.
-    const agent = await turnDesk.chooseAgent(principal, chat, request)
+    const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
     await decideEarlier()
     onDecided?.()
-    const removed = await turnDesk.findRemoved(chat, request)
-    if (removed !== undefined) await turnDesk.takeBack(chat, removed)
-    return { turn: await turnDesk.begin(chat, request, { state, agent }), from: 'start' }
+    const removed = await turnService.findRemoved(chat, request)
+    if (removed !== undefined) await turnService.rewind(chat, removed)
+    return { turn: await turnService.start(chat, request, { state, agent }), from: 'start' }
   }
 
   /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
-  async goOn(
+  async submitResponses(
     principal: Principal,
     request: AnswersRequest,
     onDecided?: () => void,
   ): Promise<OpenedTurn> {
-    const { approvalDesk, turnDesk, runs } = this.#parts
+    const { decisions, turnService, runs } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const run = runs?.find(chat)
     const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
-    const { messageId, seen, taken } = await approvalDesk.decideAll(principal, chat, answers)
+    const { messageId, seen, taken } = await decisions.decideAll(principal, chat, answers)
     onDecided?.()
     const outputs = answers.outputs.filter((output) => run?.takeOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
     const live = isNew || run?.tells(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
-    const unnote = this.#parts.remoteTurns.noteRead(
+    const undoNote = this.#parts.remoteTurns.noteRead(
       answers.decisions.map(({ approvalId }) => approvalId),
     )
     try {
       const own = await this.#keepOwn(taken)
-      const [given] = own
-      const turn = await turnDesk.resume(chat, messageId, {
+      const [approval] = own
+      const turn = await turnService.resume(chat, messageId, {
         outputs,
         ...(seen !== undefined && { seen }),
         // Several run one after the other, in the order of ADK.
-        ...(given && taken.length === 1 && { given }),
-        refuse: () => approvalDesk.refuseOutputs(chat, outputs),
+        ...(approval && taken.length === 1 && { approval }),
+        refuse: () => decisions.refuseOutputs(chat, outputs),
       })
       return { turn, from: 'pause' }
     } catch (thrown) {
-      unnote()
+      undoNote()
       throw thrown
     }
   }
@@ -120,7 +120,7 @@ export class TurnByTurn implements TurnSource {
     const { owners } = this.#parts
     const own: Approval[] = []
     for (const approval of taken) {
-      if (await owners.leave(approval)) await owners.untilTold(approval)
+      if (await owners.leave(approval)) await owners.untilReported(approval)
       else own.push(approval)
     }
     return own
@@ -128,11 +128,11 @@ export class TurnByTurn implements TurnSource {
 
   /** The answers by what they mean, with the message that they answer. */
   async #resolve(chat: ChatKey, request: AnswersRequest): Promise<Answers> {
-    const { approvalDesk, turnDesk } = this.#parts
-    const answers = await approvalDesk.resolve(chat, request)
+    const { decisions, turnService } = this.#parts
+    const answers = await decisions.resolve(chat, request)
     const [output] = answers.outputs
     if (answers.messageId !== undefined || !output) return answers
-    return { ...answers, messageId: await turnDesk.messageOf(chat, output.toolCallId) }
+    return { ...answers, messageId: await turnService.messageOf(chat, output.toolCallId) }
   }
 
   async running(chat: ChatKey): Promise<Turn | undefined> {
@@ -143,12 +143,13 @@ export class TurnByTurn implements TurnSource {
   }
 
   async decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string> {
-    const { state } = await this.#parts.approvalDesk.decide(principal, chat, decision)
+    const { state } = await this.#parts.decisions.decide(principal, chat, decision)
     return state.name
   }
 
-  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
-    const { runs, turnDesk } = this.#parts
-    if (runs?.find(chat)?.takeOutput(output) !== true) await turnDesk.giveOutput(chat, output)
+  async submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void> {
+    const { runs, turnService } = this.#parts
+    if (runs?.find(chat)?.takeOutput(output) !== true)
+      await turnService.submitToolResult(chat, output)
   }
 }

@@ -32,18 +32,18 @@ import type { ChatKey, Turns } from '../../turns/turns.ts'
 import {
   afterCancelling,
   cancelPending,
-  UnaskedApprovals,
+  OrphanedApprovals,
   writeEnding,
 } from './approval-endings.ts'
 import {
-  collectAnswers,
+  collectResponses,
   findCompletionFault,
   findForeignOutput,
-  onlyRuns,
+  isBlockedByRunningCall,
   refuseForeignOutput,
-} from './answer-turn.ts'
+} from './turn-responses.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { Backend, BackendOnDemand } from './backend.ts'
+import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
 import type { TurnInfo } from '../options.ts'
@@ -51,7 +51,7 @@ import type { StateDelta } from './request-context.ts'
 import { traceTurn } from './trace-turn.ts'
 import { ResumeAttempts } from './resume-attempts.ts'
 
-export interface TurnDeskOptions extends TranslationOptions {
+export interface TurnServiceOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
   readonly whenShortened: 'keep' | 'rewind'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
@@ -60,7 +60,7 @@ export interface TurnDeskOptions extends TranslationOptions {
   readonly onTurn: (turn: TurnInfo) => void
 }
 
-export interface TurnAnswers {
+export interface TurnResponses {
   /** What ran on the client. Decisions are in the ledger. */
   readonly outputs: readonly OutputAnswer[]
   /** Whether nobody reads the turn that goes on. Default false. */
@@ -68,8 +68,8 @@ export interface TurnAnswers {
   /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
   readonly seen?: string
   /** An approval that was just given, and whose call may start before the turn goes on. */
-  readonly given?: Approval
-  /** Whether only the result of a call that has run is told; allowed while the bridge is closing. Default false. */
+  readonly approval?: Approval
+  /** Whether only the result of a call that has run is replayed; allowed while the bridge is closing. Default false. */
   readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
@@ -90,35 +90,35 @@ interface FoundCall {
 }
 
 /** What a live run tells of a message. */
-export interface LiveTelling {
+export interface LiveStream {
   readonly events: Segment
-  /** Whether the message was told before, up to a pause. */
+  /** Whether the message was replayed before, up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
   readonly graceMs: number
 }
 
 /** Begins turns, and goes on with those that were answered. */
-export class TurnDesk {
-  readonly #backend: BackendOnDemand
+export class TurnService {
+  readonly #backend: LazyBackend
   readonly #turns: Turns
-  readonly #options: TurnDeskOptions
-  readonly #unasked = new UnaskedApprovals()
+  readonly #options: TurnServiceOptions
+  readonly #orphans = new OrphanedApprovals()
   readonly #attempts = new ResumeAttempts()
   /** Turns whose run ended with an error. */
   readonly #failed = new WeakSet<Turn>()
-  /** Calls that run without a turn, and whose result is to be told when they end. */
-  #collecting = 0
+  /** Calls that run without a turn, and whose result is to be replayed when they end. */
+  #runningWithoutTurn = 0
 
-  constructor(backend: BackendOnDemand, turns: Turns, options: TurnDeskOptions) {
+  constructor(backend: LazyBackend, turns: Turns, options: TurnServiceOptions) {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
   }
 
-  /** Whether results are to be told of calls that run without a turn. */
+  /** Whether results are to be replayed of calls that run without a turn. */
   get busy(): boolean {
-    return this.#collecting > 0
+    return this.#runningWithoutTurn > 0
   }
 
   /** Returns the agent for a message: the one that its chat has, or for a new chat the one to record. */
@@ -140,7 +140,7 @@ export class TurnDesk {
   }
 
   /** Answers a new message. */
-  async begin(
+  async start(
     chat: ChatKey,
     request: MessageRequest,
     { state, agent }: { readonly state: StateDelta; readonly agent: ChosenAgent },
@@ -175,32 +175,35 @@ export class TurnDesk {
   }
 
   /** Goes on with a turn as far as its answers reach. */
-  async resume(chat: ChatKey, messageId: string, answers: TurnAnswers): Promise<Turn> {
+  async resume(chat: ChatKey, messageId: string, answers: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
-    let told: ReplayedTurn | undefined
+    let replayed: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: answers.background === true,
       finishes: answers.finishes === true,
       prepare: async (turn) => {
         try {
-          if (answers.given) await this.#begin(backend, turn, { key, given: answers.given })
-          told = await this.#tell(backend, key, messageId)
-          if (!told) throw new ProtocolError('nothing-new')
-          const pause = findPause(told, answers.seen)
-          await this.#check(backend, told, { key, answers, pause })
-          await prefill(turn, told, { backend, key, pause })
+          if (answers.approval)
+            await this.#startCall(backend, turn, { key, approval: answers.approval })
+          replayed = await this.#replay(backend, key, messageId)
+          if (!replayed) throw new ProtocolError('nothing-new')
+          const pause = findPause(replayed, answers.seen)
+          await this.#check(backend, replayed, { key, answers, pause })
+          await prefill(turn, replayed, { backend, key, pause })
         } catch (thrown) {
-          if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
+          if (answers.approval)
+            this.#resumeWhenCallEnds(backend, { chat, approval: answers.approval })
           throw thrown
         }
       },
       run: async (turn) => {
-        const events = this.#follow(backend, turn, { key, answers })
-        await this.#run(backend, turn, { chat, events, ...(told && { from: told.state }) })
-        if (answers.given) this.#collectLater(backend, { chat, given: answers.given })
+        const events = this.#runResponses(backend, turn, { key, answers })
+        await this.#run(backend, turn, { chat, events, ...(replayed && { from: replayed.state }) })
+        if (answers.approval)
+          this.#resumeWhenCallEnds(backend, { chat, approval: answers.approval })
       },
     })
   }
@@ -221,9 +224,10 @@ export class TurnDesk {
     const answers = { outputs: [], background: true, completion }
     const turn = await this.resume(chat, found.messageId, answers)
     await Promise.race([stored, turn.settled])
-    const told = await this.#tell(backend, key, found.messageId)
+    const replayed = await this.#replay(backend, key, found.messageId)
     // The turn was stopped, or the server closes, before anything was stored.
-    if (!told?.state.calls.get(result.toolCallId)?.completed) throw new ProtocolError('unavailable')
+    if (!replayed?.state.calls.get(result.toolCallId)?.completed)
+      throw new ProtocolError('unavailable')
     return turn
   }
 
@@ -250,7 +254,7 @@ export class TurnDesk {
   async #check(
     backend: Backend,
     { state, chunks }: ReplayedTurn,
-    { key: chat, answers, pause }: { key: ApprovalChat; answers: TurnAnswers; pause: number },
+    { key: chat, answers, pause }: { key: ApprovalChat; answers: TurnResponses; pause: number },
   ): Promise<void> {
     const { outputs, completion, background = false, refuse } = answers
     if (completion) {
@@ -259,8 +263,9 @@ export class TurnDesk {
       if (fault) throw fault
       return
     }
-    if (await onlyRuns(state, backend, chat)) throw new ProtocolError('approval-decided')
-    if (await collectAnswers(state, backend, { chat, outputs })) return
+    if (await isBlockedByRunningCall(state, backend, chat))
+      throw new ProtocolError('approval-decided')
+    if (await collectResponses(state, backend, { chat, outputs })) return
     // Clients repeat the outputs of all calls of a message: beside an answer that counts, one that does not is ignored.
     const foreign = await findForeignOutput(state, backend, { chat, outputs })
     if (foreign) throw refuseForeignOutput(foreign)
@@ -316,7 +321,7 @@ export class TurnDesk {
   }
 
   /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
-  async takeBack(chat: ChatKey, userMessageId: string): Promise<void> {
+  async rewind(chat: ChatKey, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
@@ -335,18 +340,18 @@ export class TurnDesk {
   }
 
   /** The person says something else: what waits is kept, or cancelled. A live run writes the ends of its own calls. */
-  async moveOn(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
+  async cancelPending(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
     await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
   }
 
   /** Tells a message of a live conversation, when the turn before has ended. */
-  async tell(chat: ChatKey, messageId: string, live: LiveTelling): Promise<Turn> {
+  async streamLive(chat: ChatKey, messageId: string, live: LiveStream): Promise<Turn> {
     const { events, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
-    let told: ReplayedTurn | undefined
+    let replayed: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background,
@@ -356,15 +361,15 @@ export class TurnDesk {
       prepare: async (turn) => {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
-        // What is stored is told from there; what comes by the run after it.
+        // What is stored is replayed from there; what comes by the run after it.
         events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
-        told = closeAtPause(replayTurn(stored, this.#options))
-        const pause = told.pauses[0] ?? told.chunks.length
-        await prefill(turn, told, { backend, key, pause })
+        replayed = closeAtPause(replayTurn(stored, this.#options))
+        const pause = replayed.pauses[0] ?? replayed.chunks.length
+        await prefill(turn, replayed, { backend, key, pause })
       },
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
-        const from = told && { from: told.state }
+        const from = replayed && { from: replayed.state }
         const leavesCalls = (): boolean => events.leavesCalls
         await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
@@ -372,54 +377,57 @@ export class TurnDesk {
   }
 
   /** Tells a stored message once more, as it is, for clients that have not read all of it. Nothing goes on by it. */
-  async retell(chat: ChatKey, messageId: string): Promise<Turn> {
+  async replay(chat: ChatKey, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
-    let told: ReplayedTurn | undefined
+    let replayed: ReplayedTurn | undefined
     return this.#turns.begin(chat, messageId, {
       patient: true,
       background: true,
       prepare: async (turn) => {
-        told = await this.#tell(backend, key, messageId)
-        if (!told) throw new ProtocolError('nothing-new')
-        await prefill(turn, told, { backend, key, pause: told.chunks.length })
+        replayed = await this.#replay(backend, key, messageId)
+        if (!replayed) throw new ProtocolError('nothing-new')
+        await prefill(turn, replayed, { backend, key, pause: replayed.chunks.length })
       },
       run: async (turn) => {
         const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
-        await runTurn(turn, noEvents(), { ...rest, ...(told && { from: told.state }) })
+        await runTurn(turn, noEvents(), { ...rest, ...(replayed && { from: replayed.state }) })
       },
     })
   }
 
   /** AP61: starts a call that was approved, now that the chat is taken for it and before its turn is even read. */
-  async #begin(
+  async #startCall(
     { host }: Backend,
     { signal }: Turn,
-    { key, given }: { key: ApprovalChat; given: Approval },
+    { key, approval }: { key: ApprovalChat; approval: Approval },
   ): Promise<void> {
-    if (given.state.name !== 'approved') return
+    if (approval.state.name !== 'approved') return
     // The work of reading the turn would otherwise be done before the tool's first line.
-    if (await host.begin(key, given, signal)) await setImmediate()
+    if (await host.startCall(key, approval, signal)) await setImmediate()
   }
 
   /** Goes on, when it has ended, with a call that was begun by a turn which was stopped before ADK came by for its result. */
-  #collectLater({ host }: Backend, { chat, given }: { chat: ChatKey; given: Approval }): void {
-    if (!host.hasBegun(given)) return
+  #resumeWhenCallEnds(
+    { host }: Backend,
+    { chat, approval }: { chat: ChatKey; approval: Approval },
+  ): void {
+    if (!host.isRunning(approval)) return
     const again = { outputs: [], background: true, finishes: true }
-    this.#collecting += 1
-    // Nobody waits for this promise. What cannot be told now is on record, and told to whoever reads the chat.
+    this.#runningWithoutTurn += 1
+    // Nobody waits for this promise. What cannot be replayed now is on record, and replayed to whoever reads the chat.
     host
-      .ended(given)
-      .then(async () => this.resume(chat, given.messageId, again))
+      .settled(approval)
+      .then(async () => this.resume(chat, approval.messageId, again))
       .catch(this.#options.onError)
       .finally(() => {
-        this.#collecting -= 1
+        this.#runningWithoutTurn -= 1
       })
   }
 
   /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */
-  async giveOutput(chat: ChatKey, output: OutputAnswer): Promise<void> {
+  async submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const backend = await this.#backend.get()
     const found = await this.#findCall(chat, output.toolCallId)
     const key = toApprovalChat(backend, chat)
@@ -441,15 +449,15 @@ export class TurnDesk {
   }
 
   /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
-  async follow(approval: Approval, given?: Approval): Promise<void> {
+  async resumeAfterDecision(approval: Approval, isNew = false): Promise<void> {
     const { chat, messageId } = approval
     const backend = await this.#backend.get()
     if (!(await backend.agents.has(chat))) return
     // What was given just now was asked, and its call is not kept waiting for a look.
-    if (!given && (await this.callState(approval)) !== 'asked')
-      return this.#unasked.settle(backend, approval)
+    if (!isNew && (await this.callState(approval)) !== 'asked')
+      return this.#orphans.reconcileOrphan(backend, approval)
     if (!this.#attempts.isDue(approval.id)) return
-    const answers = { outputs: [], background: true, ...(given && { given }) }
+    const answers = { outputs: [], background: true, ...(isNew && { approval }) }
     const turn = await this.resume(chat, messageId, answers)
     await turn.settled
     if (turn.signal.aborted) return
@@ -478,7 +486,7 @@ export class TurnDesk {
   }
 
   /** Goes on with a turn whose client gave no output in time, unless it did after all. */
-  async giveUp(wait: BrowserCall): Promise<void> {
+  async expireBrowserCall(wait: BrowserCall): Promise<void> {
     const { chat, messageId, toolCallId } = wait
     const backend = await this.#backend.get()
     if (!(await backend.agents.has(chat))) return
@@ -493,23 +501,23 @@ export class TurnDesk {
   }
 
   /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
-  async *#follow(
+  async *#runResponses(
     backend: Backend,
     { messageId, signal }: Turn,
-    { key, answers }: { key: ApprovalChat; answers: TurnAnswers },
+    { key, answers }: { key: ApprovalChat; answers: TurnResponses },
   ): AsyncGenerator<Event> {
     const { outputs, completion, background = false } = answers
     const given = new Set<string>()
     for (;;) {
-      const told = await this.#tell(backend, key, messageId)
+      const replayed = await this.#replay(backend, key, messageId)
       const all = { chat: key, outputs, completion }
-      const content = told && (await collectAnswers(told.state, backend, all))
+      const content = replayed && (await collectResponses(replayed.state, backend, all))
       const ids = readIds(content)
       // What was given once and is still open is not settled by giving it again.
       const isStuck = content !== undefined && ids.every((id) => given.has(id))
       if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
       if (!content || signal.aborted || isStuck) return
-      // EV3: who watches is told of what is done, not of a look that finds nothing to do.
+      // EV3: who watches is replayed of what is done, not of a look that finds nothing to do.
       if (given.size === 0) this.#options.onTurn({ ...key, messageId })
       for (const id of ids) given.add(id)
       if (completion && ids.includes(completion.toolCallId)) {
@@ -530,7 +538,7 @@ export class TurnDesk {
     {
       chat,
       events,
-      ...told
+      ...options
     }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<
       RunTurnOptions,
       'from' | 'passSound' | 'leavesCalls'
@@ -544,16 +552,16 @@ export class TurnDesk {
           exposeState,
           onError,
           onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
-          ...told,
+          ...options,
         })
         if (outcome.end === 'failed') this.#failed.add(turn)
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
         // A live run gives clients their time itself.
-        if (!told.passSound) await this.#watch(backend, info, outcome)
+        if (!options.passSound) await this.#watch(backend, info, outcome)
         return outcome
       })
     } catch (error) {
-      // The answer is told; only the session could not be put in order, and the next turn tries again.
+      // The answer is replayed; only the session could not be put in order, and the next turn tries again.
       onError(error)
     }
   }
@@ -575,11 +583,11 @@ export class TurnDesk {
 
   /** The state of a call in its stored conversation. Undefined if the conversation does not hold the call. */
   async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
-    const told = await this.#tell(await this.#backend.get(), chat, messageId)
-    return told?.state.calls.get(toolCallId)?.state
+    const replayed = await this.#replay(await this.#backend.get(), chat, messageId)
+    return replayed?.state.calls.get(toolCallId)?.state
   }
 
-  async #tell(
+  async #replay(
     { host }: Backend,
     key: ApprovalChat,
     messageId: string,
@@ -602,7 +610,7 @@ async function* noEvents(): AsyncGenerator<Event> {}
 
 const CANNOT_START = 'the agent could not go on with it'
 
-/** AP130: told as an error, because a client that gets an answer without an end of its call sends the same again. */
+/** AP130: replayed as an error, because a client that gets an answer without an end of its call sends the same again. */
 const STUCK = {
   message:
     'The answer is on record, but the agent did not go on by it. Load the conversation again.',
@@ -612,13 +620,13 @@ function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
-/** Puts into the log what was told before, and marks where the clients that answer go on: none of them before a pause. */
+/** Puts into the log what was replayed before, and marks where the clients that answer go on: none of them before a pause. */
 async function prefill(
   turn: Turn,
-  told: ReplayedTurn,
+  replayed: ReplayedTurn,
   { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
 ): Promise<void> {
-  const { chunks, state } = told
+  const { chunks, state } = replayed
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
@@ -629,7 +637,7 @@ async function prefill(
   turn.log.append({ type: 'start', messageId: turn.messageId })
   for (const chunk of before) turn.log.append(chunk)
   turn.log.markPause()
-  const marks = markPauses(told)
+  const marks = markPauses(replayed)
   for (let index = pause; index <= chunks.length; index += 1) {
     for (const seen of marks.get(index) ?? []) turn.log.markPause(seen)
     const chunk = chunks[index]

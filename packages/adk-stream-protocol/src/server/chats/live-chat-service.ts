@@ -7,15 +7,15 @@ import type { ChatKey } from '../../turns/turns.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { OpenedTurn, TurnSourceParts } from './turn-source.ts'
-import { TurnByTurn } from './turn-source.ts'
+import type { OpenedTurn, ChatServiceParts } from './chat-service.ts'
+import { RequestChatService } from './chat-service.ts'
 
-interface Parts extends TurnSourceParts {
+interface Parts extends ChatServiceParts {
   readonly runs: LiveRuns
 }
 
-/** One live conversation per chat: what is said goes into it, and its answers come when they come. */
-export class LiveSource extends TurnByTurn {
+/** One live conversation per chat: what is request goes into it, and its answers come when they come. */
+export class LiveChatService extends RequestChatService {
   readonly #parts: Parts
 
   constructor(parts: Parts) {
@@ -23,7 +23,7 @@ export class LiveSource extends TurnByTurn {
     this.#parts = parts
   }
 
-  override async answer(
+  override async send(
     principal: Principal,
     request: StreamRequest,
     onDecided?: () => void,
@@ -32,15 +32,15 @@ export class LiveSource extends TurnByTurn {
     if (request.type === 'message') {
       // A new message is not held back by what it decides on the way, nor does it hold other decisions back.
       onDecided?.()
-      return { turn: await this.say(principal, chat, request), from: 'start' }
+      return { turn: await this.sendLive(principal, chat, request), from: 'start' }
     }
     await this.#decideEarlier(principal, chat, request)
-    return this.goOn(principal, request, onDecided)
+    return this.submitResponses(principal, request, onDecided)
   }
 
   /** Says something in the chat's live conversation. */
-  say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
-    return this.#parts.runs.opening(chat, this.#say(principal, chat, said))
+  sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
+    return this.#parts.runs.opening(chat, this.#sendLive(principal, chat, request))
   }
 
   async #decideEarlier(
@@ -48,42 +48,42 @@ export class LiveSource extends TurnByTurn {
     chat: ChatKey,
     { earlier = [] }: Partial<Pick<StreamRequest, 'earlier'>>,
   ): Promise<void> {
-    if (earlier.length > 0) await this.#parts.approvalDesk.decideEarlier(principal, chat, earlier)
+    if (earlier.length > 0) await this.#parts.decisions.decideEarlier(principal, chat, earlier)
   }
 
   /** Sets the agent and the state of a chat in which a principal only speaks: no message carries them. */
-  async introduce(principal: Principal, chat: ChatKey, asked: AgentRequest): Promise<void> {
-    const { context, turnDesk } = this.#parts
-    const agent = await turnDesk.chooseAgent(principal, chat, asked)
+  async prepareSpeech(principal: Principal, chat: ChatKey, asked: AgentRequest): Promise<void> {
+    const { context, turnService } = this.#parts
+    const agent = await turnService.chooseAgent(principal, chat, asked)
     const state = await context.toState(principal, chat.chatId, undefined)
-    await turnDesk.recordAgent(chat, agent)
-    await turnDesk.setState(chat, state)
+    await turnService.recordAgent(chat, agent)
+    await turnService.setState(chat, state)
   }
 
-  async #say(principal: Principal, chat: ChatKey, said: Said): Promise<Turn> {
-    const { runs, turnDesk, context } = this.#parts
-    const { message, replaces, history = [], hold: held = false } = said
+  async #sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
+    const { runs, turnService, context } = this.#parts
+    const { message, replaces, history = [], hold: held = false } = request
     // RQ121: what is refused is refused before anything is done for the request.
     await runs.begun(chat)
-    const agent = await turnDesk.chooseAgent(principal, chat, said)
-    const state = await context.toState(principal, chat.chatId, said.context)
-    await this.#decideEarlier(principal, chat, said)
+    const agent = await turnService.chooseAgent(principal, chat, request)
+    const state = await context.toState(principal, chat.chatId, request.context)
+    await this.#decideEarlier(principal, chat, request)
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces
       ? userMessageId
-      : await turnDesk.findRemoved(chat, { replaces, history })
+      : await turnService.findRemoved(chat, { replaces, history })
     if (removed !== undefined) {
-      await turnDesk.checkRewind(chat, removed)
+      await turnService.checkRewind(chat, removed)
       await runs.leave(chat)
-      await turnDesk.takeBack(chat, removed)
-    } else await turnDesk.moveOn(chat, (approval) => runs.holds(approval))
-    await turnDesk.recordAgent(chat, agent)
+      await turnService.rewind(chat, removed)
+    } else await turnService.cancelPending(chat, (approval) => runs.holds(approval))
+    await turnService.recordAgent(chat, agent)
     const run = await runs.open(chat)
     return run.say(toUserContent(message), { userMessageId, held, state })
   }
 }
 
-type Said = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
+type LiveMessageRequest = Pick<MessageRequest, 'message' | 'replaces' | 'context'> &
   Partial<Pick<MessageRequest, 'history'>> &
   Partial<Pick<StreamRequest, 'hold' | 'earlier' | 'addressed'>> &
   Pick<AgentRequest, 'named'>
