@@ -1,6 +1,6 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { AuthenticateRequest, Principal } from './authenticate.ts'
-import { readError } from '../http/http-router.ts'
+import { readError } from '../http/read-error.ts'
 
 /**
  * The credentials that a socket or a feed was opened with, to be checked again while it is open: a session may end, a key may be

@@ -1,5 +1,4 @@
-import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
-import { StoreError } from '../../store/store-error.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
 import { Credentials } from '../auth/credentials.ts'
 import type { Exchange, JsonReply, Reply } from './exchange.ts'
@@ -11,6 +10,7 @@ import { checkOrigin, PREFLIGHT_HEADERS } from './allowed-origins.ts'
 import type { Proxies } from './trusted-proxies.ts'
 import type { Route } from './route.ts'
 import { findRoute, isKnownPath } from './route.ts'
+import { readError } from './read-error.ts'
 
 export interface HttpRouterOptions {
   readonly routes: readonly Route[]
@@ -147,14 +147,6 @@ export class HttpRouter {
 /** Whether a request asks for something that a closing bridge leaves to others: all but to read, and to stop. */
 function isNewWork({ method, path }: Route): boolean {
   return method !== 'GET' && !path.endsWith('/stop')
-}
-
-/** A database that cannot be used is a passing state; anything else unforeseen is a fault of ours. */
-export function readError(thrown: unknown): ProtocolError {
-  if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
-  if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
-  const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
-  return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }
 
 function checkPrincipal(principal: Principal | undefined): Principal {

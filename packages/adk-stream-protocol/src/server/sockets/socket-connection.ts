@@ -22,7 +22,7 @@ import type { Drain } from '../drain.ts'
 import type { Credentials, Rechecked } from '../auth/credentials.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
-import { readError } from '../http/http-router.ts'
+import { readError } from '../http/read-error.ts'
 import type { BridgeLimits } from '../options.ts'
 import { Recheck } from '../auth/credentials.ts'
 
