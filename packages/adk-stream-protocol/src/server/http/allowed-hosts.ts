@@ -1,15 +1,15 @@
 import { isIP } from 'node:net'
 
 /**
- * Names under which a server is reached: `chat.example.com`, with a port `chat.example.com:8443`, or with a leading dot
- * `.example.com` for a domain and everything below it. `any` accepts every name.
+ * Host names of a server: `chat.example.com`, with a port `chat.example.com:8443`, or with a leading dot `.example.com` for a domain
+ * and its subdomains. `any` allows every host.
  */
 export type AllowedHosts = readonly string[] | 'any'
 
 /**
- * Tells whether a request's `Host` header may be served. A page of any site can make its own name resolve to this machine (DNS
- * rebinding): its requests are then of the server's own origin, and only their `Host` shows where they came from. Accepted are
- * `localhost`, names below it, IP addresses, and the given names. A request without `Host` is not one of a browser.
+ * Returns true if a `Host` header is allowed: `localhost` and its subdomains, IP addresses, and the given hosts. This prevents DNS
+ * rebinding, where a page of another site resolves its own host name to this server and so becomes same-origin. Requests without a
+ * `Host` header do not come from browsers and are allowed.
  */
 export function isAllowedHost(host: string | null | undefined, allowed: AllowedHosts): boolean {
   if (allowed === 'any' || host === null || host === undefined) return true
@@ -25,13 +25,13 @@ export function isAllowedHost(host: string | null | undefined, allowed: AllowedH
   })
 }
 
-/** Throws for an entry that could never match, such as an origin in place of a host. */
+/** Throws if an entry can never match, such as an origin instead of a host. */
 export function checkAllowedHosts(allowed: AllowedHosts): void {
   if (allowed === 'any') return
   const bad = allowed.find((entry) => !/^\.?[a-z\d_-]+(?:\.[a-z\d_-]+)*(?::\d+)?$/i.test(entry))
   if (bad === undefined) return
   throw new TypeError(
-    `createBridge: \`allowedHosts\` holds ${JSON.stringify(bad)}, which is not a host. Write names like "chat.example.com", or ".example.com" for all below it, or pass 'any'.`,
+    `createBridge: \`allowedHosts\` contains ${JSON.stringify(bad)}, which is not a host. Use names like "chat.example.com", ".example.com" for all subdomains, or pass 'any'.`,
   )
 }
 

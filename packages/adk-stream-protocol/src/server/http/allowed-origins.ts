@@ -1,8 +1,8 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 
 /**
- * Lets a page of another origin in only by name. Browsers send `Origin` with every request of a script that could do harm;
- * without it, the request is not one of a foreign page (SE3).
+ * Throws if the request comes from a page of an origin that is not allowed. Returns the CORS headers of the response. Browsers send
+ * `Origin` with every cross-origin request that could change something, so a request without it is allowed (SE3).
  */
 export function checkOrigin(
   headers: Headers,
@@ -25,37 +25,39 @@ export function checkOrigin(
 
 function adviseOn(origin: string, host: string | null): string {
   const [page, server] = [origin, host ?? ''].map((text) => JSON.stringify(text.slice(0, 200)))
-  return `Refused a page with Origin: ${page} at a server with Host: ${server}. If the page is yours, add its origin to createBridge's \`allowedOrigins\`; if both are one site, let the proxy pass the browser's Host on (nginx: proxy_set_header Host $http_host).`
+  return `Refused a page with Origin: ${page} at a server with Host: ${server}. If the page is yours, add its origin to createBridge's \`allowedOrigins\`. If both are the same site, configure the proxy to forward the Host header (nginx: proxy_set_header Host $http_host).`
 }
 
-/** The answer to a preflight of an allowed origin. */
+/** The headers of the response to a preflight of an allowed origin. */
 export const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
   'access-control-allow-headers': 'content-type, x-api-key, authorization',
   'access-control-max-age': '600',
 } as const
 
-// The scheme is not compared: behind a proxy that ends TLS, the server sees http where the page has https.
+// The scheme is not compared: behind a proxy that terminates TLS, the server sees http instead of https.
 function isOwnOrigin(origin: string, host: string | null): boolean {
   return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
 }
 
-/** An origin as browsers send it, or what is wrong with it. A slash at the end is left out; a default port too. */
+/** Normalizes an origin to the form that browsers send, without a trailing slash or default port. Returns an error if it is invalid. */
 export function readOrigin(
   value: string,
 ): { readonly origin: string; readonly error?: never } | { readonly error: string } {
   const name = `\`allowedOrigins\` has ${JSON.stringify(value)}`
   if (value.includes('*'))
-    return { error: `${name}. Name each origin in full, such as "https://app.example".` }
+    return {
+      error: `${name}. Wildcards are not supported: list each origin, such as "https://app.example".`,
+    }
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (!url || url.host === '' || url.username !== '' || url.password !== '')
-    return { error: `${name}, which is no origin. Write it like "https://app.example".` }
+    return { error: `${name}, which is not an origin. Use a form like "https://app.example".` }
   if (!/^[^:]+:\/\/[^/?#]+\/?$/.test(value))
-    return { error: `${name}. An origin has no path: write "${url.protocol}//${url.host}".` }
+    return { error: `${name}. An origin has no path: use "${url.protocol}//${url.host}".` }
   return { origin: `${url.protocol}//${url.host}` }
 }
 
-/** Origins as browsers send them. They have been checked. */
+/** Normalizes origins that `checkOptions` has checked. */
 export function toOrigins(values: readonly string[] = []): string[] {
   return values.flatMap((value) => {
     const read = readOrigin(value)

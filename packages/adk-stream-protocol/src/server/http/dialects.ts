@@ -5,11 +5,11 @@ import type { DataParts } from '../../protocol/message.ts'
 import type { Sink } from '../../turns/attachment.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 
-/** How a turn is written for a kind of client. `ui` is the AI SDK's own; see PROTOCOL.md, Dialects. */
+/** The formats of a turn. `ui` is the AI SDK's UI message stream; see PROTOCOL.md, Dialects. */
 export const DIALECTS = ['ui', 'confirmation'] as const
 export type Dialect = (typeof DIALECTS)[number]
 
-/** The same turn for another kind of client, which reads it from the start or from where it had stood still. */
+/** Returns a sink that converts a turn to a dialect. */
 export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom = 'start'): Sink {
   if (dialect === 'ui') return sink
   const confirm = new ConfirmationDialect({ resumes: from !== 'start' })
@@ -24,16 +24,16 @@ export function toDialect(dialect: Dialect, sink: Sink, from: ReadFrom = 'start'
   }
 }
 
-// Deltas, which come by the thousand, pass as they are.
+// Deltas are frequent, so they pass unparsed.
 const CONCERNED = /^\{"type":"(?:tool-|data-approval|start-step|finish-step)/
 
-/** Shows the question as a call of a tool of its own, as clients of the earlier system expect it (DI1). */
+/** Sends an approval request as a call of a confirmation tool, as clients of the earlier Python server expect it (DI1). */
 class ConfirmationDialect {
-  /** Whether the client has seen what was asked before this stream. */
+  /** Whether the client has received the approval requests before this stream. */
   readonly #resumes: boolean
   readonly #calls = new Map<string, { readonly name: string; readonly args: unknown }>()
   readonly #hints = new Map<string, string>()
-  /** Calls whose input is still to come. */
+  /** Calls whose input has not arrived yet. */
   readonly #startedCalls = new Set<string>()
   readonly #questions = new Map<string, 'open' | 'ended'>()
   #step: 'none' | 'model' | 'questions' = 'none'
@@ -60,11 +60,11 @@ class ConfirmationDialect {
     const { toolCallId, toolName: name, input: args } = chunk
     const isShown = !this.#startedCalls.delete(toolCallId)
     this.#calls.set(toolCallId, { name, args })
-    // A call that is handed to the client is shown again, behind its question and thus in another step (BT130).
+    // The input of an approved browser call is sent again, in a new step after its approval request (BT130).
     return isShown ? [...this.#startStep('model'), chunk, ...this.#finishStep()] : [chunk]
   }
 
-  /** DI130: a question ends when it is decided, by this client or by anybody else, and when it is not decided in time. */
+  /** DI130: ends the confirmation call when the approval is decided, by any client, or expires. */
   #update({ approvalId, hint, state }: DataParts['approval']): Chunk[] {
     if (hint !== undefined) this.#hints.set(approvalId, hint)
     const asked = this.#questions.get(approvalId) ?? (this.#resumes ? 'open' : 'ended')
@@ -74,7 +74,7 @@ class ConfirmationDialect {
     return [{ type: 'tool-output-available', toolCallId: approvalId, output }]
   }
 
-  /** DI131: questions have a step of their own, or the calls that they are about would keep a client from sending the answers. */
+  /** DI131: confirmation calls have a step of their own. Otherwise the open tool calls would keep a client from sending its responses. */
   #ask(approvalId: string, callId: string): Chunk[] {
     const { name, args } = this.#calls.get(callId) ?? { name: '', args: {} }
     const hint = this.#hints.get(approvalId) ?? `Please approve or reject the tool call ${name}().`

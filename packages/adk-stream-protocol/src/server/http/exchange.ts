@@ -4,14 +4,14 @@ import type { Feed } from './feed-stream.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 
-/** One HTTP request, whichever host it came through. */
+/** An HTTP request, independent of the host. */
 export interface Exchange {
   readonly method: string
   readonly url: URL
   readonly headers: Headers
-  /** Where the request came from, as far as the host tells it. */
+  /** The address of the peer, if the host provides it. */
   readonly address?: string
-  /** The body, which is refused when it is larger than allowed. */
+  /** Reads the body. Throws if it is larger than `maxBytes`. */
   readonly readBody: (maxBytes: number) => Promise<Uint8Array>
 }
 
@@ -19,11 +19,11 @@ export interface JsonReply {
   readonly type: 'json'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Nothing for a status without a body. */
+  /** Undefined for a status without a body. */
   readonly body: unknown
 }
 
-/** A file. Its bytes are as somebody made them: the headers say how little a browser may do with them. */
+/** A file of untrusted content. Its headers restrict how a browser uses it. */
 export interface FileReply {
   readonly type: 'file'
   readonly status: number
@@ -31,14 +31,14 @@ export interface FileReply {
   readonly bytes: Uint8Array
 }
 
-/** The answer to an exchange; the host writes it. */
+/** The reply to a request. The host writes it. */
 export type Reply =
   | JsonReply
   | FileReply
   | {
       readonly type: 'turn'
       readonly turn: Turn
-      /** Where the client reads from: it may have seen all before the last pause. */
+      /** The position from which the client reads. */
       readonly from: ReadFrom
       readonly dialect: Dialect
       readonly headers: Readonly<Record<string, string>>
@@ -49,26 +49,26 @@ export type Reply =
       readonly headers: Readonly<Record<string, string>>
     }
 
-/** A reply without content, or with JSON. */
+/** Creates a reply with JSON, or without a body. */
 export function reply(status: number, body?: unknown): JsonReply {
   return { type: 'json', status, headers: {}, body }
 }
 
-/** What every JSON reply carries: its type is not to be guessed, and nobody keeps a copy. */
+/** Headers of every JSON reply: no MIME sniffing, no caching. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 } as const
 
-/** The same reply with more headers. */
+/** Returns the reply with additional headers. */
 export function withHeaders<R extends Reply>(
-  answer: R,
+  base: R,
   headers: Readonly<Record<string, string>>,
 ): R {
-  return { ...answer, headers: { ...answer.headers, ...headers } }
+  return { ...base, headers: { ...base.headers, ...headers } }
 }
 
-/** A request without its body, kept in little space for as long as a socket is open: url and headers are made when they are asked for. */
+/** A request without its body, kept as strings to save memory while a socket is open. Parses its URL and headers on access. */
 export class CompactExchange implements Exchange {
   readonly method: string
   readonly address?: string
@@ -79,7 +79,7 @@ export class CompactExchange implements Exchange {
     this.method = method
     if (address !== undefined) this.address = address
     this.#href = url.href
-    // One text is a tenth of the size of the object.
+    // A string takes a tenth of the memory of the object.
     this.#headers = JSON.stringify([...headers])
   }
 
@@ -97,10 +97,10 @@ export class CompactExchange implements Exchange {
   }
 }
 
-/** How many times the limit is read and thrown away, so that a client that is still sending hears the refusal. */
+/** How many times the limit is read and discarded, so that a client that is still sending receives the error. */
 const DISCARD_FACTOR = 8
 
-/** Reads a body up to a limit. More than that is never held. */
+/** Reads a body up to a limit. Never keeps more than the limit in memory. */
 export async function readBody(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   maxBytes: number,

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 
 import { SSE_HEADERS, sseFrame, sseKeepAlive } from '../../protocol/sse.ts'
 
-/** Who reads a feed: what is sent is JSON, and the server may end it. */
+/** The client of a feed. The server sends it JSON and may end the feed. */
 export interface FeedClient {
   readonly send: (json: string) => void
   readonly end: () => void
 }
 
-/** Something that goes on until the client leaves, or the server ends it. It gives the way to stop it. */
+/** A stream of events that lasts until the client disconnects or the server ends it. Returns a function that unsubscribes. */
 export type Feed = (client: FeedClient) => () => void
 
 export interface FeedOptions {
@@ -16,7 +16,7 @@ export interface FeedOptions {
   readonly keepAliveMs: number
 }
 
-/** Sends a feed as the body of a node:http response. A client that does not read is let go. */
+/** Sends a feed as the body of a node:http response. Disconnects a client that does not read. */
 export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOptions): void {
   const write = (text: string): void => {
     if (!response.writableEnded && !response.write(text)) response.destroy()
@@ -34,7 +34,7 @@ export function feedToNode(feed: Feed, response: ServerResponse, options: FeedOp
   if (response.closed) leave()
 }
 
-/** Sends a feed as a web `Response`. A client that does not read is let go. */
+/** Sends a feed as a web `Response`. Disconnects a client that does not read. */
 export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): Response {
   const encoder = new TextEncoder()
   const sign = sseKeepAlive(options.keepAliveMs)
@@ -71,10 +71,10 @@ export function feedToWeb(feed: Feed, request: Request, options: FeedOptions): R
   return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })
 }
 
-// A sign of life is no reason to live.
+// The timer does not keep the process alive.
 function beat(sign: () => void, { keepAliveMs }: FeedOptions): NodeJS.Timeout {
   return setInterval(sign, keepAliveMs).unref()
 }
 
-/** How many events may wait for a client. */
+/** The maximum number of events that may wait for a client. */
 const MAX_WAITING = 64

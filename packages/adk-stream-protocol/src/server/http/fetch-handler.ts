@@ -3,7 +3,7 @@ import { feedToWeb } from './feed-stream.ts'
 import { streamToWeb } from './turn-stream.ts'
 import type { HttpRouter } from './http-router.ts'
 
-/** Answers a web `Request`. */
+/** Handles a web `Request`. */
 export async function handleFetchRequest(
   request: Request,
   router: HttpRouter,

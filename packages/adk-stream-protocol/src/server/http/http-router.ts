@@ -23,42 +23,42 @@ export interface HttpRouterOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** Where sockets are opened. */
+/** The path of sockets. */
 export const LIVE_PATH = '/live'
 
-/** Who was let in, and what the handshake carries for them; or the answer to who was not. */
+/** The principal of an upgrade request with headers for the handshake, or the refusal. */
 export type UpgradeResult =
   | { readonly principal: Principal; readonly headers: Readonly<Record<string, string>> }
   | { readonly refusal: JsonReply }
 
-/** How many different refused origins and hosts are reported. */
+/** The maximum number of different origins and hosts that are reported. */
 const MAX_REPORTED = 100
 
-/** Checks requests: origin, address, host, principal, in that order; and turns every error into an answer. */
+/** Checks the origin, path, host and principal of a request, in this order, and calls its route. Converts every error to a reply. */
 export class HttpRouter {
   readonly #options: HttpRouterOptions
-  /** Refused origins and hosts that were reported. */
+  /** Messages about refused origins and hosts that were reported. */
   readonly #reported = new Set<string>()
 
   constructor(options: HttpRouterOptions) {
     this.#options = options
   }
 
-  /** Whether the bridge answers at this path. */
+  /** Whether the bridge serves this path. */
   handles(pathname: string): boolean {
     const path = this.#strip(pathname)
     return path !== undefined && isKnownPath(this.#options.routes, path)
   }
 
-  /** Whether sockets are opened at this path. */
+  /** Whether this is the path of sockets. */
   opensSockets(pathname: string): boolean {
     return this.#strip(pathname) === LIVE_PATH
   }
 
-  /** Answers an exchange. Never throws. */
-  async respond(given: Exchange): Promise<Reply> {
-    const exchange = this.#options.proxies.read(given)
-    // A refusal carries what was known by then: without the CORS headers a page could not even read it.
+  /** Handles a request. Never throws. */
+  async respond(received: Exchange): Promise<Reply> {
+    const exchange = this.#options.proxies.read(received)
+    // Errors carry these headers too: without the CORS headers a page could not read the error.
     const headers: Record<string, string> = {}
     try {
       Object.assign(headers, checkOrigin(exchange.headers, this.#options.allowedOrigins))
@@ -73,24 +73,25 @@ export class HttpRouter {
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       const credentials = new Credentials(exchange, principal, (request) => this.identify(request))
-      const visit = { principal, id, name, exchange, checkPrincipal: () => credentials.check() }
-      return withHeaders(await route.handle(visit), headers)
+      const checkPrincipal = () => credentials.check()
+      const request = { principal, id, name, exchange, checkPrincipal }
+      return withHeaders(await route.handle(request), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
     }
   }
 
-  /** The address whose sockets are counted together; undefined if it is not known to be a client's. */
+  /** Returns the client address of a request, or undefined if the address may belong to a proxy. */
   clientOf(exchange: Exchange): string | undefined {
     return this.#options.proxies.clientOf(exchange)
   }
 
-  /** A request as its client sent it, as far as trusted proxies tell. */
+  /** Returns the request with the scheme and address that trusted proxies report. */
   readProxied(exchange: Exchange): Exchange {
     return this.#options.proxies.read(exchange)
   }
 
-  /** Checks the request for a socket. Never throws. */
+  /** Checks an upgrade request. Never throws. */
   async authorizeUpgrade(exchange: Exchange): Promise<UpgradeResult> {
     try {
       checkOrigin(exchange.headers, this.#options.allowedOrigins)
@@ -102,7 +103,7 @@ export class HttpRouter {
     }
   }
 
-  /** Who is asking. */
+  /** Returns the principal of a request. Throws `unauthenticated` if there is none. */
   async identify(request: AuthenticateRequest): Promise<Principal> {
     return checkPrincipal(await this.#options.authenticate(request))
   }
@@ -111,7 +112,7 @@ export class HttpRouter {
     const host = headers.get('host') ?? url.host
     if (isAllowedHost(host, this.#options.allowedHosts)) return
     const name = JSON.stringify(host.slice(0, 200))
-    const message = `Refused a request with Host: ${name}. If clients reach this server by that name, add it to createBridge's \`allowedHosts\`.`
+    const message = `Refused a request with Host: ${name}. If this is a host name of the server, add it to createBridge's \`allowedHosts\`.`
     const cause = new ProtocolError('forbidden-host', { message })
     throw new ProtocolError('forbidden-host', { cause })
   }
@@ -128,7 +129,7 @@ export class HttpRouter {
     )
   }
 
-  /** A refused request is told in general; the person who runs the server is told once what to change. */
+  /** Reports once to `onError` how to allow a refused host or origin. The client only receives a general error. */
   #reportOnce(cause: unknown): void {
     const text = String(cause)
     if (this.#reported.size >= MAX_REPORTED || this.#reported.has(text)) return
@@ -136,7 +137,7 @@ export class HttpRouter {
     this.#options.onError(cause)
   }
 
-  /** The path below `basePath`; undefined for a path outside of it. */
+  /** Returns the path without `basePath`, or undefined for a path outside of it. */
   #strip(pathname: string): string | undefined {
     const { basePath } = this.#options
     if (pathname === basePath) return '/'
@@ -144,7 +145,7 @@ export class HttpRouter {
   }
 }
 
-/** Whether a request asks for something that a closing bridge leaves to others: all but to read, and to stop. */
+/** Whether a closing bridge refuses a route: all routes except reading and stopping. */
 function isNewWork({ method, path }: Route): boolean {
   return method !== 'GET' && !path.endsWith('/stop')
 }

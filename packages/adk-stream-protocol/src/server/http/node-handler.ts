@@ -6,7 +6,7 @@ import { streamToNode } from './turn-stream.ts'
 import type { Exchange, FileReply, Reply } from './exchange.ts'
 import type { HttpRouter } from './http-router.ts'
 
-/** Answers on node:http, without a web stream in between. */
+/** Handles a node:http request, without web streams. */
 export async function handleNodeRequest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -19,21 +19,21 @@ export async function handleNodeRequest(
   else streamToNode(reply.turn, response, { keepAliveMs, ...reply })
 }
 
-/** A node:http request as an exchange. */
+/** Converts a node:http request to an exchange. */
 export function readExchange(request: IncomingMessage): Exchange {
-  // An IPv4 client of a server that listens on IPv6 too.
+  // A server that listens on IPv6 sees IPv4 clients as `::ffff:1.2.3.4`.
   const address = request.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '')
   return {
     ...(address !== undefined && { address }),
     method: request.method ?? 'GET',
     url: readUrl(request),
     headers: readHeaders(request),
-    // The body is left to node when it is refused half-way, or the refusal could not be sent.
+    // Keep the request open if the body is refused, so that the error can be sent.
     readBody: (maxBytes) => readBody(request.iterator({ destroyOnReturn: false }), maxBytes),
   }
 }
 
-// The path is all that counts; one that no URL can hold has no route.
+// Only the path matters. A path that is not valid in a URL has no route.
 function readUrl(request: IncomingMessage): URL {
   const scheme = 'encrypted' in request.socket ? 'https' : 'http'
   const path = (request.url ?? '/').replace(/^\/+/, '/')
@@ -66,7 +66,7 @@ function writeJson(
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(Buffer.byteLength(json)),
     }),
-    // What is left of a refused body would be taken for the next request.
+    // Otherwise the rest of the refused body would be parsed as the next request.
     ...(status === 413 && { connection: 'close' }),
     ...headers,
   })

@@ -3,37 +3,37 @@ import { ChatId } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Exchange, Reply } from './exchange.ts'
 
-/** A request that was let in. */
+/** A request of an authenticated principal. */
 export interface AuthenticatedRequest {
   readonly principal: Principal
-  /** The id in the address: of a chat or of an approval; empty for an address without one. */
+  /** The `:id` in the path: a chat or approval id. Empty if the path has none. */
   readonly id: string
-  /** The second name in the address, such as that of a call; empty for an address without one. */
+  /** The `:name` in the path, such as a call id. Empty if the path has none. */
   readonly name: string
   readonly exchange: Exchange
-  /** The principal as it is now; refused when its credentials have ended since. For what outlives the request. */
+  /** Authenticates again, for feeds that outlive the request. Throws `unauthenticated` if the credentials have ended. */
   readonly checkPrincipal: () => Promise<Principal>
 }
 
-/** An address of the bridge; `:id` stands for a chat or an approval, `:name` for something in it. Without a principal, only `public` ones answer. */
+/** A route of the bridge. `:id` is a chat or approval, `:name` something in it. Only `public` routes need no principal. */
 export type Route = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
 } & (
   | { readonly public: true; readonly handle: () => Reply | Promise<Reply> }
-  | { readonly public?: false; readonly handle: (visit: AuthenticatedRequest) => Promise<Reply> }
+  | { readonly public?: false; readonly handle: (request: AuthenticatedRequest) => Promise<Reply> }
 )
 
 export interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
   readonly route: Route
 }
 
-/** Whether any method is answered at this path. */
+/** Whether the path has a route for any method. */
 export function isKnownPath(routes: readonly Route[], pathname: string): boolean {
   return routes.some((route) => matchPath(route.path, pathname) !== undefined)
 }
 
-/** Finds the route for a request, or throws what is wrong with the request. */
+/** Returns the route of a request. Throws if there is none, or if an id in the path is invalid. */
 export function findRoute(routes: readonly Route[], method: string, pathname: string): RouteMatch {
   const matches = routes.flatMap((route) => {
     const names = matchPath(route.path, pathname)
@@ -44,12 +44,12 @@ export function findRoute(routes: readonly Route[], method: string, pathname: st
   if (!match) throw new ProtocolError('method-not-allowed')
   const isValid = match.id === '' || ChatId.safeParse(match.id).success
   if (!isValid || match.name === NO_ID || match.name.length > MAX_NAME_LENGTH) {
-    throw new ProtocolError('bad-request', { message: 'The address holds no valid id.' })
+    throw new ProtocolError('bad-request', { message: 'The path has no valid id.' })
   }
   return match
 }
 
-/** The names in the path, empty where it has none; nothing for another path. */
+/** Returns the parameters of a path, or undefined if the path does not match. */
 function matchPath(
   path: string,
   pathname: string,
@@ -74,7 +74,7 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment) || NO_ID
   } catch {
-    // Not a valid escape, so not an id either; the check of the id refuses it.
+    // An invalid escape sequence. The id check rejects it.
     return NO_ID
   }
 }

@@ -3,12 +3,12 @@ import { BlockList, isIP } from 'node:net'
 import type { Exchange } from './exchange.ts'
 
 /**
- * The proxies before the server whose `X-Forwarded-For` and `X-Forwarded-Proto` are read: how many there are, one after the
- * other, or their addresses and networks, such as `10.0.0.0/8`.
+ * The proxies in front of the server whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted: the number of proxies in the
+ * chain, or their addresses and networks, such as `10.0.0.0/8`.
  */
 export type TrustedProxies = number | readonly string[]
 
-/** Whether a text is an address, or a network like `10.0.0.0/8`. */
+/** Whether a string is an IP address, or a network like `10.0.0.0/8`. */
 export function isNetwork(text: string): boolean {
   const [address = '', bits] = text.split('/', 2)
   const family = isIP(address)
@@ -16,7 +16,7 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** Who a request came from, as far as the proxies before the server can be believed. */
+/** Finds the client address and scheme of requests that pass through trusted proxies. */
 export class Proxies {
   readonly #hops: number
   readonly #trusted = new BlockList()
@@ -30,20 +30,20 @@ export class Proxies {
     }
   }
 
-  /** The request as its client sent it: with the scheme and the address that a trusted proxy tells. */
+  /** Returns the request with the scheme and address that a trusted proxy reports. */
   read(exchange: Exchange): Exchange {
     const { headers, address: peer } = exchange
     if (!this.#isProxied(peer)) return exchange
-    const told = list(headers.get('x-forwarded-for'))
-    const address = this.#findClient([...told, ...(peer === undefined ? [''] : [peer])])
+    const forwarded = list(headers.get('x-forwarded-for'))
+    const address = this.#findClient([...forwarded, ...(peer === undefined ? [''] : [peer])])
     const isSecure = list(headers.get('x-forwarded-proto')).at(-1)?.toLowerCase() === 'https'
     const url = isSecure ? new URL(exchange.url.href.replace(/^http:/, 'https:')) : exchange.url
     return { ...exchange, url, ...(address !== '' && { address }) }
   }
 
   /**
-   * The address whose share of the server counts, if it is known to be a client's: an address of this machine or of a private
-   * network is that of a proxy, unless proxies are declared.
+   * Returns the client address of a request. Returns undefined for loopback and private addresses if no proxies are declared, because
+   * they usually belong to a proxy.
    */
   clientOf({ address }: Exchange): string | undefined {
     if (address === undefined) return undefined
@@ -55,7 +55,7 @@ export class Proxies {
     return this.#hops > 0 || (peer !== undefined && isIn(this.#trusted, peer))
   }
 
-  /** From the nearest on: as many proxies as there are, or as many as are known. What is before them, anybody may have written. */
+  /** Skips the trusted proxies from the end of the path. Entries before the result are not trustworthy: a client can write them. */
   #findClient(path: readonly string[]): string {
     if (this.#hops > 0) return path.at(-1 - this.#hops) ?? path[0] ?? ''
     return path.findLast((address) => !isIn(this.#trusted, address)) ?? path[0] ?? ''

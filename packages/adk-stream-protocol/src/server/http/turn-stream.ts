@@ -8,15 +8,15 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 
 export interface SseOptions {
-  /** Headers beside those of the stream. */
+  /** Additional response headers. */
   readonly headers: Readonly<Record<string, string>>
   readonly keepAliveMs: number
-  /** Where the client reads from. */
+  /** The position from which the client reads. */
   readonly from: ReadFrom
   readonly dialect: Dialect
 }
 
-/** Sends a turn as the body of a node:http response. False when the turn is too long to be replayed. */
+/** Sends a turn as the body of a node:http response. Returns false if the turn is too long to be replayed. */
 export function streamToNode(turn: Turn, response: ServerResponse, options: SseOptions): boolean {
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(SSE_KEEP_ALIVE)
@@ -24,7 +24,7 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
   const sink: Sink = {
     write: (json) => response.write(sseFrame(json)),
     end: () => {
-      // A client that takes its time keeps the response open; a comment after its end would be an error that nobody handles.
+      // A slow client keeps the response open, and writing after `end` would be an unhandled error.
       clearInterval(keepAlive)
       response.end(SSE_DONE)
     },
@@ -38,12 +38,12 @@ export function streamToNode(turn: Turn, response: ServerResponse, options: SseO
     attachment?.detach('closed')
   }
   response.on('close', leave)
-  // The client may have left while the turn was being prepared; then there is no further 'close'.
+  // If the client disconnected while the turn was prepared, there is no further 'close' event.
   if (response.closed || !attachment) leave()
   return attachment !== undefined
 }
 
-/** How much may wait in a stream that its host does not read. */
+/** How many bytes may wait in a stream that its host does not read. */
 const HIGH_WATER_BYTES = 65_536
 
 /** Sends a turn as a web `Response`. */
@@ -71,7 +71,7 @@ export function streamToWeb(turn: Turn, request: Request, options: SseOptions): 
           },
           abandon: () => {
             clearInterval(keepAlive)
-            controller.error(new Error('The client is too slow; it may resume.'))
+            controller.error(new Error('The client is too slow. It can resume the turn.'))
           },
         }
         keepAlive = setInterval(() => {
@@ -84,7 +84,7 @@ export function streamToWeb(turn: Turn, request: Request, options: SseOptions): 
     },
     { highWaterMark: HIGH_WATER_BYTES, size: (chunk) => chunk.byteLength },
   )
-  // Not every host cancels the body when its client leaves; those that do not abort the request.
+  // Some hosts do not cancel the body when the client disconnects. They abort the request instead.
   if (request.signal.aborted) leave()
   else request.signal.addEventListener('abort', leave, { once: true })
   return new Response(body, { headers: { ...SSE_HEADERS, ...options.headers } })

@@ -8,7 +8,7 @@ import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
 import type { SocketCodec, WriteFrame } from './socket-codec.ts'
 import type { Sink } from '../../turns/attachment.ts'
 
-/** Text frames `data: …`, as the clients of the earlier system speak them: one stream, and `[DONE]` at the end of a turn. */
+/** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
 export function openBidiCodec(isReading: () => boolean): SocketCodec {
   return {
     name: 'bidi',
@@ -21,18 +21,17 @@ export function openBidiCodec(isReading: () => boolean): SocketCodec {
   }
 }
 
-/** Where a socket reads a turn as text frames. */
+/** Writes a turn as bidi text frames. */
 function toTextFrames(write: WriteFrame, onEnd: () => void): Sink {
   const writeChunk = (json: string): boolean => write(sseFrame(json))
-  const begun = new Set<string>()
+  const started = new Set<string>()
   return {
     write: (json) => {
-      // Seed 004: a question stands in a step of its own, which begins behind the call and ends with the question. Clients of that
-      // kind take its end for the moment from which they may answer (BD4).
+      // An approval request has a step of its own, which starts after the call. Bidi clients respond when that step ends (BD4).
       if (json.startsWith('{"type":"tool-approval-request"'))
         return [START_STEP, json, FINISH_STEP].map(writeChunk).every(Boolean)
-      // A call that is handed to the client is not shown again (BT130): behind the step of its question it would be another call.
-      return isShownAgain(json, begun) || writeChunk(json)
+      // The input of an approved browser call is sent twice (BT130). In a new step, a bidi client would take it for another call.
+      return isShownAgain(json, started) || writeChunk(json)
     },
     pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
     end: () => {
@@ -48,19 +47,19 @@ function toTextFrames(write: WriteFrame, onEnd: () => void): Sink {
   }
 }
 
-/** Whether a chunk is the input of a call that was shown before. `begun` holds the calls whose input is still to come. */
-function isShownAgain(json: string, begun: Set<string>): boolean {
+/** Whether a chunk repeats the input of a call. `started` holds the calls whose input has not arrived yet. */
+function isShownAgain(json: string, started: Set<string>): boolean {
   if (!json.startsWith('{"type":"tool-input-')) return false
   // The log holds what `serialiseChunk` made of a chunk.
   const { type, toolCallId } = JSON.parse(json) as { type: string; toolCallId: string }
-  if (type === 'tool-input-start') begun.add(toolCallId)
-  return type === 'tool-input-available' && !begun.delete(toolCallId)
+  if (type === 'tool-input-start') started.add(toolCallId)
+  return type === 'tool-input-available' && !started.delete(toolCallId)
 }
 
 const START_STEP = serialiseChunk({ type: 'start-step' } satisfies Chunk)
 const FINISH_STEP = serialiseChunk({ type: 'finish-step' } satisfies Chunk)
 
-/** What is told beside the turns. A client of this kind waits for no acknowledgement: the stream goes on, and that is the answer. */
+/** Converts frames that belong to no turn. A bidi client gets no acknowledgement: its stream continues instead. */
 function toTransientFrames(frame: ServerFrame): readonly string[] {
   if (frame.type === 'pong') return [pongFrame(frame.nonce)]
   if (frame.type === 'user-message') return [transientFrame('user-message', frame.message)]
@@ -68,12 +67,12 @@ function toTransientFrames(frame: ServerFrame): readonly string[] {
   return []
 }
 
-/** As the earlier server answered: bare, and with the time that it was given. */
+/** The format of the earlier Python server: no `data:` prefix, and the timestamp of the ping. */
 function pongFrame(timestamp = 'null'): string {
   return `{"type":"pong","timestamp":${timestamp}}`
 }
 
-/** A part that no message keeps, so that it may come at any time. */
+/** A transient data part. No message stores it, so it may arrive at any time. */
 function transientFrame(name: string, data: unknown): string {
   return sseFrame(JSON.stringify({ type: `data-${name}`, data, transient: true }))
 }
@@ -82,14 +81,14 @@ function toRefusal({ frame: event, code, message }: FrameFault) {
   return { event, code, message }
 }
 
-/** An `error` ends the stream of a client of the AI SDK, so it is only told where none is open; who sent a message waits for its end. */
+/** An `error` chunk ends the stream of an AI SDK client, so it is sent only if no stream is open. After a `message`, `[DONE]` ends it. */
 function toErrorFrames({ frame: event, message }: FrameFault): readonly string[] {
   const errorText = `${event}: ${message}`
   const error = sseFrame(serialiseChunk({ type: 'error', errorText }))
   return event === 'message' ? [error, SSE_DONE] : [error]
 }
 
-/** The call that a client is shown now, by what is known of it. */
+/** The call that the client is shown. Only one of its ids may be known. */
 interface Shown {
   readonly toolCallId: string | undefined
   readonly approvalId: string | undefined
@@ -97,14 +96,14 @@ interface Shown {
 
 type State =
   | { readonly name: 'open' }
-  /** A call has no result yet: other calls wait for it. */
+  /** A call has no result yet. Other calls wait for it. */
   | { readonly name: 'calling'; readonly call: Shown }
-  /** A person is asked about the call: everything else waits for its result. */
+  /** The call needs approval. All other chunks wait for its result. */
   | { readonly name: 'asking'; readonly call: Shown }
 
 /**
- * Shows a turn call by call (BD100). Clients of text frames close their stream at a question and drop what comes before their answer, so
- * nothing but the question's own outcome may follow it. `seen` is the question or call that the client has answered already.
+ * Writes a turn one call at a time (BD100). Bidi clients close their stream at an approval request and drop all chunks until they have
+ * responded, so only the outcome of that approval may follow it. `seen` is the approval or call that the client has responded to.
  */
 export function toCallByCall(sink: Sink, seen: string | undefined): Sink {
   const calls = new CallByCall((json) => sink.write(json), seen)
@@ -118,7 +117,7 @@ export function toCallByCall(sink: Sink, seen: string | undefined): Sink {
   }
 }
 
-// Deltas, which come by the thousand, are not parsed.
+// Deltas are frequent, so they are not parsed.
 const OF_CALL = /^\{"type":"(?:tool-|data-approval"|data-browser-call")/
 
 class CallByCall {
@@ -128,7 +127,7 @@ class CallByCall {
 
   constructor(write: (json: string) => boolean, seen: string | undefined) {
     this.#write = write
-    // Which of the two it names is seen by its outcome.
+    // The id may be that of the approval or of the call.
     if (seen !== undefined)
       this.#state = { name: 'asking', call: { toolCallId: seen, approvalId: seen } }
   }
@@ -151,13 +150,13 @@ class CallByCall {
     }
     if (chunk.type === 'tool-approval-request') this.#state = { name: 'asking', call }
     else if (state.name === 'open') this.#state = { name: 'calling', call }
-    // A decision names both: the result has the id of the call alone.
+    // A decision carries both ids; the result carries only the id of the call.
     else if (state.name === 'asking' && call.approvalId !== undefined)
       this.#state = { name: 'asking', call }
     return written
   }
 
-  /** The turn is over: nothing that waits would come later. */
+  /** Writes all waiting chunks at the end of the turn. */
   flush(): void {
     for (const json of this.#waiting.splice(0)) this.#write(json)
   }
@@ -170,8 +169,8 @@ class CallByCall {
 }
 
 /**
- * Leaves out questions that were decided elsewhere while they waited here. A denied call ends as an error then: the client has no decision
- * of its own to show.
+ * Removes approval requests that were decided elsewhere while they waited here. A denied call then ends with an error, because the client
+ * has no decision of its own to show.
  */
 function withoutDecided(waiting: readonly string[]): string[] {
   const chunks = waiting.map((json) => ({ json, chunk: toCallChunk(json) }))

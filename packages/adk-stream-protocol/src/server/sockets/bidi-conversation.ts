@@ -12,12 +12,12 @@ import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { TurnService } from '../chats/turn-service.ts'
 
-/** What is known of the call or the approval that an id stands for. */
+/** A call or approval that was looked up by its id. */
 interface FoundCall {
   readonly known: NamedApproval | undefined
-  /** The message that holds the call. */
+  /** The message that contains the call. */
   readonly messageId: string | undefined
-  /** Whether a live conversation of this process goes on by the answer. */
+  /** Whether a live session of this process continues after the response. */
   readonly live: boolean
 }
 
@@ -29,7 +29,7 @@ export interface CallFinderParts {
   readonly runs: LiveRuns | undefined
 }
 
-/** Looks calls up in the ledger, in the live conversations and in the stored messages. */
+/** Returns a function that finds a call in the ledger, the live sessions or the stored messages. */
 export function callFinder({ decisions, turnService, runs }: CallFinderParts): FindCall {
   return async (chat, id) => {
     const known = await decisions.find(chat, id)
@@ -46,40 +46,40 @@ export function callFinder({ decisions, turnService, runs }: CallFinderParts): F
 
 export interface BidiConversationOptions {
   readonly handlers: FrameHandlers
-  /** The chat that the address names. */
+  /** The chat that the URL names. */
   readonly chatId: string | undefined
-  /** The turns that the client reads now. */
+  /** Returns the turns that the client reads. */
   readonly reading: () => readonly Turn[]
   readonly findCall: (chatId: string, id: string) => Promise<FoundCall>
 }
 
 type EventNamed<Name extends BidiEvent['event']> = Extract<BidiEvent, { event: Name }>
 
-/** The one conversation of a client that speaks text frames: its events become the frames that all clients send. */
+/** Converts the events of a bidi client to the frames that other clients send. A bidi socket has one chat. */
 export class BidiConversation {
   readonly #options: BidiConversationOptions
-  /** Its chat; one that no event has named yet may still get another name. */
+  /** The chat of the socket. A generated id may be replaced by the first id that an event names. */
   #chat: { readonly id: string; readonly named: boolean } | undefined
-  /** The messages that were read on this socket last. */
+  /** The messages that were last read on this socket. */
   readonly #read = new Set<string>()
-  /** Settles when the answers before have been taken or refused. */
-  #answering: Promise<void> = Promise.resolve()
+  /** Settles when the earlier responses are processed. */
+  #processing: Promise<void> = Promise.resolve()
 
   constructor(options: BidiConversationOptions) {
     this.#options = options
   }
 
-  /** BD9: a client that names its chat in the address gets what runs there, before its answers are taken. */
+  /** BD9: resumes the running turn of the chat in the URL, before the client's responses are processed. */
   async open(): Promise<void> {
     const { chatId, handlers } = this.#options
     if (chatId === undefined) return
-    const id = this.#enter(chatId)
+    const id = this.#openChat(chatId)
     const opened = (async () => handlers.resume({ type: 'resume', requestId: randomUUID(), id }))()
-    this.#answering = opened.catch(() => undefined)
+    this.#processing = opened.catch(() => undefined)
     await opened
   }
 
-  /** A message is read on this socket. */
+  /** Records that a message is read on this socket. */
   noteRead(messageId: string): void {
     this.#read.add(messageId)
     const [oldest] = this.#read
@@ -90,34 +90,34 @@ export class BidiConversation {
     const { handlers } = this.#options
     switch (event.event) {
       case 'message':
-        return this.#say(this.#enter(event.chatId), event)
+        return this.#handleMessage(this.#openChat(event.chatId), event)
       case 'tool_result':
-        return this.#answer(this.#enter(event.chatId), [event])
+        return this.#respond(this.#openChat(event.chatId), [event])
       case 'interrupt':
         for (const turn of this.#options.reading()) turn.stop()
         return
       case 'ping':
         return handlers.ping({ type: 'ping', nonce: JSON.stringify(event.timestamp ?? null) })
       case 'audio_control': {
-        const id = this.#enter(event.chatId)
+        const id = this.#openChat(event.chatId)
         return event.action === 'start'
           ? handlers.watch({ type: 'watch', id })
           : handlers['audio-end']({ type: 'audio-end', id })
       }
       case 'audio_chunk': {
-        const id = this.#enter(event.chatId)
+        const id = this.#openChat(event.chatId)
         const mimeType = `audio/pcm;rate=${event.sampleRate}`
         return handlers.audio({ type: 'audio', id, data: event.chunk, mimeType })
       }
     }
   }
 
-  /** The chat of this socket: one, since nothing in a text frame says which chat it is of. */
-  #enter(named = this.#options.chatId): string {
+  /** Returns the chat of this socket. Bidi frames carry no chat id, so a socket has only one chat. */
+  #openChat(named = this.#options.chatId): string {
     const known = this.#chat
     if (known && (named === undefined || named === known.id)) return known.id
     if (known && (known.named || this.#options.reading().length > 0)) {
-      const message = `This socket is of the chat ${known.id}. Open another one for ${named}.`
+      const message = `This socket belongs to the chat ${known.id}. Open another socket for ${named}.`
       throw new ProtocolError('bad-request', { message })
     }
     const id = named ?? randomUUID()
@@ -126,27 +126,27 @@ export class BidiConversation {
     return id
   }
 
-  async #say(id: string, event: EventNamed<'message'>): Promise<void> {
+  async #handleMessage(id: string, event: EventNamed<'message'>): Promise<void> {
     const { messages, trigger, messageId, results } = event
-    if (results.length > 0) return this.#answer(id, results)
+    if (results.length > 0) return this.#respond(id, results)
     await this.#send(id, messages, { trigger, messageId })
   }
 
-  /** Answers are taken one after the other: a result may follow the decision that allows it. */
-  #answer(id: string, results: readonly ToolResult[]): Promise<void> {
-    const answered = this.#answering.then(() => this.#take(id, results))
-    this.#answering = answered.catch(() => undefined)
-    return answered
+  /** Processes responses one after the other: a result may follow the decision that allows it. */
+  #respond(id: string, results: readonly ToolResult[]): Promise<void> {
+    const processed = this.#processing.then(() => this.#processResponses(id, results))
+    this.#processing = processed.catch(() => undefined)
+    return processed
   }
 
   /**
-   * Decides first, and gives results after that (BT6). What goes into a message that is read here is streamed in its stream; all else is streamed
-   * in a stream of its own.
+   * Records decisions first, then results (BT6). If this socket reads the message, its stream continues; otherwise the response starts a
+   * new stream.
    */
-  async #take(id: string, results: readonly ToolResult[]): Promise<void> {
+  async #processResponses(id: string, results: readonly ToolResult[]): Promise<void> {
     const { handlers } = this.#options
-    const answers = await this.#readAnswers(id, results)
-    const streamed = answers.filter((answer) => this.#isStreamedHere(answer))
+    const responses = await this.#readResponses(id, results)
+    const streamed = responses.filter((response) => this.#isStreamedHere(response))
     for (const { decision } of streamed) {
       const decisionId = randomUUID()
       if (decision) await handlers.decide({ type: 'decide', decisionId, id, ...decision })
@@ -157,11 +157,11 @@ export class BidiConversation {
       const outputId = randomUUID()
       await handlers['tool-output']({ type: 'tool-output', outputId, id, toolCallId, ...result })
     }
-    const rest = answers.filter((answer) => !streamed.includes(answer))
+    const rest = responses.filter((response) => !streamed.includes(response))
     if (rest.length > 0) await this.#send(id, [toMessage(rest)], { payloads: toPayloads(rest) })
   }
 
-  async #readAnswers(id: string, results: readonly ToolResult[]): Promise<Answer[]> {
+  async #readResponses(id: string, results: readonly ToolResult[]): Promise<ToolResponse[]> {
     const found = await Promise.all(
       results.map(async (result) => ({
         result,
@@ -178,8 +178,8 @@ export class BidiConversation {
     })
   }
 
-  /** Whether the client hears of an answer by a stream that it reads, or has heard all of it. */
-  #isStreamedHere({ decision, known, live, messageId }: Answer): boolean {
+  /** Whether the client reads the stream that continues after a response, or has read all of it. */
+  #isStreamedHere({ decision, known, live, messageId }: ToolResponse): boolean {
     if (messageId === undefined) return true
     const isRead = this.#options.reading().some((turn) => turn.messageId === messageId)
     if (live && isRead) return true
@@ -202,26 +202,26 @@ export class BidiConversation {
   }
 }
 
-/** An answer of the client, with what is known of the call that it is about. */
-interface Answer extends FoundCall {
+/** A response of the client, with the call that it belongs to. */
+interface ToolResponse extends FoundCall {
   readonly decision: DecisionAnswer | undefined
   readonly output: OutputAnswer | undefined
 }
 
-/** How many messages are remembered as read. */
+/** The maximum size of `#read`. */
 const MAX_READ = 100
 
-/** What was answered to the payloads of tools, by approval. */
-function toPayloads(answers: readonly Answer[]): Record<string, unknown> {
-  const given = answers.flatMap(({ decision }) =>
+/** Returns the payloads of decisions, by approval id. */
+function toPayloads(responses: readonly ToolResponse[]): Record<string, unknown> {
+  const entries = responses.flatMap(({ decision }) =>
     decision?.payload === undefined ? [] : [[decision.approvalId, decision.payload] as const],
   )
-  return Object.fromEntries(given)
+  return Object.fromEntries(entries)
 }
 
-/** Answers in the form in which the AI SDK sends them. */
-function toMessage(answers: readonly Answer[]): object {
-  const parts = answers.map(({ decision, output, known }) => {
+/** Converts responses to a message as the AI SDK sends it. */
+function toMessage(responses: readonly ToolResponse[]): object {
+  const parts = responses.map(({ decision, output, known }) => {
     if (output) {
       const { toolCallId, result } = output
       return { type: 'dynamic-tool', toolCallId, state: 'output-available', ...result }
@@ -231,5 +231,5 @@ function toMessage(answers: readonly Answer[]): object {
     const { toolCallId, toolName } = known ?? {}
     return { type: 'dynamic-tool', toolCallId, toolName, state: 'approval-responded', approval }
   })
-  return { id: answers[0]?.messageId, role: 'assistant', parts }
+  return { id: responses[0]?.messageId, role: 'assistant', parts }
 }

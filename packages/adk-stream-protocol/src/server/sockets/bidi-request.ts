@@ -7,15 +7,15 @@ import type { Exchange } from '../http/exchange.ts'
 const BIDI = 'bidi'
 
 /**
- * Whether the client of a socket asks for text frames: by the subprotocol, by `?dialect=bidi`, alone or beside another one, or by
- * `?chatId=` without a subprotocol. Other frames name their chats themselves.
+ * Whether a client requests the bidi dialect: with the subprotocol, with `?dialect=bidi` (alone or with another dialect), or with
+ * `?chatId=` and no subprotocol. The frames of other clients carry their chat ids.
  */
 export function asksForBidi({ url }: Exchange, subprotocol: string): boolean {
   if (subprotocol !== '') return subprotocol === BIDI_SUBPROTOCOL || dialectsIn(url).includes(BIDI)
   return url.searchParams.has('chatId') || dialectsIn(url).includes(BIDI)
 }
 
-/** The request with the dialect of its turns alone: text frames are a way to write any of them. */
+/** Returns the request without `bidi` in its dialects: bidi frames can carry turns of any dialect. */
 export function withoutBidi(exchange: Exchange): Exchange {
   const rest = dialectsIn(exchange.url).filter((name) => name !== BIDI)
   const url = new URL(exchange.url)
@@ -25,7 +25,7 @@ export function withoutBidi(exchange: Exchange): Exchange {
   return { method, headers, readBody, url }
 }
 
-/** What is wrong with the address of a socket: its dialect or its chat. */
+/** Returns an error if the dialect or the chat id in a socket's URL is invalid. */
 export function findUrlFault(exchange: Exchange): ProtocolError | undefined {
   try {
     readDialect(withoutBidi(exchange))

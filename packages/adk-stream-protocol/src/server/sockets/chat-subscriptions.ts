@@ -10,22 +10,22 @@ import { readDialect } from '../http/read-request.ts'
 import type { Connection } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 
-/** Subscription a client takes part in a chat. */
+/** How a client takes part in a chat. */
 interface Subscription {
   readonly audio: AudioMode
   readonly watches: boolean
-  /** Whether it asked for something in it. */
+  /** Whether it has sent a request in the chat. */
   readonly participates: boolean
 }
 
-/** One client in the chats that it takes part in. */
+/** The chats whose live sessions a client takes part in. */
 export class ChatSubscriptions {
   readonly #connection: Connection
   readonly #runs: LiveRuns
   readonly #maxChats: number
   readonly #chats = new Map<string, Subscription & { readonly leave: () => void }>()
   #left = false
-  /** The chat that sound without a name belongs to. */
+  /** The chat of binary audio frames, which carry no chat id. */
   audioChatId: string | undefined
 
   constructor(connection: Connection, runs: LiveRuns, maxChats: number) {
@@ -34,7 +34,7 @@ export class ChatSubscriptions {
     this.#maxChats = maxChats
   }
 
-  /** Whether something runs in a chat that the client takes part in. */
+  /** Whether a live session of these chats is busy. */
   get busy(): boolean {
     return [...this.#chats.keys()].some(
       (chatId) => this.#runs.find(this.#chatOf(chatId))?.busy === true,
@@ -46,8 +46,8 @@ export class ChatSubscriptions {
   }
 
   /**
-   * Takes part in a chat while something is asked for in it, so that its conversation is not given up, and from then on if there is
-   * one. Whoever names chats in which nothing happens is in none of them.
+   * Subscribes to a chat while a request runs, so that its live session is kept. The subscription ends with the request if the chat has
+   * no live session then.
    */
   async whileBusy<Result>(chatId: string, ask: () => Promise<Result>): Promise<Result> {
     this.#enter(chatId)
@@ -59,7 +59,7 @@ export class ChatSubscriptions {
     }
   }
 
-  /** Wants to hear of all that happens in a chat. */
+  /** Subscribes to all turns of a chat. */
   watch(chatId: string, audio: AudioMode): void {
     const known = this.#chats.get(chatId)
     known?.leave()
@@ -68,7 +68,7 @@ export class ChatSubscriptions {
     else this.#stopAudio(chatId)
   }
 
-  /** Wants to hear no more of it. Who only looked on is gone; who said something still takes part. */
+  /** Ends `watch`. A client that has sent a request in the chat stays subscribed while its live session lasts. */
   unwatch(chatId: string): void {
     const known = this.#chats.get(chatId)
     this.#stopAudio(chatId)
@@ -76,12 +76,12 @@ export class ChatSubscriptions {
     if (known?.participates && this.#isTalking(chatId)) this.#enter(chatId)
   }
 
-  /** Sends a turn that no request of this client asked for. `userMessage` is what the person was heard to say so far. */
+  /** Sends a turn that no request of this client started. `userMessage` is the transcript of the person's speech so far. */
   show(chatId: string, turn: Turn, userMessage?: Message): void {
     const { send, read, exchange } = this.#connection
     const requestId = `turn-${randomUUID()}`
-    const said = userMessage && { userMessage }
-    send({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...said })
+    const transcript = userMessage && { userMessage }
+    send({ type: 'turn', id: chatId, requestId, messageId: turn.messageId, ...transcript })
     read(requestId, turn, {
       from: 'start',
       dialect: readDialect(exchange()),
@@ -114,7 +114,7 @@ export class ChatSubscriptions {
     return { principalId: this.#connection.principal.id, chatId }
   }
 
-  /** Makes room for a chat, by those in which nothing happens any more. */
+  /** Unsubscribes from chats without a live session. Throws if the limit is still reached. */
   #makeRoom(): void {
     if (this.#chats.size < this.#maxChats) return
     for (const [chatId, { watches }] of this.#chats)
@@ -127,10 +127,10 @@ export class ChatSubscriptions {
   }
 
   #join(chatId: string, subscription: Subscription): void {
-    // A frame that is still worked on when its socket is gone brings nobody back.
+    // The socket may close while a handler still runs.
     if (this.#left) return
     if (!this.#chats.has(chatId)) this.#makeRoom()
-    // One of its own: who takes part is told from others by it.
+    // A new object each time, because watchers are compared by identity.
     const watcher = subscription.watches ? this.#watcher(chatId) : { ...SILENT }
     this.#chats.set(chatId, {
       ...subscription,

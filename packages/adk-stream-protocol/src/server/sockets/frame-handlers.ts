@@ -6,42 +6,42 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { Exchange } from '../http/exchange.ts'
 
 /**
- * What answers the frames of one socket: a function for each type. What it throws is told to the client as the refusal of that
- * frame. Modes differ in their handlers alone: `{ ...turnHandlers, ...liveHandlers }`.
+ * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.
+ * Live sockets override some of the handlers: `{ ...turnHandlers, ...liveHandlers }`.
  */
 export type FrameHandlers = {
   readonly [Type in ClientFrame['type']]: (frame: ClientFrameOf<Type>) => void | Promise<void>
 } & {
-  /** Audio as bytes. */
+  /** Receives audio as bytes. */
   readonly binary: (bytes: Uint8Array) => void | Promise<void>
-  /** Shows a client all that begins by itself in a chat. Unlike `watch`, it begins no conversation. */
+  /** Sends all turns of a chat to the client. Unlike `watch`, it does not start a live session. */
   readonly join: (chatId: string) => void
-  /** Whether something runs in the background whose end this client is told. */
+  /** Whether background work runs whose result this client receives. */
   readonly busy: () => boolean
-  /** The socket is gone. */
+  /** Called when the socket is closed. */
   readonly close: () => void
 }
 
-/** One open socket, as its handlers see it. */
+/** One open socket, as seen by its handlers. */
 export interface Connection {
-  /** Who opened it. */
+  /** The principal that opened the socket. */
   readonly principal: Principal
-  /** The request that opened it, made anew from what is kept of it. */
+  /** Returns the request that opened the socket. */
   readonly exchange: () => Exchange
-  /** Asks again who it is, and throws when it is not the same one any more. */
+  /** Authenticates again. Throws if the credentials no longer identify the same principal. */
   readonly checkPrincipal: () => Promise<Principal>
   readonly send: (frame: ServerFrame) => void
-  /** Sends audio, or drops it for a client that is too slow. */
+  /** Sends audio. Returns false if it was dropped because the client is too slow. */
   readonly sendAudio: (bytes: Uint8Array) => boolean
-  /** Sends a turn under a request. False when it is too long to be replayed. */
+  /** Sends a turn under a request id. Returns false if the turn is too long to be replayed. */
   readonly read: (requestId: string, turn: Turn, options: ReadOptions) => boolean
-  /** Ends the reading of a turn; tells which one it was. */
+  /** Stops reading a turn, and returns it. */
   readonly leave: (requestId: string) => Turn | undefined
   /** Whether a turn is read under this request. */
   readonly reads: (requestId: string) => boolean
-  /** How many turns are read. */
+  /** The number of turns that are read. */
   readonly reading: () => number
 }
 
-/** Gives the handlers of a new socket. */
+/** Creates the handlers of a new socket. */
 export type OpenHandlers = (connection: Connection) => FrameHandlers

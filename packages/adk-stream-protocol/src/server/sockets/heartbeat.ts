@@ -1,4 +1,4 @@
-/** How many times in a row a peer may give no sign before it is taken for dead. */
+/** How many pings in a row a peer may miss before it counts as dead. */
 const MAX_MISSES = 2
 
 export interface HeartbeatPeer {
@@ -7,12 +7,12 @@ export interface HeartbeatPeer {
 }
 
 /**
- * Finds out that the other side is gone when no packet says so: a cable was pulled, a phone went to sleep. All peers share one
- * timer, which looks at each of them once in the interval, spread over it.
+ * Detects dead connections, for example after a phone went to sleep. All peers share one timer, which checks each peer once per
+ * interval, spread over the interval.
  */
 export class Heartbeats {
   readonly #intervalMs: number
-  /** Silent intervals of each peer. In the order in which they are looked at: one that was goes to the end. */
+  /** The missed pings of each peer, in the order of their next check. */
   readonly #misses = new Map<HeartbeatPeer, { misses: number; nextAt: number }>()
   #timer: NodeJS.Timeout | undefined
 
@@ -20,13 +20,13 @@ export class Heartbeats {
     this.#intervalMs = intervalMs
   }
 
-  /** Begins to look after a peer. */
+  /** Starts to check a peer. */
   add(peer: HeartbeatPeer): void {
     this.#misses.set(peer, { misses: 0, nextAt: performance.now() + this.#intervalMs })
     this.#schedule()
   }
 
-  /** The peer gave a sign of life. */
+  /** Records a sign of life of a peer. */
   beat(peer: HeartbeatPeer): void {
     const state = this.#misses.get(peer)
     if (state) state.misses = 0
@@ -45,12 +45,12 @@ export class Heartbeats {
     const delay = Math.max(0, next.nextAt - performance.now())
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.#look()
+      this.#checkDue()
       this.#schedule()
     }, delay)
   }
 
-  #look(): void {
+  #checkDue(): void {
     const now = performance.now()
     for (const [peer, state] of this.#misses) {
       if (state.nextAt > now) return

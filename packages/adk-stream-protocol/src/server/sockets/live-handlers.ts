@@ -20,17 +20,17 @@ export interface LiveHandlersOptions {
   readonly limits: BridgeLimits
 }
 
-/** What Gemini Live hears. */
+/** The audio format that Gemini Live accepts. */
 const MICROPHONE = 'audio/pcm;rate=16000'
 
-/** Answers a socket from live conversations: a request is answered as turn by turn, and what is said and heard goes its way. */
+/** Creates the handlers of a socket with live sessions. They extend the handlers for turns by text, audio and images. */
 export function openLiveHandlers(
   connection: Connection,
   { runs, chats, limits }: LiveHandlersOptions,
 ): FrameHandlers {
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
-  /** Chooses the agent and tells it who speaks, before a conversation begins in which nothing was written. */
+  /** Sets the agent and the session state before a live session starts without a text message. */
   const prepareSpeech = (chatId: string, named?: string) => (): Promise<void> => {
     const agent = { named, ...readAgent(connection.exchange()) }
     return chats.prepareSpeech(connection.principal, chatOf(chatId), agent)
@@ -60,12 +60,12 @@ export function openLiveHandlers(
     unwatch: ({ id }) => subscriptions.unwatch(id),
     text: async ({ id, messageId = randomUUID(), text, agent }) => {
       const message = { id: messageId, parts: [checkText(text, limits)] }
-      const asked = { named: agent, ...readAgent(connection.exchange()) }
-      const said = { message, replaces: false, hold: true, ...asked }
+      const agentRequest = { named: agent, ...readAgent(connection.exchange()) }
+      const request = { message, replaces: false, hold: true, ...agentRequest }
       subscriptions.show(
         id,
         await subscriptions.whileBusy(id, () =>
-          chats.sendLive(connection.principal, chatOf(id), said),
+          chats.sendLive(connection.principal, chatOf(id), request),
         ),
       )
     },
@@ -74,13 +74,13 @@ export function openLiveHandlers(
     binary: (bytes) => {
       const chatId = subscriptions.audioChatId
       if (chatId === undefined) {
-        const message = 'Send `watch` with `audio: "binary"` first: a binary frame names no chat.'
+        const message = 'Send `watch` with `audio: "binary"` first: a binary frame has no chat id.'
         throw new ProtocolError('bad-request', { message })
       }
       return show(chatId, { data: Buffer.from(bytes).toString('base64'), mimeType: MICROPHONE })
     },
     'audio-end': async ({ id }) => {
-      // By the way that the sound went, and so after it. Where nobody was heard, there is nothing to end.
+      // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
       if (runs.isTalking(chatOf(id))) (await openForAudio(id)).endAudio()
     },
     activity: async ({ id, state }) => (await openForAudio(id)).mark(state),
@@ -94,17 +94,19 @@ export function openLiveHandlers(
   }
 }
 
-/** Sound has limits of its own (WS15), and a type that is a sound's. */
+/** Checks the media type of audio. SocketPeer checks its size (WS15). */
 function toAudio(data: string, mimeType: string): Blob {
   if (/^audio\/[\w.+-]+(?:;\s?[\w-]+=[\w.-]+)*$/i.test(mimeType)) return { data, mimeType }
-  const message = 'Sound has a type like `audio/pcm;rate=16000`. Send pictures as `image`.'
+  const message =
+    'Audio needs a media type such as `audio/pcm;rate=16000`. Send images in `image` frames.'
   throw new ProtocolError('bad-request', { message })
 }
 
-/** A picture is a file, as in a message: of an accepted type, and not too large. */
+/** Checks the type and size of an image, with the limits for files in messages. */
 function toImage(data: string, mimeType: string, limits: BridgeLimits): Blob {
   if (!mimeType.toLowerCase().startsWith('image/')) {
-    const message = 'A picture has a type that begins with `image/`. Send sound as `audio`.'
+    const message =
+      'An image needs a media type that starts with `image/`. Send audio in `audio` frames.'
     throw new ProtocolError('bad-request', { message })
   }
   const type = checkFileType(mimeType, limits)

@@ -7,24 +7,24 @@ import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { chunkFrame, chunkFrameHead, serialiseFrame } from '../../protocol/server-frame.ts'
 import type { Sink } from '../../turns/attachment.ts'
 
-/** What a client may say, in whichever words. */
+/** A frame of a client, in either dialect. */
 export type IncomingFrame = ClientFrame | BidiEvent
 
-/** How a client and the server put what they say into text frames. */
+/** Reads and writes the text frames of a socket. */
 export interface SocketCodec {
   readonly name: 'json' | 'bidi'
   readonly read: (bytes: Uint8Array) => IncomingFrame | { readonly fault: FrameFault }
-  /** Nothing for what this kind of client is not told. */
+  /** Returns an empty list for frames that this dialect does not have. */
   readonly encode: (frame: ServerFrame) => readonly string[]
-  /** Says that a frame cannot be used, by its name. */
+  /** Refuses a frame. */
   readonly refuse: (fault: FrameFault) => readonly string[]
-  /** Puts a turn into the order that this kind of client can read. `seen` is the question or call that it has answered. Default: as it is. */
+  /** Reorders the chunks of a turn. `seen` is the approval or call that the client has responded to. Default: no change. */
   readonly toOrder?: (sink: Sink, seen: string | undefined) => Sink
-  /** Where a turn is written that is read under a request. */
+  /** Returns the sink that writes a turn for a request. */
   readonly toSink: (requestId: string, write: WriteFrame, onEnd: () => void) => Sink
 }
 
-/** JSON frames, as the AI SDK's `WebSocketChatTransport` has them. */
+/** JSON frames, as in the AI SDK's `WebSocketChatTransport`. */
 export const jsonCodec: SocketCodec = {
   name: 'json',
   read: readClientFrame,
@@ -39,7 +39,7 @@ export const jsonCodec: SocketCodec = {
   toSink: toJsonFrames,
 }
 
-/** How many bytes of sound a frame carries in its text; none for most. */
+/** Returns the number of audio bytes in a text frame, or undefined for frames without audio. */
 export function audioBytesIn(frame: IncomingFrame): number | undefined {
   if (frame.type === 'audio') return Buffer.byteLength(frame.data, 'base64')
   if (frame.type === 'bidi' && frame.event === 'audio_chunk')
@@ -47,10 +47,10 @@ export function audioBytesIn(frame: IncomingFrame): number | undefined {
   return undefined
 }
 
-/** Writes one frame. False when the socket wants no more until it has drained. */
+/** Writes one frame. Returns false if the socket must drain first. */
 export type WriteFrame = (frame: string) => boolean
 
-/** Where a socket reads a turn: as numbered frames of one request. */
+/** Writes a turn as numbered frames of one request. */
 export function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): Sink {
   const head = chunkFrameHead(requestId)
   let sequence = 0
@@ -61,7 +61,7 @@ export function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => 
       onEnd()
       write(serialiseFrame({ type: 'end', requestId }))
     },
-    // The socket may have been too slow for this answer alone; the others on it go on.
+    // The socket was too slow for this turn; other turns on it may continue.
     abandon: () => {
       onEnd()
       const { code, message: errorText } = new ProtocolError('too-slow')

@@ -26,7 +26,7 @@ import { readError } from '../http/read-error.ts'
 import type { BridgeLimits } from '../options.ts'
 import { Recheck } from '../auth/credentials.ts'
 
-/** What all sockets share. */
+/** The options that all sockets share. */
 export interface SocketConnectionOptions {
   readonly limits: BridgeLimits
   readonly openHandlers: OpenHandlers
@@ -36,7 +36,7 @@ export interface SocketConnectionOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** One client that has connected. */
+/** A socket and the request that opened it. */
 export interface Connected {
   readonly socket: ClosingSocket
   readonly stream: Duplex
@@ -45,23 +45,23 @@ export interface Connected {
   readonly credentials: Credentials
 }
 
-/** What a client needs that has sent a frame. */
+/** Handles the frames of one client. */
 interface Handling {
   readonly readers: TurnReaders
   readonly handlers: FrameHandlers
 }
 
-/** One client on its socket: its frames go to the handlers, and what they throw goes back to the client. */
+/** Dispatches the frames of one socket to its handlers, and sends their errors to the client. */
 export class SocketConnection implements SocketEvents, Rechecked {
   readonly #options: SocketConnectionOptions
   readonly #connected: Connected
   readonly #peer: SocketPeer
   readonly #recheck: Recheck
-  /** Made at the first frame: of thousands of sockets, most are silent. */
+  /** Created at the first frame: most of thousands of sockets are silent. */
   #handling: Handling | undefined
   #codec: SocketCodec = jsonCodec
   #bidi: BidiConversation | undefined
-  /** Frames that are being worked on. */
+  /** The number of frames whose handlers have not finished. */
   #framesInProgress = 0
 
   constructor(options: SocketConnectionOptions, connected: Connected) {
@@ -72,20 +72,20 @@ export class SocketConnection implements SocketEvents, Rechecked {
     this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
     this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
     if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
-    // Another client might take it for something else: one of text frames may say who it is by its first frame.
+    // A client without a subprotocol may turn out to speak the bidi dialect, which has no `hello`.
     if (socket.protocol === SUBPROTOCOL)
       this.#peer.send({ type: 'hello', protocol: SUBPROTOCOL, limits: toHelloLimits(limits) })
-    // Who cannot be brought back to what runs may still say something.
+    // If the running turn cannot be resumed, the client can still send messages.
     this.#bidi?.open().catch(options.onError)
   }
 
-  /** Whether the client reads nothing, and waits for nothing. */
+  /** Whether the client reads no turn and waits for no response. */
   get isIdle(): boolean {
     if (this.#framesInProgress > 0) return false
     return !this.#handling || (this.#handling.readers.size === 0 && !this.#handling.handlers.busy())
   }
 
-  /** Closes the socket; resolves when it is gone. */
+  /** Closes the socket. Resolves when the connection is closed. */
   async close(reason: CloseReason): Promise<void> {
     this.#peer.close(reason)
     await this.#peer.closed()
@@ -121,7 +121,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
     try {
       return await this.#connected.credentials.check()
     } catch (thrown) {
-      // Where it cannot be told who it is, the socket stays; what needed to know is refused.
+      // If the check itself fails, only the current frame is refused and the socket stays open.
       if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
       throw thrown
     }
@@ -161,7 +161,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
     }
   }
 
-  /** From here on the client is spoken to in text frames. */
+  /** Switches the socket to the bidi dialect. */
   #useBidi(): void {
     const { principal, exchange } = this.#connected
     const { readers, handlers } = this.#openHandling()
@@ -178,7 +178,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
     readers: TurnReaders,
     { requestId, turn, how }: { requestId: string; turn: Turn; how: ReadOptions },
   ): boolean {
-    // Text frames name no request: a turn that is read is not told a second time among itself.
+    // Bidi frames carry no request id, so a turn is sent only once at a time.
     if (this.#codec.name === 'bidi' && readers.turns.includes(turn)) return true
     this.#bidi?.noteRead(turn.messageId)
     return readers.read(requestId, turn, how)
@@ -210,7 +210,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
     }
   }
 
-  /** Tells that a frame was not taken, in the words in which its sender waits for an answer. */
+  /** Sends the refusal of a frame, in the frame type that the client waits for. */
   #refuse(frame: ClientFrame, { code, message }: ProtocolError): void {
     const refusal = { ok: false, code, message } as const
     if (frame.type === 'decide')
@@ -230,7 +230,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
   }
 }
 
-/** Frames that begin nothing. */
+/** Frames that start no new work. */
 const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
   'resume',
   'abort',
@@ -248,8 +248,8 @@ function dispatch<Type extends ClientFrame['type']>(
   handlers: FrameHandlers,
   frame: Extract<ClientFrame, { type: Type }>,
 ): void | Promise<void> {
-  // The handler of a type takes the frame of that type; the compiler cannot follow the pair through a union.
-  const handle = handlers[frame.type] as unknown as (given: typeof frame) => void | Promise<void>
+  // The handler of a type accepts frames of that type; TypeScript cannot correlate the two unions.
+  const handle = handlers[frame.type] as unknown as (input: typeof frame) => void | Promise<void>
   return handle(frame)
 }
 

@@ -13,37 +13,37 @@ import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
 import { audioBytesIn } from './socket-codec.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** What a peer's messages go to. None of these may throw. */
+/** Receives the events of a socket. None of the methods may throw. */
 export interface SocketEvents {
-  /** How this client speaks. */
+  /** The dialect of this client. */
   readonly codec: SocketCodec
-  /** The first frame has come, and is about to be read. */
+  /** Called with the first frame, before it is read. */
   onFirst(bytes: Uint8Array): void
   onFrame(frame: IncomingFrame): void
-  /** Audio of a client that sends it as bytes. */
+  /** Called with a binary frame. */
   onAudio(bytes: Uint8Array): void
-  /** The socket takes again what is written. */
+  /** Called when the socket can take more data. */
   onDrain(): void
-  /** Nothing goes either way any more; the connection may be there for a while yet. Told once. */
+  /** Called once when the socket starts to close. The connection may stay open for a while. */
   onClose(): void
 }
 
-/** How large a frame is that costs as much as two: to read a large one is work. */
+/** A frame of this size counts as two, because parsing a large frame is expensive. */
 const COSTLY_BYTES = 131_072
 
-/** What a frame costs that cannot be used: a few are a mistake, many are a flood. */
+/** How many frames an invalid frame counts as. */
 const FAULT_COST = 10
 
-/** How much may wait for a client that asks and does not read, beside its answers, in characters. */
+/** How many characters may wait for a client that does not read, not counting turns. */
 const MAX_UNREAD = 262_144
 
-/** How much is gathered for one write, in bytes: far less than what makes a reader count as slow. */
+/** How many bytes are batched into one write. This is far below the size at which a reader counts as slow. */
 const MAX_GATHERED = 4_096
 
-/** How much may wait before audio is dropped, in bytes: two seconds of 24 kHz. */
+/** How many bytes may wait before audio is dropped: two seconds at 24 kHz. */
 const MAX_AUDIO_WAITING = 96_000
 
-/** The other end of one socket: what it says, parsed and within limits, and what it is told, no faster than it reads. */
+/** Parses the frames of one client within its limits, and writes to it no faster than it reads. */
 export class SocketPeer implements HeartbeatPeer {
   readonly #socket: ClosingSocket
   readonly #stream: Duplex
@@ -76,7 +76,7 @@ export class SocketPeer implements HeartbeatPeer {
     this.#listen()
   }
 
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is closed. */
   async closed(): Promise<void> {
     if (this.#socket.readyState === this.#socket.CLOSED) return
     await new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
@@ -90,23 +90,23 @@ export class SocketPeer implements HeartbeatPeer {
     this.close('dead-peer')
   }
 
-  /** Pieces of audio that this client was too slow for. */
+  /** The number of audio frames that were dropped because the client was too slow. */
   get droppedAudio(): number {
     return this.#droppedAudio
   }
 
-  /** Writes a frame of an answer, whose reader waits for the drain after a false. */
+  /** Writes a frame of a turn. If it returns false, the reader must wait for `onDrain`. */
   write(frame: string): boolean {
     if (this.#state === 'open') this.#push(frame)
     return !this.#stream.writableNeedDrain
   }
 
-  /** Tells something beside the answers. A client that asks for more and more of it without reading is let go. */
+  /** Sends a frame that belongs to no turn. Closes the socket if too many of them wait for the client. */
   send(frame: ServerFrame): void {
     this.#sendAll(this.#events.codec.encode(frame))
   }
 
-  /** Sends a piece of audio, or drops it: late audio is of no use. */
+  /** Sends audio, or drops it if the client is too slow: late audio is useless. Returns false if it was dropped. */
   sendAudio(bytes: Uint8Array): boolean {
     if (this.#state !== 'open' || this.#stream.writableLength > MAX_AUDIO_WAITING) {
       this.#droppedAudio += 1
@@ -116,7 +116,7 @@ export class SocketPeer implements HeartbeatPeer {
     return true
   }
 
-  /** What is sent in one go of the event loop is one write: for a token, the write costs more than all the rest. */
+  /** Batches all frames of one event loop iteration into one write, because the write is the most expensive step of a token. */
   #push(data: string | Uint8Array): void {
     if (!this.#corked) {
       this.#corked = true
@@ -133,7 +133,7 @@ export class SocketPeer implements HeartbeatPeer {
     this.#stream.uncork()
   }
 
-  /** Says that a frame cannot be used, by its name (WS12). */
+  /** Refuses a frame (WS12). */
   refuse(fault: FrameFault): void {
     this.#sendAll(this.#events.codec.refuse(fault))
   }
@@ -142,9 +142,9 @@ export class SocketPeer implements HeartbeatPeer {
     if (this.#state === 'closing') return
     this.#handleClose()
     this.#socket.close(CLOSE_CODES[reason].code, reason)
-    // A flood is not read to its end; what still waits in the kernel goes with the connection.
+    // Do not read the rest of a flood.
     if (reason === 'too-fast') this.#socket.pause()
-    // Nothing gets through to these, not even the close.
+    // A close frame would not get through.
     if (reason === 'dead-peer' || reason === 'too-slow') this.#socket.terminate()
   }
 
@@ -160,14 +160,14 @@ export class SocketPeer implements HeartbeatPeer {
     this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
     this.#socket.on('pong', () => this.#heartbeats.beat(this))
     this.#socket.on('ping', () => this.#admit(1))
-    // What is wrong with the connection or its bytes is answered by a close code; the close follows.
+    // `ws` sends a close code for connection and protocol errors; a `close` event follows.
     this.#socket.on('error', ignoreError)
-    // The first comes with a client's goodbye, the second alone when the connection broke.
+    // `onClosing` runs at the close handshake. If the connection breaks, there is only `close`.
     const leave = (): void => this.#handleClose()
     this.#socket.onClosing = leave
     this.#socket.on('close', leave)
     this.#stream.on('drain', () => {
-      // What waited was taken, so somebody is there: pings wait in the same line.
+      // The client has read data, so it is alive. Pings wait behind the same data.
       this.#heartbeats.beat(this)
       this.#unread = 0
       this.#events.onDrain()
@@ -183,7 +183,7 @@ export class SocketPeer implements HeartbeatPeer {
 
   #receive(data: RawData, isBinary: boolean): void {
     this.#heartbeats.beat(this)
-    // One buffer, and not its fragments: `ws` joins them unless told otherwise.
+    // `ws` joins fragments into one buffer by default.
     const bytes = data as Buffer
     if (!this.#admit(1 + Math.floor(bytes.byteLength / COSTLY_BYTES))) return
     if (isBinary) {
@@ -199,7 +199,7 @@ export class SocketPeer implements HeartbeatPeer {
     if (audioBytes === undefined || this.#admitAudio(name, audioBytes)) this.#events.onFrame(frame)
   }
 
-  /** WS15: a client that sends faster than anybody could use it is let go. */
+  /** WS15: closes the socket of a client that sends too fast. */
   #admit(cost: number): boolean {
     if (this.#state !== 'open') return false
     this.#frames ??= new TokenBucket(this.#limits.maxFramesPerSecond)
@@ -212,7 +212,7 @@ export class SocketPeer implements HeartbeatPeer {
     const { maxAudioFrameBytes, maxAudioBytesPerSecond } = this.#limits
     const fault = { frame, requestId: undefined }
     if (size > maxAudioFrameBytes) {
-      const message = `A piece of audio is larger than ${maxAudioFrameBytes} bytes. Send smaller ones.`
+      const message = `An audio frame is larger than ${maxAudioFrameBytes} bytes. Send smaller frames.`
       this.#refuseWithPenalty({ ...fault, code: 'too-large', message })
       return false
     }
@@ -228,31 +228,31 @@ export class SocketPeer implements HeartbeatPeer {
   }
 }
 
-/** One for all sockets. */
+/** Shared by all sockets, to save memory. */
 function ignoreError(): void {}
 
 /**
- * A socket that tells when its closing begins, from whichever side. `ws` tells only when the connection is gone: until then, who said
- * goodbye and is slow to hang up would count as somebody who reads.
+ * A socket that reports when either side starts to close it. `ws` reports only the end of the connection; until then, a client that is
+ * slow to disconnect would count as a reader.
  */
 export class ClosingSocket extends WebSocket {
   onClosing: (() => void) | undefined
 
-  // `ws` answers a client's close by this, too.
+  // `ws` also calls this method when the client closes the socket.
   override close(code?: number, data?: string | Buffer): void {
     super.close(code, data)
     this.onClosing?.()
   }
 }
 
-/** What one client may send over a socket. */
+/** Limits for the frames of one socket. */
 export interface SocketLimits {
-  /** Frames of a client per second, on the average over two seconds. Default 100: voice in pieces of 20 ms is 50. */
+  /** Maximum number of frames per second, averaged over two seconds. Audio in frames of 20 ms needs 50. Default 100. */
   readonly maxFramesPerSecond: number
-  /** Bytes of one piece of audio. Default 64 KiB. */
+  /** Maximum size of one audio frame, in bytes. Default 64 KiB. */
   readonly maxAudioFrameBytes: number
-  /** Bytes of audio per second. Default 128,000: four times the 16 kHz that a microphone gives. */
+  /** Maximum number of audio bytes per second. Default 128,000: four times the rate of a 16 kHz microphone. */
   readonly maxAudioBytesPerSecond: number
-  /** Silence after which a client is asked whether it is there, in ms. Default 15,000. */
+  /** How long a client may be silent before the server sends a ping, in ms. Default 15,000. */
   readonly keepAliveMs: number
 }

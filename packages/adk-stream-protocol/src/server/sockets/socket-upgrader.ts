@@ -33,13 +33,13 @@ export interface SocketUpgraderOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** The first that a client knows is spoken. */
+/** In order of preference. */
 const SUBPROTOCOLS = [SUBPROTOCOL, BIDI_SUBPROTOCOL]
 
-/** How long a client may take to answer a close before the connection is cut. */
+/** How long a client may take to confirm a close before the connection is destroyed. */
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Lets sockets in: everything that can be refused is refused before the upgrade, with a status and a reason (WS3). */
+/** Upgrades HTTP requests to sockets. Every refusal happens before the upgrade, with an HTTP status and a reason (WS3). */
 export class SocketUpgrader {
   readonly #options: SocketUpgraderOptions
   readonly #server: Server<typeof ClosingSocket>
@@ -47,6 +47,7 @@ export class SocketUpgrader {
   readonly #open = new Set<SocketConnection>()
   readonly #perPrincipal: Quota
   readonly #perAddress: Quota
+  /** Open and reserved sockets. */
   #count = 0
   readonly #shared: SocketConnectionOptions
   readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
@@ -57,7 +58,7 @@ export class SocketUpgrader {
     this.#identify = (request) => options.router.identify(request)
     this.#perPrincipal = new Quota(options.limits.maxSocketsPerPrincipal)
     this.#perAddress = new Quota(options.limits.maxSocketsPerAddress)
-    // `ws` takes options that its types do not know yet.
+    // The types of `ws` lack this option.
     const closing = { closeTimeout: CLOSE_TIMEOUT_MS }
     this.#server = new WebSocketServer({
       ...closing,
@@ -65,9 +66,9 @@ export class SocketUpgrader {
       noServer: true,
       clientTracking: false,
       maxPayload: options.limits.maxBodyBytes,
-      // A few bytes can be made to inflate into megabytes; and tokens hardly compress.
+      // A few compressed bytes can expand to megabytes, and tokens hardly compress.
       perMessageDeflate: false,
-      handleProtocols: (asked) => SUBPROTOCOLS.find((known) => asked.has(known)) ?? false,
+      handleProtocols: (requested) => SUBPROTOCOLS.find((known) => requested.has(known)) ?? false,
     })
     this.#server.on('headers', (lines, request) => {
       const headers = Object.entries(this.#handshakeHeaders.get(request) ?? {})
@@ -76,8 +77,8 @@ export class SocketUpgrader {
   }
 
   /**
-   * Answers an upgrade request for this bridge's sockets. Returns false, and leaves the connection untouched, if the path is
-   * not the one of its sockets: it may belong to another listener. Never throws.
+   * Handles an upgrade request. Returns false and leaves the connection untouched if the path is not the bridge's socket path,
+   * because it may belong to another listener. Never throws.
    */
   async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
     const exchange = this.#options.router.readProxied(readExchange(request))
@@ -91,11 +92,11 @@ export class SocketUpgrader {
     stream: Duplex,
     { head, exchange }: { head: Buffer; exchange: Exchange },
   ): Promise<void> {
-    // Without a listener, a client that resets the connection would end the process.
+    // Without a listener, a connection reset by the client would end the process.
     stream.on('error', destroyStream)
     const result = await this.#options.router.authorizeUpgrade(exchange)
     if ('refusal' in result) return refuseUpgrade(stream, result.refusal)
-    // Gone while it was asked who it is: its reserved would never be given back.
+    // The client disconnected during authentication. No `close` event would release a reservation.
     if (stream.destroyed) return
     const { principal, headers } = result
     const fault = this.#findFault(exchange)
@@ -114,7 +115,7 @@ export class SocketUpgrader {
     )
   }
 
-  /** Closes the sockets whose clients read nothing and wait for nothing: they are to go elsewhere. */
+  /** Closes idle sockets. Their clients reconnect to another process. */
   closeIdle(): void {
     for (const connection of this.#open) if (connection.isIdle) void connection.close('going-away')
   }
@@ -124,7 +125,7 @@ export class SocketUpgrader {
     await Promise.all([...this.#open].map((connection) => connection.close('going-away')))
   }
 
-  /** Counts a socket for its principal, its address and all; gives the way to give the reserved back, or why there is none. */
+  /** Counts a socket against the limits. Returns a function that releases it, or an error if a limit is reached. */
   #reserve(principalId: string, address: string | undefined): (() => void) | ProtocolError {
     if (this.#count >= this.#options.limits.maxSockets)
       return new ProtocolError('overloaded', { retryAfterSeconds: 5 })
@@ -149,9 +150,9 @@ export class SocketUpgrader {
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
     if (this.#options.drain.active) return new ProtocolError('unavailable')
-    const asked = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
-    if (asked.length > 0 && !asked.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
-      const message = `The subprotocols here are ${SUBPROTOCOLS.join(' and ')}. Ask for one of them, or for none.`
+    const requested = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
+    if (requested.length > 0 && !requested.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
+      const message = `The supported subprotocols are ${SUBPROTOCOLS.join(' and ')}. Request one of them, or none.`
       return new ProtocolError('bad-request', { message })
     }
     return findUrlFault(exchange)
@@ -162,7 +163,7 @@ function tooManySockets(): ProtocolError {
   return new ProtocolError('too-many-sockets', { retryAfterSeconds: 5 })
 }
 
-/** Answers in plain HTTP: browsers hide it, but logs, tools and people see it. */
+/** Refuses an upgrade with an HTTP response. Browsers hide it from scripts, but logs and tools show it. */
 export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonReply): void {
   const json = JSON.stringify(body)
   const all = {
@@ -176,7 +177,7 @@ export function refuseUpgrade(stream: Duplex, { status, headers, body }: JsonRep
   stream.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${json}`)
 }
 
-/** A listener that captures nothing: one made where a request is answered would keep all of the request for as long as the socket is open. */
+/** A shared listener: a closure would keep the request in memory for as long as the socket is open. */
 function destroyStream(this: Duplex): void {
   this.destroy()
 }

@@ -1,4 +1,4 @@
-/** How fast something may come: so many per second on the average, and as many as the bucket holds at once. */
+/** Limits a rate: an average number per second, with bursts up to the capacity. */
 export class TokenBucket {
   readonly #perSecond: number
   readonly #capacity: number
@@ -6,7 +6,7 @@ export class TokenBucket {
   #tokens: number
   #filledAt: number
 
-  /** By default the bucket holds two seconds' worth. */
+  /** The default capacity is the amount of two seconds. */
   constructor(perSecond: number, capacity = perSecond * 2, now = monotonicNow) {
     this.#perSecond = perSecond
     this.#capacity = capacity
@@ -15,7 +15,7 @@ export class TokenBucket {
     this.#filledAt = now()
   }
 
-  /** Takes some out. False when there are not enough; then none are taken. */
+  /** Takes tokens. Returns false and takes none if there are not enough. */
   take(count: number): boolean {
     const now = this.#now()
     const filled = this.#tokens + ((now - this.#filledAt) / 1_000) * this.#perSecond

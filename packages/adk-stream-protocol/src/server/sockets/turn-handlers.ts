@@ -11,11 +11,11 @@ import type { ChatService } from '../chats/chat-service.ts'
 export interface TurnHandlersOptions {
   readonly chats: ChatService
   readonly limits: BridgeLimits
-  /** How a client wants to get the sound of a chat. Default: within the messages. */
+  /** Returns how the client receives the audio of a chat. Default: as parts of its messages. */
   readonly audioOf?: (chatId: string) => AudioMode
 }
 
-/** Answers a socket turn by turn, as `POST /stream` does. */
+/** Creates the handlers of a socket without live sessions. It works like `POST /stream`. */
 export function openTurnHandlers(
   connection: Connection,
   options: TurnHandlersOptions,
@@ -46,7 +46,7 @@ export function openTurnHandlers(
       connection.send({ type: 'decided', decisionId, ok: true, state })
     },
     'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
-      // BT6: the decision that allows it may have been sent right before.
+      // BT6: the client may have sent the decision that allows this output just before.
       await decisions.settled()
       const result = errorText === undefined ? { output } : { errorText }
       await chats.submitToolResult(chatOf(id), { toolCallId, result })
@@ -68,18 +68,18 @@ export function openTurnHandlers(
   }
 }
 
-/** The decisions of a socket, one after the other in the order of their frames: the first of two decides what runs first. */
+/** Processes the decisions of a socket one after the other, in the order of their frames. */
 class DecisionQueue {
   #last: Promise<void> = Promise.resolve()
 
-  /** Runs something when the decisions before it are recorded. The next one waits until it has ended or called `onDecided`. */
+  /** Calls `run` when the earlier decisions are recorded. The next call waits until `run` has finished or called `onDecided`. */
   async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
     const before = this.#last
-    const held: { release?: () => void } = {}
+    const deferred: { release?: () => void } = {}
     this.#last = new Promise((resolve) => {
-      held.release = resolve
+      deferred.release = resolve
     })
-    const onDecided = (): void => held.release?.()
+    const onDecided = (): void => deferred.release?.()
     await before
     try {
       return await run(onDecided)
@@ -88,7 +88,7 @@ class DecisionQueue {
     }
   }
 
-  /** Resolves when the decisions of all frames so far are recorded or refused. */
+  /** Resolves when all decisions so far are recorded or refused. */
   settled(): Promise<void> {
     return this.#last
   }
@@ -98,16 +98,16 @@ function refuseLive(): never {
   throw new ProtocolError('not-live')
 }
 
-/** The requests of the AI SDK's transport. */
+/** The `send` and `resume` requests of one socket. */
 class SocketRequests {
   readonly decisions = new DecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions
-  /** Requests whose turn has not begun yet. */
+  /** Requests whose turn has not started yet. */
   readonly #opening = new Set<string>()
-  /** Requests that began or went on with their turn, and did not only join it. */
+  /** Requests that started or resumed their turn, rather than only joined it. */
   readonly #own = new Set<string>()
-  /** Requests that their client left before their turn began. */
+  /** Requests that the client left before their turn started. */
   readonly #left = new Set<string>()
   #closed = false
 
@@ -127,7 +127,7 @@ class SocketRequests {
     const dialect = readDialect(opened, request.dialect)
     this.#opening.add(requestId)
     try {
-      // WS16: who decides is asked again who they are.
+      // WS16: a request with decisions is authenticated again.
       const decides = request.type === 'answers' || request.earlier.length > 0
       const { turn, from } = await (decides
         ? this.decisions.next(async (onDecided) =>
@@ -139,7 +139,7 @@ class SocketRequests {
       send({ type: 'start', requestId })
       this.#own.add(requestId)
       read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
-      // Read and left: a turn waits for its first reader, and only then for the next one.
+      // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
       if (this.#closed || this.#left.has(requestId)) leave(requestId)
     } finally {
       this.#opening.delete(requestId)
@@ -154,7 +154,7 @@ class SocketRequests {
     const dialect = readDialect(exchange(), body?.dialect)
     this.#opening.add(requestId)
     const turn = await this.#options.chats.running({ principalId: principal.id, chatId: id })
-    // Given up, left, or gone, in the meantime.
+    // The client aborted the request, left it, or disconnected.
     if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
     if (!turn) return send({ type: 'no-active', requestId })
     send({ type: 'start', requestId })
@@ -162,8 +162,8 @@ class SocketRequests {
   }
 
   /**
-   * A person pressed stop. Unlike a connection that is lost, this is meant, so no grace is given; but who has only joined an answer
-   * does not stop it for those who still read it.
+   * Stops a turn because a person pressed stop, without a grace period. A client that only joined the turn does not stop it while
+   * others read it.
    */
   abort({ requestId }: ClientFrameOf<'abort'>): void {
     this.#opening.delete(requestId)
@@ -172,7 +172,7 @@ class SocketRequests {
     if (turn && (own || !turn.log.watched)) turn.stop()
   }
 
-  /** Nobody looks at it any more, and nobody pressed stop: a reader leaves, as with a connection that is lost (TU5). */
+  /** Detaches a reader without stopping the turn, as a lost connection does (TU5). */
   leave({ requestId }: ClientFrameOf<'leave'>): void {
     if (this.#opening.has(requestId)) this.#left.add(requestId)
     this.#connection.leave(requestId)
@@ -193,8 +193,8 @@ class SocketRequests {
     const { reads, send, reading } = this.#connection
     for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
     if (this.#opening.has(requestId) || reads(requestId)) {
-      // Not as an error of the request: that is the name of another one, which goes on.
-      const message = 'This requestId is in use. Take another one for every request.'
+      // Not an `error` frame: its request id belongs to another request, which continues.
+      const message = 'This requestId is in use. Use a new one for every request.'
       send({ type: 'refused', frame: type, code: 'bad-request', message })
       return false
     }

@@ -5,26 +5,26 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Dialect } from '../http/dialects.ts'
 import { toDialect } from '../http/dialects.ts'
 
-/** How a client gets sound: as bytes on the socket, within its messages, or not at all. */
+/** How a client receives audio: as binary frames, as parts of its messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 export interface ReadOptions {
-  /** Where the client reads from. */
+  /** The position from which the client reads. */
   readonly from: ReadFrom
   readonly dialect: Dialect
   readonly audio: AudioMode
 }
 
-/** How a socket writes turns. */
+/** Writes turns to a socket. */
 interface Writing {
-  /** Where a turn is written; `onEnd` is called when it is read no further. */
+  /** Returns the sink for a turn. It calls `onEnd` when the turn ends or the reader is too slow. */
   readonly toSink: (requestId: string, onEnd: () => void) => Sink
-  /** Puts a turn into the order of the client. `seen` is the question or call that it has answered. */
+  /** Reorders the chunks of a turn for the client. `seen` is the approval or call that the client has responded to. */
   readonly toOrder: (sink: Sink, seen: string | undefined) => Sink
   readonly sendAudio: (bytes: Uint8Array) => void
 }
 
-/** The answers that one socket reads, each under the request that asked for it. */
+/** The turns that one socket reads, by request id. */
 export class TurnReaders {
   readonly #writing: Writing
   readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
@@ -41,12 +41,12 @@ export class TurnReaders {
     return this.#readers.has(requestId)
   }
 
-  /** The turns that are read now. */
+  /** The turns that are being read. */
   get turns(): Turn[] {
     return [...this.#readers.values()].map(({ turn }) => turn)
   }
 
-  /** Sends a turn. False when it is too long to be replayed. */
+  /** Sends a turn. Returns false if it is too long to be replayed. */
   read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
     const reader: { turn: Turn; attachment?: Attachment } = { turn }
     this.#readers.set(requestId, reader)
@@ -64,7 +64,7 @@ export class TurnReaders {
     return attachment !== undefined
   }
 
-  /** Where the sound of a turn goes; within the messages it is one chunk among the others. */
+  /** Returns where the audio of a turn goes. In `base64` mode it is written like any other chunk. */
   #audioSink(audio: AudioMode): Pick<Sink, 'pass'> {
     if (audio === 'base64') return {}
     const pass = ({ data }: SoundChunk): void =>
@@ -72,7 +72,7 @@ export class TurnReaders {
     return { pass: audio === 'binary' ? pass : () => undefined }
   }
 
-  /** Reads a turn no further; tells which one it was. */
+  /** Stops reading a turn, and returns it. */
   leave(requestId: string): Turn | undefined {
     const reader = this.#readers.get(requestId)
     this.#readers.delete(requestId)
@@ -84,10 +84,10 @@ export class TurnReaders {
     for (const requestId of this.#readers.keys()) this.leave(requestId)
   }
 
-  /** The socket takes more. */
+  /** Called when the socket can take more data. */
   drained(): void {
     for (const { attachment } of this.#readers.values()) attachment?.drained()
-    // The first one takes most of the room, so it is the last one next time.
+    // The first reader fills most of the buffer, so it goes to the end of the order.
     const [first] = this.#readers
     if (!first) return
     this.#readers.delete(first[0])
