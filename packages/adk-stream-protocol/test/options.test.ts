@@ -65,7 +65,7 @@ test.each<[name: string, options: object, sentence: string]>([
   [
     'an origin with a path',
     { allowedOrigins: ['https://app.example/chat'] },
-    'An origin has no path: write "https://app.example"',
+    'An origin has no path: use "https://app.example"',
   ],
   ['a host without a scheme', { allowedOrigins: ['app.example'] }, 'is not an origin'],
   ['one origin in place of a list', { allowedOrigins: 'https://app.example' }, 'a list of origins'],

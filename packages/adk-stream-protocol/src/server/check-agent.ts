@@ -25,8 +25,8 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import { suggestName } from './suggest-name.ts'
 
 /**
- * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that no agent has (AP111).
- * Returns what is left to be checked when the toolsets can be listed.
+ * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy names a tool that no agent has (AP111).
+ * Returns a function that checks the tools of toolsets, which can only be listed asynchronously.
  */
 export function checkAgents(
   roots: Iterable<unknown>,
@@ -40,7 +40,7 @@ export function checkAgents(
   }
   if (graph.tools.some(({ name, tool }) => isAgentTool(tool) && name === appName))
     throw new TypeError(
-      `createBridge: \`appName\` is ${appName}, which is also the name of an agent that is used as an AgentTool. ADK would store both in one session: choose another name.`,
+      `createBridge: \`appName\` is ${appName}, which is also the name of an agent used as an AgentTool. ADK would store both in one session: choose another name.`,
     )
   const unknown = unknownNames(policy, new Set(graph.tools.map(({ name }) => name)))
   for (const { name, tool, obstacle } of graph.tools)
@@ -54,7 +54,7 @@ export function checkAgents(
   return once(() => checkToolsets(graph, unknown))
 }
 
-/** Lists the toolsets, if the policy names tools that only they can have. */
+/** Lists the toolsets if the policy names tools that only they can contain. Throws if they do not. */
 async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Promise<void> {
   if (unknown.length === 0 || graph.isOpaque || graph.toolsets.length === 0) return
   const listed = (await Promise.all(graph.toolsets.map(({ listNames }) => listNames()))).flat()
@@ -62,7 +62,7 @@ async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Pro
   if (missing.length > 0) throw unknownTool(missing, graph, listed)
 }
 
-/** Does the work until it has succeeded once. */
+/** Returns a function that does the work until it has succeeded once. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done = false
   return async () => {
@@ -71,7 +71,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** The names in a policy that are not among those given, nor names of ADK's own. */
+/** Returns the names in a policy that are neither known tools nor tools of ADK. */
 function unknownNames(policy: ApprovalPolicy, known: ReadonlySet<string>): string[] {
   if (typeof policy === 'function') return []
   return Object.keys(policy).filter((name) => !known.has(name) && !ADK_TOOLS.has(name))
@@ -91,7 +91,7 @@ function unknownTool(
   )
 }
 
-/** Whether a call of a tool may need approval: by the policy, which has the last word, or by the tool itself. */
+/** Whether a call of a tool may need approval. The policy overrides the tool. */
 function mayNeedApproval(
   name: string,
   tool: BaseTool | undefined,
@@ -103,11 +103,11 @@ function mayNeedApproval(
   return tool !== undefined && decidesByItself(tool)
 }
 
-function gates(answer: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
-  return typeof answer === 'object' ? answer.required !== false : answer !== false
+function gates(verdict: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
+  return typeof verdict === 'object' ? verdict.required !== false : verdict !== false
 }
 
-/** Whether a tool may ask for approval by itself. One that replaces ADK's check may ask for anything. */
+/** Whether a tool itself may ask for approval. A tool that overrides ADK's check may do so for any call. */
 function decidesByItself(tool: BaseTool): boolean {
   const check: unknown = Reflect.get(tool, 'checkRequireConfirmation')
   if (isFunctionTool(tool) && check === FunctionTool.prototype.checkRequireConfirmation)
@@ -129,9 +129,9 @@ function describe(obstacle: Obstacle, what: string, policy: ApprovalPolicy): str
 function reasonOf(obstacle: Obstacle): string {
   switch (obstacle.kind) {
     case 'agent-tool':
-      return `but its agent ${obstacle.agent} is used as an AgentTool, where nobody can be asked. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
+      return `but its agent ${obstacle.agent} is used as an AgentTool, which cannot wait for an approval. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
     case 'loop':
-      return `but the LoopAgent ${obstacle.loop} goes on with its next round without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
+      return `but the LoopAgent ${obstacle.loop} starts its next iteration without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
     case 'sequence':
       return `but ADK runs the next agent of a SequentialAgent without waiting for ${obstacle.step}. Put ${obstacle.step} last, or let an LlmAgent transfer between the steps.`
     case 'workflow':
@@ -141,10 +141,10 @@ function reasonOf(obstacle: Obstacle): string {
   }
 }
 
-/** A tool of an agent, wherever it is. */
+/** A tool of an agent, at any depth. */
 interface FoundTool {
   readonly name: string
-  /** Missing for a node that ADK makes into a tool. */
+  /** Undefined for a node that ADK converts to a tool. */
   readonly tool: BaseTool | undefined
   readonly obstacle: Obstacle | undefined
 }
@@ -154,15 +154,15 @@ interface FoundToolset {
   readonly obstacle: Obstacle | undefined
 }
 
-/** Everything that an agent may call. */
+/** All tools and toolsets that an agent may call. */
 export interface AgentGraph {
   readonly tools: readonly FoundTool[]
   readonly toolsets: readonly FoundToolset[]
-  /** Whether some part may run agents or tools that cannot be seen from outside, as a function in a workflow may. */
+  /** Whether a part, such as a function in a workflow, may run agents or tools that cannot be listed. */
   readonly isOpaque: boolean
 }
 
-/** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes that are used as tools. */
+/** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
 export function readAgentGraph(root: unknown): AgentGraph {
   const reader = new GraphReader()
   reader.visit(root, undefined)
@@ -173,7 +173,7 @@ class GraphReader implements AgentGraph {
   readonly tools: FoundTool[] = []
   readonly toolsets: FoundToolset[] = []
   isOpaque = false
-  /** By what was visited: under which obstacles. Agents and workflows may contain each other. */
+  /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
   readonly #visited = new Map<unknown, Set<string>>()
 
   visit(part: unknown, obstacle: Obstacle | undefined): void {
@@ -181,7 +181,7 @@ class GraphReader implements AgentGraph {
     if (isBaseAgent(part)) this.#visitAgent(part, obstacle)
     else if (isBaseTool(part)) this.#visitTool(part, obstacle)
     else if (isWorkflow(part)) {
-      // What an entry function runs is known only when it runs.
+      // The nodes of an entry function are known only when it runs.
       if (!part.graph) this.isOpaque = true
       for (const node of part.graph?.nodes ?? [])
         if (node.name !== START) this.visit(node, obstacle ?? { kind: 'workflow', node: node.name })
@@ -218,7 +218,7 @@ class GraphReader implements AgentGraph {
     }
     this.tools.push({ name: tool.name, tool, obstacle })
     if (!isAgentTool(tool)) return
-    // ADK declares the agent private. Its runner asks no plugin, so this obstacle counts before any other.
+    // ADK declares the agent private. Its runner calls no plugin, so this obstacle overrides any other.
     const agent: unknown = Reflect.get(tool, 'agent')
     this.visit(agent, { kind: 'agent-tool', agent: tool.name })
   }

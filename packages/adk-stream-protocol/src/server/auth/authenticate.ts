@@ -1,21 +1,21 @@
-/** Who is asking. Everything a principal makes is visible to that principal only. */
+/** The user, service or browser that sends a request. Chats are visible only to the principal that created them. */
 export interface Principal {
-  /** Stable and unique, 1 to 256 characters. */
+  /** A stable, unique id of 1 to 256 characters. */
   readonly id: string
-  /** What the principal may do, for approvals that are decided by role. */
+  /** The roles of the principal, for approvals that a role decides. */
   readonly roles?: readonly string[]
   /**
-   * When the credentials end, in ms since 1970. Open sockets and feeds are checked again at that moment, besides the interval of
-   * `limits.reauthenticateMs`. Default: they do not end by themselves.
+   * When the credentials expire, in ms since 1970. Open sockets and feeds are authenticated again at this time, in addition to the
+   * interval `limits.reauthenticateMs`. Default: they do not expire.
    */
   readonly expiresAt?: number
-  /** What else is known of the principal, such as name, tenant or locale. It reaches the agent by the option `context` alone. */
+  /** Other attributes, such as name, tenant or locale. The agent receives them only through the option `context`. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Headers for the response, for example a cookie that keeps the principal. */
+  /** Headers for the response, for example a cookie that identifies the principal in later requests. */
   readonly responseHeaders?: Readonly<Record<string, string>>
 }
 
-/** What can be known of a request before its body is read. */
+/** A request without its body. */
 export interface AuthenticateRequest {
   readonly method: string
   readonly url: URL
@@ -23,18 +23,18 @@ export interface AuthenticateRequest {
 }
 
 /**
- * Tells who is asking, or nothing when the request carries no credentials of this kind. Credentials that are wrong are refused by
- * throwing `new ProtocolError('unauthenticated')`.
+ * Returns the principal of a request, or undefined if the request has no credentials of this kind. Throw
+ * `new ProtocolError('unauthenticated')` to reject invalid credentials.
  */
 export type Authenticate = (
   request: AuthenticateRequest,
 ) => Principal | undefined | Promise<Principal | undefined>
 
-/** The first of several ways to authenticate that knows the request. */
-export function anyOf(...ways: readonly Authenticate[]): Authenticate {
+/** Tries several authenticators in order. Returns the first principal. */
+export function anyOf(...authenticators: readonly Authenticate[]): Authenticate {
   return async (request) => {
-    for (const way of ways) {
-      const principal = await way(request)
+    for (const authenticate of authenticators) {
+      const principal = await authenticate(request)
       if (principal) return principal
     }
     return undefined

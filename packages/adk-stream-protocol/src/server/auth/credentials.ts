@@ -3,12 +3,12 @@ import type { AuthenticateRequest, Principal } from './authenticate.ts'
 import { readError } from '../http/read-error.ts'
 
 /**
- * The credentials that a socket or a feed was opened with, to be checked again while it is open: a session may end, a key may be
- * withdrawn, and a connection lives for hours (WS16, EV140).
+ * The credentials that opened a socket or a feed. They are checked again while it is open: a session may expire or a key may be revoked
+ * during a connection of several hours (WS16, EV140).
  */
 export class Credentials {
   readonly #request: AuthenticateRequest
-  /** The cookie that the handshake gave, as a client sends it back. */
+  /** The cookie that the handshake set, as the client sends it back. */
   readonly #given: string | undefined
   readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
   readonly #id: string
@@ -18,14 +18,14 @@ export class Credentials {
     principal: Principal,
     identify: (request: AuthenticateRequest) => Promise<Principal>,
   ) {
-    // As it is: a socket's request makes its url and headers when they are asked for.
+    // Not copied: the request of a socket parses its URL and headers on access.
     this.#request = request
     this.#given = readGivenCookie(principal)
     this.#identify = identify
     this.#id = principal.id
   }
 
-  /** The principal as it is now; refused when the credentials do not stand for it any more. */
+  /** Authenticates again. Throws `unauthenticated` if the credentials no longer identify the same principal. */
   async check(): Promise<Principal> {
     const { method, url, headers } = this.#request
     const principal = await this.#identify({
@@ -38,7 +38,7 @@ export class Credentials {
   }
 }
 
-/** The headers of the client's next request: it keeps the cookie that the handshake gave it. */
+/** Returns the headers of the client's next request, which include the cookie of the handshake. */
 function withGivenCookie(headers: Headers, given: string | undefined): Headers {
   if (given === undefined) return headers
   const next = new Headers(headers)
@@ -54,19 +54,19 @@ function readGivenCookie({ responseHeaders = {} }: Principal): string | undefine
   return new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
 }
 
-/** An open connection whose credentials are checked again. */
+/** An open connection whose credentials are checked repeatedly. */
 export interface Rechecked {
-  /** The principal as it is now; rejects with `unauthenticated` when the credentials have ended. */
+  /** Authenticates again. Rejects with `unauthenticated` if the credentials have ended. */
   checkPrincipal(): Promise<Principal>
-  /** They were found valid again, maybe with other roles. */
+  /** Called when the credentials are still valid. The roles may have changed. */
   onChecked?(principal: Principal): void
-  /** The credentials have ended. Called at most once. */
+  /** Called at most once, when the credentials have ended. */
   onCredentialsEnd(): void
 }
 
 /**
  * Checks the credentials of an open connection at an interval and when they expire. A check that fails for another reason is
- * tried again, unless the credentials have expired meanwhile.
+ * repeated, unless the credentials have expired.
  */
 export class Recheck {
   readonly #connection: Rechecked

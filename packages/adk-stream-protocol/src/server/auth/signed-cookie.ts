@@ -2,30 +2,30 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 
-/** How the cookie is signed, and for how long it stands. */
+/** Options of `signedCookie`. */
 export interface SignedCookieOptions {
-  /** What the cookie is signed with, at least 16 bytes. `() => store.secret('cookie')` gives one that outlives restarts. */
+  /** The key that signs the cookie, at least 16 bytes. `() => store.secret('cookie')` returns one that persists across restarts. */
   readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)
-  /** Default `adk_principal`. Over https it gets the prefix `__Host-`, so that no other host can set it. */
+  /** The name of the cookie. Over https it gets the prefix `__Host-`, so that no other host can set it. Default `adk_principal`. */
   readonly name?: string
-  /** Default 365. */
+  /** How long the cookie is valid, in days. Default 365. */
   readonly maxAgeDays?: number
   /**
-   * Whether the cookie is for https only. Default: when the request came by https, also if a proxy says so that `createBridge`
-   * is told to trust (`trustedProxies`).
+   * Whether the cookie is sent over https only. Default: true if the request used https, directly or according to a proxy in
+   * `trustedProxies`.
    */
   readonly secure?: boolean
 }
 
-/** Makes every browser a principal of its own, known again by a signed cookie. A forged cookie is a new browser. */
+/** Gives every browser a principal of its own, identified by a signed cookie. A forged cookie is ignored and replaced. */
 export function signedCookie(options: SignedCookieOptions): Authenticate {
   const plainName = options.name ?? 'adk_principal'
   const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
   const { secret } = options
-  let given: Promise<string | Uint8Array> | undefined
+  let loaded: Promise<string | Uint8Array> | undefined
   return async (request) => {
-    given ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
-    const key = await given
+    loaded ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
+    const key = await loaded
     if (key.length < 16) throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
     const secure = options.secure ?? request.url.protocol === 'https:'
     const name =

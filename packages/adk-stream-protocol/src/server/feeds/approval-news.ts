@@ -15,31 +15,31 @@ export interface ApprovalChange {
 
 export type OnApprovalChange = (change: ApprovalChange) => void
 
-/** Tells every change of an approval once: those of this process as they are made, those of others when the record is read. */
+/** Reports every change of an approval once: changes of this process at once, changes of other processes when the audit record is read. */
 export class ApprovalNews {
   readonly #notify: OnApprovalChange
-  /** The newest version that was told, of approvals that changed lately. */
+  /** The newest version that was reported, of recently changed approvals. */
   readonly #reported = new Map<string, number>()
-  /** How far the record is known. */
+  /** The sequence number up to which the record was read. */
   #seq: number | undefined
 
   constructor(notify: OnApprovalChange) {
     this.#notify = notify
   }
 
-  /** A change was made here. */
+  /** Reports a change that this process made. */
   changed(approval: Approval): void {
     const { version, state } = approval
     this.#notifyOnce({ approval, state: state.name, elsewhere: false }, version)
   }
 
-  /** Passes over what has been written so far, unless somebody has begun to wait for it. */
+  /** Skips the entries written so far, unless a reader started to wait for them meanwhile. */
   async skip(ledger: Ledger, isAwaited: () => boolean = () => false): Promise<void> {
     const last = await ledger.lastSeq()
     if (this.#seq === undefined || !isAwaited()) this.#seq = last
   }
 
-  /** Reads on in the record, and tells what others wrote. */
+  /** Reads the new entries of the record, and reports changes of other processes. */
   async read(ledger: Ledger): Promise<void> {
     const last = await ledger.lastSeq()
     let known = (this.#seq ??= last)
@@ -55,7 +55,7 @@ export class ApprovalNews {
       this.#seq = known = seq
       read += 1
     }
-    // What is left are entries of other applications.
+    // The remaining entries belong to other applications.
     if (read < MAX_READ) this.#seq = Math.max(known, last)
   }
 
@@ -74,11 +74,11 @@ export class ApprovalNews {
   }
 }
 
-/** Entries that are read at once; the rest is read the next time. */
+/** The maximum number of entries per read. */
 const MAX_READ = 1_000
 const MAX_REPORTED = 10_000
 
-/** The state that an entry of the record tells of. */
+/** Returns the state of an approval after an audit event. */
 function stateAfter(event: AuditEvent): ApprovalStateName {
   switch (event.type) {
     case 'voted':
@@ -102,17 +102,17 @@ function stateAfter(event: AuditEvent): ApprovalStateName {
 export interface NewsPollOptions {
   readonly backend: LazyBackend
   readonly news: ApprovalNews
-  /** How often the record is read while somebody waits for news. */
+  /** The interval of reads while changes are awaited. */
   readonly intervalMs: number
-  /** Whether anybody here waits for what other processes write: a feed, a client, or a live call that waits for a decision. */
+  /** Whether a feed, a socket client or a live call of this process waits for changes of other processes. */
   readonly isAwaited: () => boolean
   readonly onError: (error: unknown) => void
 }
 
-/** How often the end of the record is noted while nobody waits for news. */
+/** The interval at which the end of the record is read while no changes are awaited. */
 const IDLE_MS = 1_000
 
-/** Reads at intervals what other processes wrote about approvals. One read at a time. */
+/** Reads changes of other processes at an interval, one read at a time. */
 export class NewsPoll {
   readonly #options: NewsPollOptions
   readonly #timer: NodeJS.Timeout

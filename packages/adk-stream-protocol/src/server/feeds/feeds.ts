@@ -6,7 +6,7 @@ import type { Rechecked } from '../auth/credentials.ts'
 import { Recheck } from '../auth/credentials.ts'
 import type { AuthenticatedRequest } from '../http/route.ts'
 
-/** Begins to watch for a principal, whose roles may change meanwhile, and gives the way to stop. */
+/** Subscribes a reader to events. `reader` returns the principal with its current roles. Returns a function that unsubscribes. */
 type Watch<Event> = (reader: () => Principal, listener: (event: Event) => void) => () => void
 
 export interface FeedsOptions {
@@ -14,7 +14,7 @@ export interface FeedsOptions {
   readonly reauthenticateMs: number
 }
 
-/** The feeds that are open: so many for a principal; each ends with its reader's credentials, and all of them with the bridge. */
+/** The open feeds. Limits their number per principal, and ends a feed when its reader's credentials end or the bridge closes. */
 export class Feeds {
   readonly #options: FeedsOptions
   readonly #perPrincipal: Quota
@@ -26,18 +26,18 @@ export class Feeds {
     this.#perPrincipal = new Quota(options.maxFeedsPerPrincipal)
   }
 
-  /** Whether anybody watches anything. */
+  /** Whether any feed is open. */
   get watched(): boolean {
     return this.#open.size > 0
   }
 
-  /** Opens a feed for who asks. What is watched counts from here on, also before the client is there. */
+  /** Opens a feed for a request. It counts against the limit from now on, before the client is connected. */
   open<Event>(
-    visit: Pick<AuthenticatedRequest, 'principal' | 'checkPrincipal'>,
+    request: Pick<AuthenticatedRequest, 'principal' | 'checkPrincipal'>,
     watch: Watch<Event>,
   ): Feed {
     if (this.#closed) throw new ProtocolError('unavailable')
-    let { principal } = visit
+    let { principal } = request
     const release = this.#perPrincipal.take(principal.id)
     if (!release) throw new ProtocolError('too-many-watchers')
     let client: FeedClient | undefined
@@ -47,7 +47,7 @@ export class Feeds {
       (event) => client?.send(JSON.stringify(event)),
     )
     const rechecked: Rechecked = {
-      checkPrincipal: visit.checkPrincipal,
+      checkPrincipal: request.checkPrincipal,
       onChecked: (checked) => (principal = checked),
       onCredentialsEnd: () => {
         client?.send(JSON.stringify(new ProtocolError('unauthenticated')))
@@ -67,9 +67,9 @@ export class Feeds {
       client?.end()
     }
     this.#open.add(end)
-    return (given) => {
-      client = given
-      if (isOver) given.end()
+    return (connected) => {
+      client = connected
+      if (isOver) connected.end()
       return leave
     }
   }

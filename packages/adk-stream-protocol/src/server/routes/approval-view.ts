@@ -3,7 +3,7 @@ import type { AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep } from '../../approvals/next-approval.ts'
 import type { Principal } from '../auth/authenticate.ts'
 
-/** An approval as somebody may see it who may know of it. */
+/** Returns the view of an approval for a principal that may see it. */
 export function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
@@ -22,30 +22,30 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
     requestedAt,
     deadline,
     approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
-    // A person votes once (LG7): whoever has voted waits for others, or takes the vote back.
+    // A person votes once (LG7), and can then only withdraw the vote.
     voted: votes.some(({ principalId }) => principalId === principal.id),
-    // Counts the changes: of two answers, the one with the higher number is newer.
+    // Increases with every change: of two responses, the one with the higher version is newer.
     version: approval.version,
     step: currentStep(approval) ?? chain.length,
     ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
     ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
     ...('payload' in state && { approvedPayload: state.payload }),
-    // Where the call was made is for the chat's owner alone; another approver knows what is asked, not the conversation.
+    // Only the chat's owner sees where the call was made. Other approvers see the call but not the conversation.
     ...(own && { chatId: chat.chatId, messageId, toolCallId }),
     own,
   }
 }
 
-/** A line of an approval's history, as far as the approval itself may be seen. */
+/** Returns the view of an audit entry for a principal that may see the approval. */
 export function viewRecord(
   { at, event }: AuditRecord,
   { toolName, chat }: Approval,
   principal: Principal,
 ): Record<string, unknown> {
-  // ER3: what a tool threw is for the log, here as in the chat.
+  // ER3: only the log contains the error that a tool threw.
   if (event.type === 'failed') return { at, ...event, error: `The tool ${toolName} failed.` }
   if (chat.principalId === principal.id) return { at, ...event }
-  // Another approver decides about the call, and reads neither the conversation nor what the call gave (AP140).
+  // Other approvers see neither the conversation nor the result of the call (AP140).
   if (event.type === 'succeeded') return { at, type: event.type }
   if (event.type !== 'requested') return { at, ...event }
   const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event

@@ -11,21 +11,21 @@ import type { BridgeLimits } from '../options.ts'
 import type { Route, AuthenticatedRequest } from '../http/route.ts'
 import type { TurnService } from '../chats/turn-service.ts'
 
-/** Where a tool call was made: what a job must keep in order to complete the call later. */
+/** Identifies a tool call. A background job stores it to complete the call later. */
 export interface CallAddress extends ChatKey {
   readonly toolCallId: string
 }
 
-/** The final result of a long-running call: its output, or a sentence that says why there is none. */
+/** The final result of a long-running call: its output, or an error message. */
 export type CallCompletion = CallAddress &
   ({ readonly output: unknown } | { readonly error: string })
 
-/** A long-running call that somebody wants to complete over HTTP. */
+/** A long-running call that a request wants to complete over HTTP. */
 export interface CompletableCall extends CallAddress {
   readonly toolName: string
 }
 
-/** Tells whether a principal may complete a call over HTTP. */
+/** Returns true if a principal may complete a call over HTTP. */
 export type MayCompleteCalls = (
   principal: Principal,
   call: CompletableCall,
@@ -38,7 +38,7 @@ export interface CallCompletionsOptions {
   readonly mayCompleteCalls: MayCompleteCalls | undefined
 }
 
-/** Completes long-running calls: for the application itself, and for those that it allows to do so over HTTP. */
+/** Completes long-running calls, for the application and over HTTP. */
 export class CallCompletions {
   readonly #options: CallCompletionsOptions
 
@@ -50,7 +50,7 @@ export class CallCompletions {
     { method: 'POST', path: '/chats/:id/calls/:name', handle: (request) => this.#post(request) },
   ]
 
-  /** Completes a call, once. Resolves when the result is stored. */
+  /** Completes a call. Resolves when the result is stored. Throws `call-completed` if it has a final result. */
   async complete(completion: CallCompletion): Promise<void> {
     const { principalId, chatId, toolCallId } = completion
     const chat = { principalId, chatId }
@@ -74,10 +74,10 @@ export class CallCompletions {
     if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
     const found = await turnService.findCall({ principalId, chatId }, toolCallId)
     const { toolName } = found?.call ?? {}
-    // One answer for both: whoever may not complete a call does not learn that it exists.
+    // The same error as for a missing permission, so that a principal without permission cannot find out which calls exist.
     if (toolName === undefined) throw new ProtocolError('unknown-call')
     const address = { principalId, chatId, toolCallId }
-    // JavaScript may answer anything: only `true` is a permission.
+    // A JavaScript function may return any value. Only `true` is a permission.
     const allowed: unknown = await mayCompleteCalls(principal, { ...address, toolName })
     if (allowed !== true) throw new ProtocolError('unknown-call')
     await this.complete({ ...address, ...result })
