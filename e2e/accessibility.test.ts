@@ -126,7 +126,7 @@ describe.each([
   })
 })
 
-test.each(['sse', 'live'] as const)(
+test.each(['live'] as const)(
   '[DM92] what waits for a decision is announced, and so is what came of it, over %s',
   async (mode) => {
     const page = await world.visit({ mode })
@@ -225,6 +225,6 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
 async function showInspector(page: Page): Promise<void> {
   const { input } = readPage(page)
   // The page listens to keys from when it has put the focus where one writes.
-  await expect.poll(() => isFocused(input), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => isFocused(input)).toBe(true)
   await page.keyboard.press('Alt+KeyL')
 }

@@ -10,27 +10,27 @@ import { openWorld, type World } from './support/world.ts'
 const API_KEY = 'a-key-of-sixteen-characters'
 
 let world: World
-/** Where people may choose to be the second person: the built-in emulator answers. */
-let household: World
 beforeAll(async () => {
   world = await openWorld({ API_KEY })
-  household = await openWorld({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
 })
-afterAll(async () => {
-  await world[Symbol.asyncDispose]()
-  await household[Symbol.asyncDispose]()
-})
-afterEach(async () => {
-  await world.leave()
-  await household.leave()
-})
+afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => world.leave())
+
+/**
+ * A server where people may choose to be the second person: the built-in emulator answers. Each test has one of its own, since the
+ * second person sees what everybody asks.
+ */
+function openHousehold(): Promise<World> {
+  return openWorld({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
+}
 
 /** The link that the terminal shows. */
-function approverPage(): { url: string } {
-  return { url: household.demo.approverUrl ?? '' }
+function approverPage({ demo }: World): { url: string } {
+  return { url: demo.approverUrl ?? '' }
 }
 
 test('[DM19] the page asks for the code of the terminal', async () => {
+  await using household = await openHousehold()
   const { url, approverUrl = '' } = household.demo
   const page = await household.visit({ url: `${url}/?as=approver` })
   const dialog = page.getByRole('dialog', { name: 'Second person' })
@@ -56,7 +56,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await decide(readPage(other).tool('Alice'), 'approve')
     await ending(card('Alice'))
     await expect
-      .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
+      .poll(() => answers.locator('.markdown').last().textContent())
       .toContain('I sent $50 to Alice')
     expect(await answers.count()).toBe(1)
     expect(await books.paid()).toEqual(['Alice 50'])
@@ -91,7 +91,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
     await item.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('Nothing is waiting.').waitFor()
-    await expect.poll(books.paid, { timeout: 10_000 }).toEqual(['Alice 50'])
+    await expect.poll(books.paid).toEqual(['Alice 50'])
 
     await page.goBack()
     await ending(card('Alice'))
@@ -100,17 +100,6 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.history(id)).toEqual(RAN)
     expect(results()).toHaveLength(1)
     await snap(page, `inbox-decided-${mode}`)
-  })
-
-  test('[DM39] the inbox leads to the chat', async () => {
-    const { page, card } = await ask(world, 'Send $50 to Alice', { mode })
-    const address = page.url()
-    await page.getByRole('button', { name: 'New chat' }).click()
-    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
-    await page.getByRole('link', { name: 'Open the chat' }).click()
-    await card('Alice').waitFor()
-    expect(page.url()).toBe(address)
-    await snap(page, `inbox-led-${mode}`)
   })
 
   test.each(['approve', 'deny'] as const)(
@@ -151,12 +140,13 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await snap(page, `approval-second-program-${mode}`)
   })
 
-  test.each(['approve', 'deny'] as const)(
+  test.each([mode === 'sse' ? 'approve' : 'deny'] as const)(
     '[DM74] the second person decides in a browser of their own: %s',
     async (choice) => {
+      await using household = await openHousehold()
       const { page, card, books, id } = await ask(household, 'Send $600 to Alice', { mode })
       const payment = card('Alice')
-      const second = await household.visit({ mode, ...approverPage() })
+      const second = await household.visit({ mode, ...approverPage(household) })
       await decide(payment, 'approve')
       await payment.getByText('You have approved: 1 of 2').waitFor()
       // The owner has said what they can: neither the card nor the server lets them be the second.
@@ -185,11 +175,18 @@ describe.each(AGENT_MODES)('%s', (mode) => {
       )
     },
   )
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
 
   test('[DM74] the second person cannot be the first, nor the owner the second', async () => {
-    const { page, card, books } = await ask(household, 'Send $600 to Alice', { mode })
-    const second = await household.visit({ mode, ...approverPage() })
-    const [asked = ''] = await readBooks(household, second).pending()
+    await using household = await openHousehold()
+    const { page, card, books, id: asked } = await ask(household, 'Send $600 to Alice', { mode })
+    const second = await household.visit({ mode, ...approverPage(household) })
+    // The page has taken the role when the code is gone from its address.
+    await second.waitForURL(`${household.demo.url}/`)
     const early = await second.request.post(`${household.demo.url}/approvals/${asked}`, {
       data: { approved: true },
       headers: { origin: household.demo.url },
@@ -199,11 +196,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await decide(card('Alice'), 'approve')
     await card('Alice').getByText('You have approved: 1 of 2').waitFor()
     const own = await page.context().newPage()
-    await own.goto(approverPage().url)
+    await own.goto(approverPage(household).url)
     await own.getByRole('button', { name: /^Approvals: / }).click()
     await own.getByRole('heading', { name: 'Waiting for a decision' }).waitFor()
-    const [id = ''] = await readBooks(household, second).pending()
-    const again = await own.request.post(`${household.demo.url}/approvals/${id}`, {
+    const again = await own.request.post(`${household.demo.url}/approvals/${asked}`, {
       data: { approved: true },
       headers: { origin: household.demo.url },
     })
@@ -214,5 +210,21 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await decide(second.getByRole('listitem', { name: 'Send $600.00 to Alice' }), 'deny')
     await ending(card('Alice'), 'deny')
     expect(await books.paid()).toEqual([])
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
+
+  test('[DM39] the inbox leads to the chat', async () => {
+    const { page, card } = await ask(world, 'Send $50 to Alice', { mode })
+    const address = page.url()
+    await page.getByRole('button', { name: 'New chat' }).click()
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    await page.getByRole('link', { name: 'Open the chat' }).click()
+    await card('Alice').waitFor()
+    expect(page.url()).toBe(address)
+    await snap(page, `inbox-led-${mode}`)
   })
 })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
-import { AGENT_MODES, ask, ending, RAN } from './support/approvals.ts'
+import { ask, ending, RAN } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
 import { openWorld, type World } from './support/world.ts'
 
@@ -13,7 +13,11 @@ afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
 // No test here touches the mouse: what is asked is said by keyboard, and the focus is where one writes.
-describe.each(AGENT_MODES)('%s', (mode) => {
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
+
   test('[DM41] approve: Tab leads to the buttons in the order in which they stand', async () => {
     const { page, card, books, id, idle } = await ask(world, 'Send $50 to Alice', { mode })
     const order: string[] = []
@@ -28,24 +32,6 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await idle()
     expect(await books.paid()).toEqual(['Alice 50'])
     expect(await books.history(id)).toEqual(RAN)
-  })
-
-  test('[DM41] approve: a shortcut leads to each card, and its key does not decide', async () => {
-    const words = 'Send $30 to Alice and $40 to Bob'
-    const { page, card, books, idle } = await ask(world, words, { mode })
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('a')
-    expect(await focused(page)).toBe('Approve')
-    expect(await books.pending()).toHaveLength(2)
-    await page.keyboard.press('Enter')
-    await ending(card('Bob'))
-    await page.keyboard.press('Alt+A')
-    await page.keyboard.press('Enter')
-    await ending(card('Alice'))
-    await idle()
-    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
-    await snap(page, `keyboard-two-${mode}`)
   })
 
   test('[DM41] deny with a reason', async () => {
@@ -65,6 +51,29 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.paid()).toEqual([])
     expect(await books.history(id)).toEqual(['requested', 'denied'])
     expect(results()).toMatchObject([{ reason: 'later, dear' }])
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
+
+  test('[DM41] approve: a shortcut leads to each card, and its key does not decide', async () => {
+    const words = 'Send $30 to Alice and $40 to Bob'
+    const { page, card, books, idle } = await ask(world, words, { mode })
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('a')
+    expect(await focused(page)).toBe('Approve')
+    expect(await books.pending()).toHaveLength(2)
+    await page.keyboard.press('Enter')
+    await ending(card('Bob'))
+    await page.keyboard.press('Alt+A')
+    await page.keyboard.press('Enter')
+    await ending(card('Alice'))
+    await idle()
+    expect(await books.paid()).toEqual(['Bob 40', 'Alice 30'])
+    await snap(page, `keyboard-two-${mode}`)
   })
 
   test('[DM41] edit', async () => {
@@ -99,8 +108,8 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await page.keyboard.press('Enter')
     await page.getByText('Nothing is waiting.').waitFor()
     await page.keyboard.press('Escape')
-    await expect.poll(books.paid, { timeout: 10_000 }).toEqual(['Alice 50'])
-    await expect.poll(() => books.history(id), { timeout: 10_000 }).toEqual(RAN)
+    await expect.poll(books.paid).toEqual(['Alice 50'])
+    await expect.poll(() => books.history(id)).toEqual(RAN)
   })
 })
 

@@ -20,24 +20,6 @@ afterEach(async () => {
 })
 
 describe.each(AGENT_MODES)('%s', (mode) => {
-  test('[DM34] a payment that nobody decides expires before their eyes, and does not run', async () => {
-    const scene = await ask(hasty, 'Send $50 to Alice', { mode })
-    const { page, card, books, id, idle, answers, results } = scene
-    const payment = card('Alice')
-    await payment
-      .getByRole('timer')
-      .getByText(/^0:0[0-4]$/)
-      .waitFor()
-    await payment.getByText('Expired: nobody decided in time. It did not run.').waitFor()
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await payment.getByRole('button').count()).toBe(0)
-    expect(await books.history(id)).toEqual(['requested', 'expired'])
-    expect(await books.paid()).toEqual([])
-    expect(results()).toMatchObject([{ status: 'expired' }])
-    await snap(page, `approval-expired-${mode}`)
-  })
-
   test('[DM37] a reload keeps what waits', async () => {
     const scene = await ask(world, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
@@ -60,7 +42,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await decide(card('Alice'), 'approve')
     await ending(card('Alice'))
     await expect
-      .poll(() => answers.locator('.markdown').allTextContents(), { timeout: 10_000 })
+      .poll(() => answers.locator('.markdown').allTextContents())
       .toEqual([expect.stringContaining('I sent $50 to Alice')])
     await idle()
     expect(await books.paid()).toEqual(['Alice 50'])
@@ -113,5 +95,28 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(results()).toHaveLength(2)
     expect(await page.getByRole('alert').count()).toBe(0)
     await snap(page, `approval-twice-${mode}`)
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
+
+  test('[DM34] a payment that nobody decides expires before their eyes, and does not run', async () => {
+    const scene = await ask(hasty, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle, answers, results } = scene
+    const payment = card('Alice')
+    await payment
+      .getByRole('timer')
+      .getByText(/^0:0[0-4]$/)
+      .waitFor()
+    await payment.getByText('Expired: nobody decided in time. It did not run.').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await payment.getByRole('button').count()).toBe(0)
+    expect(await books.history(id)).toEqual(['requested', 'expired'])
+    expect(await books.paid()).toEqual([])
+    expect(results()).toMatchObject([{ status: 'expired' }])
+    await snap(page, `approval-expired-${mode}`)
   })
 })

@@ -19,6 +19,22 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
+type TwoPayments = [alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]
+
+/** Each in one of the modes; that each of them holds for every client is tried without a browser. */
+const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
+  sse: [
+    ['approve', 'approve', 'Alice', ['Alice 30', 'Bob 40']],
+    ['approve', 'deny', 'Alice', ['Alice 30']],
+    ['deny', 'approve', 'Bob', ['Bob 40']],
+  ],
+  live: [
+    ['approve', 'approve', 'Bob', ['Bob 40', 'Alice 30']],
+    ['deny', 'approve', 'Alice', ['Bob 40']],
+    ['deny', 'deny', 'Alice', []],
+  ],
+}
+
 describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM170] a message that led to a payment is not edited away', async () => {
     const words = 'Send 50 dollars to Alice'
@@ -70,24 +86,6 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await answers.textContent()).toBe(shown)
   })
 
-  test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
-    const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
-    const { page, card, books, idle } = await ask(world, words, { mode })
-    for (const name of ['Ann', 'Ben']) {
-      await card(name).getByRole('button', { name: 'Approve' }).click()
-      await card(name).getByText('Done').waitFor()
-    }
-    const refused = card('Cid')
-    await refused.getByText('Your wallet holds only 100 USD').waitFor()
-    await refused.getByRole('button', { name: 'Approve' }).click()
-    await refused.getByText('Approved, but it failed.').waitFor()
-    expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
-    expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
-    await idle()
-    expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
-    await snap(page, `payment-refused-${mode}`)
-  })
-
   test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
     const scene = await ask(world, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
@@ -133,6 +131,59 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await readArguments(edited)).toEqual(table)
   })
 
+  test.each(TWO_PAYMENTS[mode])(
+    '[DM36] two payments at once: %s and %s, %s first',
+    async (...row) => {
+      const [alice, bob, first, paid] = row
+      const words = 'Send $30 to Alice and $40 to Bob'
+      const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+      expect(await books.pending()).toHaveLength(2)
+      const choices = { Alice: alice, Bob: bob }
+      const second = first === 'Alice' ? 'Bob' : 'Alice'
+      await decide(card(first), choices[first])
+      // The first is done while the second still waits.
+      await ending(card(first), choices[first])
+      expect(await books.pending()).toHaveLength(1)
+      await decide(card(second), choices[second])
+      await ending(card(second), choices[second])
+      await answers.locator('.markdown').last().waitFor()
+      await idle()
+      expect(await books.paid()).toEqual(paid)
+      expect(await books.pending()).toEqual([])
+      expect(results()).toHaveLength(2)
+      expect(await answers.count()).toBe(1)
+      await snap(page, `approvals-two-${alice}-${bob}-${first}-${mode}`)
+    },
+  )
+
+  test('[DM71] what depends on a decision is asked after it, and stands below it', async () => {
+    const words = 'Send $20 to Alice, then $30 to Bob'
+    const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+    expect(await card('Bob').count()).toBe(0)
+    await decide(card('Alice'), 'approve')
+    await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 20'])
+    await decide(card('Bob'), 'approve')
+    await ending(card('Bob'))
+    await idle()
+    expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
+    expect(results()).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
+    const told = /Send \$20.*I sent \$20.*Send \$30.*I sent \$30/s
+    const shown = await answers.textContent()
+    expect(shown).toMatch(told)
+    expect(shown?.match(/I sent/g)).toHaveLength(2)
+    await snap(page, `approvals-in-turn-${mode}`)
+    await page.reload()
+    await ending(card('Bob'))
+    expect(await answers.textContent()).toBe(shown)
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
+
   test('[DM35] a change that does not fit is refused in words, and can be made anew', async () => {
     const { page, card, books, idle } = await ask(world, 'Send $50 to Alice', { mode })
     const payment = card('Alice')
@@ -157,57 +208,28 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await idle()
     expect(await books.paid()).toEqual(['Alice 20'])
   })
+})
 
-  test.each<[alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]>([
-    ['approve', 'approve', 'Alice', ['Alice 30', 'Bob 40']],
-    ['approve', 'approve', 'Bob', ['Bob 40', 'Alice 30']],
-    ['approve', 'deny', 'Alice', ['Alice 30']],
-    ['deny', 'approve', 'Alice', ['Bob 40']],
-    ['deny', 'approve', 'Bob', ['Bob 40']],
-    ['deny', 'deny', 'Alice', []],
-  ])('[DM36] two payments at once: %s and %s, %s first', async (...row) => {
-    const [alice, bob, first, paid] = row
-    const words = 'Send $30 to Alice and $40 to Bob'
-    const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
-    expect(await books.pending()).toHaveLength(2)
-    const choices = { Alice: alice, Bob: bob }
-    const second = first === 'Alice' ? 'Bob' : 'Alice'
-    await decide(card(first), choices[first])
-    // The first is done while the second still waits.
-    await ending(card(first), choices[first])
-    expect(await books.pending()).toHaveLength(1)
-    await decide(card(second), choices[second])
-    await ending(card(second), choices[second])
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await books.paid()).toEqual(paid)
-    expect(await books.pending()).toEqual([])
-    expect(results()).toHaveLength(2)
-    expect(await answers.count()).toBe(1)
-    await snap(page, `approvals-two-${alice}-${bob}-${first}-${mode}`)
-  })
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
 
-  test('[DM71] what depends on a decision is asked after it, and stands below it', async () => {
-    const words = 'Send $20 to Alice, then $30 to Bob'
-    const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
-    expect(await card('Bob').count()).toBe(0)
-    await decide(card('Alice'), 'approve')
-    await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
+  test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
+    const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
+    const { page, card, books, idle } = await ask(world, words, { mode })
+    for (const name of ['Ann', 'Ben']) {
+      await card(name).getByRole('button', { name: 'Approve' }).click()
+      await card(name).getByText('Done').waitFor()
+    }
+    const refused = card('Cid')
+    await refused.getByText('Your wallet holds only 100 USD').waitFor()
+    await refused.getByRole('button', { name: 'Approve' }).click()
+    await refused.getByText('Approved, but it failed.').waitFor()
+    expect(await refused.locator('.adk-tool-state').textContent()).toBe('Failed')
+    expect(await refused.locator('.adk-failure').textContent()).toContain('Insufficient funds')
     await idle()
-    expect(await books.paid()).toEqual(['Alice 20'])
-    await decide(card('Bob'), 'approve')
-    await ending(card('Bob'))
-    await idle()
-    expect(await books.paid()).toEqual(['Alice 20', 'Bob 30'])
-    expect(results()).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
-    const told = /Send \$20.*I sent \$20.*Send \$30.*I sent \$30/s
-    const shown = await answers.textContent()
-    expect(shown).toMatch(told)
-    expect(shown?.match(/I sent/g)).toHaveLength(2)
-    await snap(page, `approvals-in-turn-${mode}`)
-    await page.reload()
-    await ending(card('Bob'))
-    expect(await answers.textContent()).toBe(shown)
+    expect(await books.paid()).toEqual(['Ann 450', 'Ben 450'])
+    await snap(page, `payment-refused-${mode}`)
   })
 
   test('[DM71] what depends on a call that was denied is not asked', async () => {

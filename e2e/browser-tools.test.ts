@@ -46,49 +46,6 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(positions()).toHaveLength(1)
   })
 
-  test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
-    const page = await world.visit({ mode, permissions: [] })
-    const { say, tool, idle, answers } = readPage(page)
-    const results = listenToResults(world)
-    await say('現在地を教えて')
-    const location = tool('get_location')
-    await location.getByRole('button', { name: 'Approve' }).click()
-    await location.getByText('does not allow this page to know the position').waitFor()
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await location.getByText('Failed', { exact: true }).count()).toBe(1)
-    expect(JSON.stringify(results())).toContain('does not allow this page to know the position')
-    await snap(page, `location-refused-${mode}`)
-  })
-
-  test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
-    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
-    const { say, tool, answers } = readPage(page)
-    await say('Where am I?')
-    await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
-    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
-    const item = page.getByRole('listitem', { name: 'Tell the assistant where you are' })
-    await item.getByRole('button', { name: 'Approve' }).click()
-    await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
-    await expect
-      .poll(() => answers.locator('.markdown').last().textContent(), { timeout: 10_000 })
-      .toContain('35.01')
-    expect(await answers.count()).toBe(1)
-  })
-
-  test('[DM42] a position that the person denies is never looked up', async () => {
-    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
-    const { say, tool, idle, answers } = readPage(page)
-    const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
-    await say('Where am I?')
-    await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
-    await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
-    await tool('get_location').getByText('Denied. It did not run.').waitFor()
-    await answers.locator('.markdown').last().waitFor()
-    await idle()
-    expect(await looked()).toBe(0)
-  })
-
   test('[DM43] the music changes, and can be muted', async () => {
     const page = await world.visit({ mode })
     const { say, tool, idle } = readPage(page)
@@ -137,6 +94,57 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
       [page, other].map((tab) => tab.getByRole('button', { name: /Mute/ }).count()),
     )
     expect(new Set(playing)).toEqual(new Set([0, 1]))
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
+
+  test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
+    const page = await world.visit({ mode, permissions: [] })
+    const { say, tool, idle, answers } = readPage(page)
+    const results = listenToResults(world)
+    await say('現在地を教えて')
+    const location = tool('get_location')
+    await location.getByRole('button', { name: 'Approve' }).click()
+    await location.getByText('does not allow this page to know the position').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await location.getByText('Failed', { exact: true }).count()).toBe(1)
+    expect(JSON.stringify(results())).toContain('does not allow this page to know the position')
+    await snap(page, `location-refused-${mode}`)
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
+
+  test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
+    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const { say, tool, answers } = readPage(page)
+    await say('Where am I?')
+    await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
+    await page.getByRole('button', { name: 'Approvals: 1 is waiting' }).click()
+    const item = page.getByRole('listitem', { name: 'Tell the assistant where you are' })
+    await item.getByRole('button', { name: 'Approve' }).click()
+    await tool('get_location').getByText('Approved.', { exact: true }).waitFor()
+    await expect.poll(() => answers.locator('.markdown').last().textContent()).toContain('35.01')
+    expect(await answers.count()).toBe(1)
+  })
+
+  test('[DM42] a position that the person denies is never looked up', async () => {
+    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const { say, tool, idle, answers } = readPage(page)
+    const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
+    await say('Where am I?')
+    await tool('get_location').getByRole('button', { name: 'Deny…' }).click()
+    await tool('get_location').getByRole('button', { name: 'Deny', exact: true }).click()
+    await tool('get_location').getByText('Denied. It did not run.').waitFor()
+    await answers.locator('.markdown').last().waitFor()
+    await idle()
+    expect(await looked()).toBe(0)
   })
 })
 

@@ -24,83 +24,59 @@ const RICH = `# Tea
 const cups = 2
 \`\`\``
 
+/** One language in each mode. */
+const LANGUAGES = {
+  sse: ['Japanese', '空が青いのは、', '光が散乱するからです。'],
+  live: ['English', 'The sky is blue.', 'Light scatters.'],
+} as const
+const WEATHER = {
+  sse: ['en', 'What is the weather in Tokyo?', /18/],
+  live: ['ja', '東京の天気は?', /18/],
+} as const
+
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
-  test.each([
-    ['English', 'The sky is blue.', 'Light scatters.'],
-    ['Japanese', '空が青いのは、', '光が散乱するからです。'],
-  ])('[DM20] an answer in %s appears while it is being written', async (name, first, second) => {
-    const page = await world.visit({ mode })
-    const { say, answer, idle } = readPage(page)
-    const gate = `${name}-${mode}`
-    await say(`[[say ${first}]][[wait ${gate}]][[say ${second}]]`)
+  test.each([LANGUAGES[mode]])(
+    '[DM20] an answer in %s appears while it is being written',
+    async (name, first, second) => {
+      const page = await world.visit({ mode })
+      const { say, answer, idle } = readPage(page)
+      const gate = `${name}-${mode}`
+      await say(`[[say ${first}]][[wait ${gate}]][[say ${second}]]`)
 
-    await answer().getByText(first).waitFor()
-    expect(await answer().textContent()).not.toContain(second)
-    await snap(page, `writing-${gate}`)
+      await answer().getByText(first).waitFor()
+      expect(await answer().textContent()).not.toContain(second)
+      await snap(page, `writing-${gate}`)
 
-    world.emulator.release(gate)
-    await answer().getByText(second).waitFor()
-    await idle()
-    expect(await answer().locator('.markdown').textContent()).toMatch(
-      new RegExp(`^${first} ?${second}$`),
-    )
-    expect(world.told(gate)).toBe(1)
-  })
+      world.emulator.release(gate)
+      await answer().getByText(second).waitFor()
+      await idle()
+      expect(await answer().locator('.markdown').textContent()).toMatch(
+        new RegExp(`^${first} ?${second}$`),
+      )
+      expect(world.told(gate)).toBe(1)
+    },
+  )
 
-  test('[DM20] the page says that the model is thinking until there is something to read', async () => {
-    const page = await world.visit({ mode })
-    const { say, answer } = readPage(page)
-    await say(`[[wait think-${mode}]][[say Here it is.]]`)
-    await page.getByText('Thinking…').waitFor()
-    world.emulator.release(`think-${mode}`)
-    await answer().getByText('Here it is.').waitFor()
-    expect(await page.getByText('Thinking…').count()).toBe(0)
-  })
+  test.each([WEATHER[mode]])(
+    '[DM21] the call of a tool is shown, and its answer: %s',
+    async (name, question, words) => {
+      const page = await world.visit({ mode })
+      const { say, tool, answers, idle } = readPage(page)
+      await say(question)
+      await tool('get_weather').getByText('Done').waitFor()
+      await expect
+        .poll(() => answers.last().locator('.markdown').last().textContent())
+        .toMatch(words)
+      await idle()
 
-  test('[DM20] thoughts are folded away and can be opened', async () => {
-    const page = await world.visit({ mode })
-    const { say, answer } = readPage(page)
-    await say('[[think I look at the sky.]][[say It is blue.]]')
-    await answer().getByText('It is blue.').waitFor()
-    const thoughts = answer().getByText('I look at the sky.')
-    expect(await thoughts.isVisible()).toBe(false)
-    await answer().getByText('Thoughts').click()
-    await thoughts.waitFor()
-    await snap(page, `thoughts-${mode}`)
-  })
-
-  test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
-    world.answer('about tea', () => [{ type: 'say', text: RICH }])
-    const page = await world.visit({ mode })
-    const { say, answer, idle } = readPage(page)
-    await say('Tell me about tea')
-    await answer().locator('pre code').getByText('const cups = 2').waitFor()
-    await idle()
-    await answer().getByRole('heading', { name: 'Tea' }).waitFor()
-    await answer().getByRole('cell', { name: '東京' }).waitFor()
-    expect(await answer().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
-    expect(await answer().textContent()).not.toMatch(/\*\*|```|\|---/)
-    await snap(page, `markdown-${mode}`)
-  })
-
-  test.each([
-    ['en', 'What is the weather in Tokyo?', /18/],
-    ['ja', '東京の天気は?', /18/],
-  ])('[DM21] the call of a tool is shown, and its answer: %s', async (name, question, words) => {
-    const page = await world.visit({ mode })
-    const { say, tool, answers, idle } = readPage(page)
-    await say(question)
-    await tool('get_weather').getByText('Done').waitFor()
-    await expect.poll(() => answers.last().locator('.markdown').last().textContent()).toMatch(words)
-    await idle()
-
-    await tool('get_weather').getByText('Details').click()
-    const details = await tool('get_weather').locator('pre').allTextContents()
-    expect(JSON.parse(details[0] ?? '')).toEqual({ location: 'Tokyo' })
-    expect(JSON.parse(details[1] ?? '')).toMatchObject({ temperature: 18, condition: 'Cloudy' })
-    expect(await tool('get_weather').count()).toBe(1)
-    await snap(page, `weather-${name}-${mode}`)
-  })
+      await tool('get_weather').getByText('Details').click()
+      const details = await tool('get_weather').locator('pre').allTextContents()
+      expect(JSON.parse(details[0] ?? '')).toEqual({ location: 'Tokyo' })
+      expect(JSON.parse(details[1] ?? '')).toMatchObject({ temperature: 18, condition: 'Cloudy' })
+      expect(await tool('get_weather').count()).toBe(1)
+      await snap(page, `weather-${name}-${mode}`)
+    },
+  )
 
   test('[DM21] pictures, sources, code and the cost of an answer are shown', async () => {
     const page = await world.visit({ mode })
@@ -133,6 +109,52 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await page.reload()
     await tool('get_weather').waitFor()
     expect(await log.textContent()).toBe(before)
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
+
+  test('[DM20] thoughts are folded away and can be opened', async () => {
+    const page = await world.visit({ mode })
+    const { say, answer } = readPage(page)
+    await say('[[think I look at the sky.]][[say It is blue.]]')
+    await answer().getByText('It is blue.').waitFor()
+    const thoughts = answer().getByText('I look at the sky.')
+    expect(await thoughts.isVisible()).toBe(false)
+    await answer().getByText('Thoughts').click()
+    await thoughts.waitFor()
+    await snap(page, `thoughts-${mode}`)
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('live alone', () => {
+  const mode = 'live'
+
+  test('[DM20] the page says that the model is thinking until there is something to read', async () => {
+    const page = await world.visit({ mode })
+    const { say, answer } = readPage(page)
+    await say(`[[wait think-${mode}]][[say Here it is.]]`)
+    await page.getByText('Thinking…').waitFor()
+    world.emulator.release(`think-${mode}`)
+    await answer().getByText('Here it is.').waitFor()
+    expect(await page.getByText('Thinking…').count()).toBe(0)
+  })
+
+  test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
+    world.answer('about tea', () => [{ type: 'say', text: RICH }])
+    const page = await world.visit({ mode })
+    const { say, answer, idle } = readPage(page)
+    await say('Tell me about tea')
+    await answer().locator('pre code').getByText('const cups = 2').waitFor()
+    await idle()
+    await answer().getByRole('heading', { name: 'Tea' }).waitFor()
+    await answer().getByRole('cell', { name: '東京' }).waitFor()
+    expect(await answer().getByRole('listitem').allTextContents()).toEqual(['green', 'black'])
+    expect(await answer().textContent()).not.toMatch(/\*\*|```|\|---/)
+    await snap(page, `markdown-${mode}`)
   })
 })
 

@@ -132,7 +132,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
       await next.dispatchEvent('click')
       return replay.getByText('The end').count()
     }
-    await expect.poll(step, { timeout: 20_000, interval: 1 }).toBe(1)
+    await expect.poll(step, { interval: 1 }).toBe(1)
     expect(await textOf(replay.getByRole('log'))).toBe(shown)
 
     await replay.getByRole('button', { name: 'Back to the chat' }).click()

@@ -22,32 +22,28 @@ afterAll(() => world[Symbol.asyncDispose]())
 afterEach(() => world.leave())
 
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
-  test(
-    '[DM23] stop ends the answer in the page and at the model',
-    async () => {
-      const page = await world.visit({ mode })
-      const { say, answer, answers, stop, idle } = readPage(page)
-      const gate = `stop-${mode}`
-      await say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
-      await answer().getByText('I could go on').waitFor()
+  test('[DM23] stop ends the answer in the page and at the model', async () => {
+    const page = await world.visit({ mode })
+    const { say, answer, answers, stop, idle } = readPage(page)
+    const gate = `stop-${mode}`
+    await say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
+    await answer().getByText('I could go on').waitFor()
 
-      await stop.click()
-      await idle()
-      await expect.poll(() => isSilent(gate), { timeout: 10_000 }).toBe(true)
-      await snap(page, `stopped-${mode}`)
+    await stop.click()
+    await idle()
+    await expect.poll(() => isSilent(gate), { timeout: STOP_TIMEOUT_MS }).toBe(true)
+    await snap(page, `stopped-${mode}`)
 
-      world.emulator.release(gate)
-      await page.reload()
-      await page.getByRole('textbox', { name: 'Message' }).waitFor()
-      await idle()
-      expect((await answers.allTextContents()).join('')).not.toContain('and on.')
+    world.emulator.release(gate)
+    await page.reload()
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    await idle()
+    expect((await answers.allTextContents()).join('')).not.toContain('and on.')
 
-      // The chat is free for the next message.
-      await say('[[say Here I am.]]')
-      await page.getByText('Here I am.', { exact: true }).waitFor()
-    },
-    STOP_TIMEOUT_MS,
-  )
+    // The chat is free for the next message.
+    await say('[[say Here I am.]]')
+    await page.getByText('Here I am.', { exact: true }).waitFor()
+  })
 
   test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
     const page = await world.visit({ mode })
@@ -178,7 +174,7 @@ test('[DM24] an answer that ends in the middle of the reload is not lost', async
     world.emulator.release('late')
     const read = async (): Promise<unknown> =>
       (await page.request.get(`${world.demo.url}/chats/${chatId}/messages`)).json()
-    await expect.poll(read, { timeout: 10_000 }).toMatchObject({ running: false })
+    await expect.poll(read).toMatchObject({ running: false })
     await route.continue()
   })
   await page.reload()

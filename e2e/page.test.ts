@@ -203,7 +203,7 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
     `[[say ${lines('first')}]][[wait up]][[say \n\n${lines('second')}]][[wait down]][[say \n\n${lines('third')}]]`,
   )
   await answer().getByText('first 29').waitFor()
-  await expect.poll(distance, { timeout: 10_000 }).toBeLessThan(2)
+  await expect.poll(distance).toBeLessThan(2)
 
   await page.mouse.move(400, 200)
   await page.mouse.wheel(0, -600)
@@ -217,7 +217,7 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
   world.emulator.release('down')
   await answer().getByText('third 29').waitFor()
   await idle()
-  await expect.poll(distance, { timeout: 10_000 }).toBeLessThan(2)
+  await expect.poll(distance).toBeLessThan(2)
 })
 
 test('[DM31] speaks the language of the browser, or the one the reader chose', async () => {

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 
-import { startEmulator } from 'gemini-emulator'
 import { createServer } from 'vite'
 import { expect, test } from 'vitest'
 
+import { emulatePage } from '../test/docs/support/emulate-page.ts'
 import { writeFiles } from '../test/docs/support/examples.ts'
 import { readPages } from '../test/docs/support/pages.ts'
 import { runServer } from '../test/docs/support/run-server.ts'
@@ -12,8 +12,9 @@ import { launchChromium } from './support/launch-chromium.ts'
 
 test('[DO4] the page of the quick start chats, asks, and pays at a click', async () => {
   const page = readPages().find(({ path: file }) => file === 'docs/start/node.md')
-  const folder = writeFiles('start-in-browser', page?.blocks ?? [])
-  await using emulator = await startEmulator()
+  const blocks = page?.blocks ?? []
+  const folder = writeFiles('start-in-browser', blocks)
+  await using emulator = await emulatePage(blocks)
   await using server = await runServer(folder, emulator.baseUrl)
   const vite = await createServer({
     root: folder,

@@ -1,10 +1,10 @@
-import { AxeBuilder } from '@axe-core/playwright'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
+import { violations } from './support/violations.ts'
 import { openWorld, type World } from './support/world.ts'
 
 let world: World
@@ -256,8 +256,7 @@ test.each([
     const { chooser, previews } = readShell(page)
     await converse(page, '[[say Hello.]]')
     const check = async () => {
-      const { violations } = await new AxeBuilder({ page }).analyze()
-      expect(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)])).toEqual([])
+      expect(await violations(page)).toEqual([])
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(overflow).toBeLessThanOrEqual(0)
     }

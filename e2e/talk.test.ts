@@ -22,7 +22,7 @@ const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms:
 const LONG = 'This is a long answer that takes its time. '.repeat(8)
 
 test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
-  world.emulator.live.hear('[[say Good morning, Hanako.]]')
+  world.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
   const page = await visitToTalk(world, SPEECH)
   const { handsFree, end, heard, speaking, listening, off } = readTalk(page)
   const { log, answer } = readPage(page)
@@ -48,7 +48,7 @@ test.each([
   ['the pointer', 'pointer'],
   ['a key', 'key'],
 ])('[DM48] talks while the button is held by %s', async (_name, by) => {
-  world.emulator.live.hear(`[[say Held by ${by}.]]`)
+  world.emulator.live.queueTranscript(`[[say Held by ${by}.]]`)
   const page = await visitToTalk(world, syllables(440, 2_000))
   const { hold, heard, speaking } = readTalk(page)
   await hold.focus()
@@ -71,9 +71,7 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
   expect(await violations(page)).toEqual([])
   await say(`[[say ${LONG}]]`)
   await speaking()
-  await expect
-    .poll(async () => (await hearVoice(page)).samples, { timeout: 10_000 })
-    .toBeGreaterThan(2_400)
+  await expect.poll(async () => (await hearVoice(page)).samples).toBeGreaterThan(2_400)
   await page.keyboard.press('Escape')
   await listening()
   await expect.poll(async () => (await hearVoice(page)).level).toBe(0)
@@ -83,7 +81,7 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
 })
 
 test('[DM48] [VO4] speaking over the model silences it', async () => {
-  world.emulator.live.hear('[[say Yes?]]')
+  world.emulator.live.queueTranscript('[[say Yes?]]')
   const page = await visitToTalk(world, [
     { hertz: 0, ms: 4_000 },
     ...syllables(440, 1_000),
@@ -101,7 +99,7 @@ test('[DM48] [VO4] speaking over the model silences it', async () => {
 })
 
 test('[DM90] a payment is approved while one talks, and is made once', async () => {
-  world.emulator.live.hear('Send $30 to Alice')
+  world.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await visitToTalk(world, SPEECH)
   const { handsFree, end } = readTalk(page)
   const { tool } = readPage(page)
@@ -137,14 +135,14 @@ test('[DM69] the music makes room for a voice', async () => {
   await handsFree.click()
   await listening()
   const level = async (): Promise<number> => (await hearMusic(page)).level
-  await expect.poll(level, { timeout: 10_000 }).toBeGreaterThan(0.01)
+  await expect.poll(level).toBeGreaterThan(0.01)
   const loudest = await loudestOf(level)
   await readPage(page).say(`[[say ${LONG}]]`)
   await speaking()
-  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeLessThan(loudest / 2)
+  await expect.poll(() => loudestOf(level)).toBeLessThan(loudest / 2)
   await page.keyboard.press('Escape')
   await listening()
-  await expect.poll(() => loudestOf(level), { timeout: 10_000 }).toBeGreaterThan(loudest / 2)
+  await expect.poll(() => loudestOf(level)).toBeGreaterThan(loudest / 2)
 })
 
 /** The loudest of a stretch of music, which has its rests. */

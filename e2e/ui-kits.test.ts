@@ -67,13 +67,15 @@ test('[DO152] the kits of the recipe ask, run what is allowed, and do not run wh
       await page.goto(`${server.url}/#${kit}`)
       await page.reload()
       const field = page.getByLabel('Message')
-      await field.fill('Send $30 to Alice')
+      await field.fill(
+        '[[call process_payment {"amount":30,"recipient":"Alice"}]][[then]][[say I sent $30 to Alice.]]',
+      )
       await field.press('Enter')
       const allow = page.getByRole('button', { name: 'Allow' })
       await allow.waitFor()
       expect(paid).toEqual([])
       await allow.click()
-      await page.getByText('I sent $30 to Alice.').waitFor()
+      await page.getByText('I sent $30 to Alice.', { exact: true }).waitFor()
       expect(paid).toEqual([30])
       await field.fill(
         '[[call process_payment {"amount":40,"recipient":"Bob"}]][[then]][[say All right.]]',

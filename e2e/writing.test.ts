@@ -38,19 +38,6 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(world.told(PICTURE.buffer.toString('base64'))).toBe(pictures + 1)
   })
 
-  test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
-    const page = await world.visit({ mode })
-    const { input, log } = readPage(page)
-    const { previews } = readShell(page)
-    await give(page, 'paste')
-    await give(page, 'drop')
-    await previews.getByRole('img').nth(1).waitFor()
-    await input.press('Enter')
-    await log.locator('[data-role=user]').getByRole('img').nth(1).waitFor()
-    await log.locator('[data-role=assistant]').getByText('image/png').first().waitFor()
-    expect(await log.locator('.adk-said').count()).toBe(0)
-  })
-
   test('[DM160] Stop keeps the draft and sends nothing, by mouse and by key', async () => {
     const page = await world.visit({ mode })
     const { say, input, stop, idle, log } = readPage(page)
@@ -66,16 +53,6 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     }
     expect(await log.locator('[data-role=user]').count()).toBe(2)
     expect(await log.getByText('half a sentence').count()).toBe(0)
-  })
-
-  test('[DM66] an answer is copied as it was written', async () => {
-    const page = await world.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
-    const { answer } = readPage(page)
-    await converse(page, '[[say # Title\n\n- **one**\n- two]]')
-    await answer().getByRole('button', { name: 'Copy' }).click()
-    await answer().getByText('Copied').waitFor({ state: 'attached' })
-    const copied = await page.evaluate(() => navigator.clipboard.readText())
-    expect(copied).toBe('# Title\n\n- **one**\n- two')
   })
 
   test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
@@ -104,6 +81,34 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await log.getByText('Something else.', { exact: true }).waitFor()
     expect(await answers.count()).toBe(1)
     expect(await log.textContent()).not.toContain('The first.')
+  })
+})
+
+// What does not depend on how the page talks with the agent is tried in one mode.
+describe('sse alone', () => {
+  const mode = 'sse'
+
+  test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
+    const page = await world.visit({ mode })
+    const { input, log } = readPage(page)
+    const { previews } = readShell(page)
+    await give(page, 'paste')
+    await give(page, 'drop')
+    await previews.getByRole('img').nth(1).waitFor()
+    await input.press('Enter')
+    await log.locator('[data-role=user]').getByRole('img').nth(1).waitFor()
+    await log.locator('[data-role=assistant]').getByText('image/png').first().waitFor()
+    expect(await log.locator('.adk-said').count()).toBe(0)
+  })
+
+  test('[DM66] an answer is copied as it was written', async () => {
+    const page = await world.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
+    const { answer } = readPage(page)
+    await converse(page, '[[say # Title\n\n- **one**\n- two]]')
+    await answer().getByRole('button', { name: 'Copy' }).click()
+    await answer().getByText('Copied').waitFor({ state: 'attached' })
+    const copied = await page.evaluate(() => navigator.clipboard.readText())
+    expect(copied).toBe('# Title\n\n- **one**\n- two')
   })
 })
 

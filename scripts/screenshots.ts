@@ -60,7 +60,7 @@ async function approval(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function live(reader: BrowserContextOptions): Promise<Page> {
-  world.emulator.live.hear('Send $30 to Alice')
+  world.emulator.live.queueTranscript('Send $30 to Alice')
   const page = await visitToTalk(world, SPEECH, { ...reader })
   const { handsFree, listening } = readTalk(page)
   await handsFree.click()

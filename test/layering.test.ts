@@ -27,8 +27,8 @@ const LAYERS = [
 const ANYWHERE: Readonly<Record<string, readonly string[]>> = {
   shared: [],
   protocol: ['zod'],
-  // Types of the AI SDK; its code is that of whoever uses the transports.
-  client: ['ai'],
+  // Types of the AI SDK; its code is that of whoever uses the transports. The parser is the one that the AI SDK depends on.
+  client: ['ai', 'eventsource-parser'],
   // Optional peers: who imports this has them.
   react: ['react', '@ai-sdk/react', 'ai'],
 }

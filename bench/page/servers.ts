@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 import { LogLevel, setLogLevel } from '@google/adk'
-import { firstOf, type Mind, startEmulator } from 'gemini-emulator'
+import { firstOf, type Responder, startEmulator } from 'gemini-emulator'
 import { build } from 'vite'
 
 import { startDemo } from '../../apps/demo/src/server/start-demo.ts'
@@ -14,7 +14,7 @@ import { serveWithBridge } from '../../e2e/support/serve-with-bridge.ts'
 /** A process of its own: the model, the demo, and the peer behind a bridge of its own. It ends with the one that started it. */
 setLogLevel(LogLevel.ERROR)
 await using emulator = await startEmulator({
-  mind: firstOf(speaker('many words', 5_000), speaker('few words', 60)),
+  respond: firstOf(speaker('many words', 5_000), speaker('few words', 60)),
 })
 await using demoData = await temporaryDirectory()
 await using peerData = await temporaryDirectory()
@@ -36,7 +36,7 @@ process.send?.({ demo: demo.url, peer: peer.url })
 await once(process, 'disconnect')
 
 /** Says so many pieces to a prompt with these words: Markdown as models write it, with a list, a table and a little code. */
-function speaker(prompt: string, count: number): Mind {
+function speaker(prompt: string, count: number): Responder {
   const section =
     '## Part of it\n\nThe quick brown fox jumps over the lazy dog, and **nobody** minds it as long as `code` is fine.\n\n- first of all\n- second of all\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```ts\nconst one = 1\n```\n\n'
   const words = section.match(/\s*\S+\s*?/g) ?? []

@@ -62,7 +62,7 @@ export async function openVoiceWorld(library: 'source' | 'package'): Promise<Voi
       const browser = await launchChromium(tones ? microphoneFlags(wav, person) : NOBODY)
       browsers.push(browser)
       const page = await browser.newPage()
-      page.setDefaultTimeout(10_000)
+      page.setDefaultTimeout(45_000)
       page.on('pageerror', ({ message }) => faults.push(message))
       page.on('console', (line) => {
         if (line.text().includes('Content Security Policy')) faults.push(line.text())

@@ -1,16 +1,16 @@
 import {
-  demoMind,
   type Emulator,
   firstOf,
   type LiveOptions,
-  type Mind,
+  type Responder,
   type RecordedRequest,
-  scriptMind,
+  scriptResponder,
   startEmulator,
 } from 'gemini-emulator'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 import type { Mode } from '../../apps/demo/src/page/settings/mode.ts'
+import { demoModel } from '../../apps/demo/src/model/demo-model.ts'
 import { type Demo, startDemo } from '../../apps/demo/src/server/start-demo.ts'
 import { temporaryDirectory } from '../../apps/demo/test/support/temporary-directory.ts'
 import { giveBack, openContext, takeContext } from './browser-contexts.ts'
@@ -29,7 +29,7 @@ export interface World extends AsyncDisposable {
   /** Opens a page for a reader that no page has had before. */
   visit(options?: Visit): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
-  answer(words: string, mind: Mind): void
+  answer(words: string, respond: Responder): void
   /** The requests for an answer that hold these words. */
   asked(words: string): RecordedRequest[]
   /** How often a model was told these words, over HTTP or live. */
@@ -56,14 +56,14 @@ export async function openWorld(
   variables: Record<string, string> = {},
   { live = {} }: WorldOptions = {},
 ): Promise<World> {
-  const minds = new Map<string, Mind>()
-  const testMind: Mind = (prompt) => {
+  const responders = new Map<string, Responder>()
+  const testResponder: Responder = (prompt) => {
     const said = JSON.stringify(prompt.contents.at(-1))
-    return [...minds].find(([words]) => said.includes(words))?.[1](prompt)
+    return [...responders].find(([words]) => said.includes(words))?.[1](prompt)
   }
   const emulator = await startEmulator({
     paceMs: 5,
-    mind: firstOf(testMind, scriptMind, demoMind),
+    respond: firstOf(testResponder, scriptResponder, demoModel),
     live,
   })
   const directory = await temporaryDirectory()
@@ -79,11 +79,17 @@ export async function openWorld(
     emulator.requests.filter((request) => JSON.stringify(request.body).includes(words))
   let demo = await start('0')
   const taken: Context[] = []
-  const others: Browser[] = []
-  const leave = async (): Promise<void> => {
+  const others: { readonly browser: Browser; readonly context: Context }[] = []
+  const closePages = async (): Promise<string[]> => {
     const faults = await Promise.all(taken.splice(0).map(giveBack))
-    await Promise.all(others.splice(0).map((other) => other.close()))
-    const found = faults.flat()
+    for (const { browser, context } of others.splice(0)) {
+      faults.push(context.faults)
+      await browser.close()
+    }
+    return faults.flat()
+  }
+  const leave = async (): Promise<void> => {
+    const found = await closePages()
     if (found.length > 0) throw new Error(`The page had faults: ${found.join(', ')}`)
   }
   return {
@@ -100,10 +106,10 @@ export async function openWorld(
     leave,
     visit: async ({ url = demo.url, mode = 'sse', flags, ...options } = {}) => {
       const given = { locale: 'en-US', ...options }
-      const other = flags && (await launchChromium(flags))
-      if (other) others.push(other)
-      const used = await (other ? openContext(other, given) : takeContext(given))
-      taken.push(used)
+      const browser = flags && (await launchChromium(flags))
+      const used = await (browser ? openContext(browser, given) : takeContext(given))
+      if (browser) others.push({ browser, context: used })
+      else taken.push(used)
       used.origins.add(new URL(url).origin)
       const page = await used.context.newPage()
       await page.addInitScript((chosen) => {
@@ -112,7 +118,7 @@ export async function openWorld(
       await page.goto(url)
       return page
     },
-    answer: (words, mind) => void minds.set(words, mind),
+    answer: (words, respond) => void responders.set(words, respond),
     asked,
     told: (words) =>
       asked(words).length +
@@ -120,7 +126,7 @@ export async function openWorld(
         .flatMap(({ received }) => received)
         .filter((frame) => JSON.stringify(frame).includes(words)).length,
     async [Symbol.asyncDispose]() {
-      await leave()
+      await closePages()
       await demo[Symbol.asyncDispose]()
       await emulator.close()
       await directory[Symbol.asyncDispose]()

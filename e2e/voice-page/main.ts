@@ -6,8 +6,8 @@ export interface VoicePage {
   readonly voice: Voice
   /** The loudest that each side was. */
   readonly loudest: { input: number; output: number }
-  /** Ms from the newest interruption to silence. */
-  readonly silencedAfter: number | undefined
+  /** Whether the newest interruption made the speaker fall silent. How fast it does is tested where time is counted in samples. */
+  readonly isSilenced: boolean
   say(text: string): void
 }
 
@@ -20,15 +20,15 @@ voice.onLevel(({ input, output }) => {
   loudest.output = Math.max(loudest.output, output)
 })
 
-let interruptedAt: number | undefined
-let silencedAfter: number | undefined
+let isInterrupted = false
+let isSilenced = false
 const interrupted = (): void => {
-  if (voice.playback.playing) interruptedAt ??= performance.now()
+  if (voice.playback.playing) isInterrupted = true
 }
 voice.onLevel(() => {
-  if (interruptedAt === undefined || voice.playback.playing) return
-  silencedAfter = performance.now() - interruptedAt
-  interruptedAt = undefined
+  if (!isInterrupted || voice.playback.playing) return
+  isSilenced = true
+  isInterrupted = false
 })
 transport.watch('voice-chat', ({ type }: LiveEvent) => {
   if (type === 'interrupted') interrupted()
@@ -46,8 +46,8 @@ onClick('interrupt', () => {
 const page: VoicePage = {
   voice,
   loudest,
-  get silencedAfter() {
-    return silencedAfter
+  get isSilenced() {
+    return isSilenced
   },
   say: (text) => transport.sendText('voice-chat', text),
 }

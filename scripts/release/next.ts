@@ -4,10 +4,10 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { startEmulator } from 'gemini-emulator'
 import type { Page } from 'playwright-core'
 
 import { launchChromium } from '../../e2e/support/launch-chromium.ts'
+import { emulatePage } from '../../test/docs/support/emulate-page.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
 import type { Block } from '../../test/docs/support/pages.ts'
 import { blocksOf, commandsOf, findFreePort, Project, tell } from './project.ts'
@@ -16,7 +16,7 @@ const start = blocksOf('start/next')
 const recipe = blocksOf('recipes/next-server')
 
 await using project = await Project.open('next')
-await using emulator = await startEmulator()
+await using emulator = await emulatePage(start)
 const env = { GOOGLE_GEMINI_BASE_URL: emulator.baseUrl, GOOGLE_API_KEY: 'any' }
 const browser = await launchChromium()
 try {

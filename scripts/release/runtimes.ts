@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { on, once } from 'node:events'
 
-import { startEmulator } from 'gemini-emulator'
 import { WebSocket } from 'ws'
 
 import { Browser } from '../../packages/adk-stream-protocol/test/support/browser.ts'
+import { emulatePage } from '../../test/docs/support/emulate-page.ts'
 import { callsOf, payOnce } from '../../test/docs/support/pay-once.ts'
 import type { Running } from './project.ts'
 import { blocksOf, findFreePort, Project, tell } from './project.ts'
@@ -18,7 +18,7 @@ const RUNTIMES = {
 }
 
 await using project = await Project.open('runtimes')
-await using emulator = await startEmulator()
+await using emulator = await emulatePage(blocksOf('start/node'))
 await project.run('npm init -y\nnpm pkg set type=module')
 // The oldest versions that our ranges allow; the quick starts install the newest.
 await project.run(

@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-import { startEmulator } from 'gemini-emulator'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
+import { emulatePage } from './support/emulate-page.ts'
 import { writeFiles } from './support/examples.ts'
 import type { Block } from './support/pages.ts'
 import { readPages } from './support/pages.ts'
@@ -14,11 +14,6 @@ import { runServer } from './support/run-server.ts'
 import { bundlePrograms } from '../support/bundle-program.ts'
 
 const pages = readPages()
-const emulator = startEmulator()
-
-afterAll(async () => {
-  await (await emulator).close()
-})
 
 function blocksOf(page: string): readonly Block[] {
   return pages.find(({ path: file }) => file === `docs/${page}.md`)?.blocks ?? []
@@ -52,7 +47,8 @@ test.concurrent.each(STARTS)(
     const folder = folders.get(name) ?? ''
     const program = (await programs)[servers.indexOf(path.join(folder, 'server.ts'))]
     {
-      await using server = await runServer(folder, (await emulator).baseUrl, program)
+      await using emulator = await emulatePage(blocksOf(`start/${name}`))
+      await using server = await runServer(folder, emulator.baseUrl, program)
       const [asked, answered] = await payOnce(`${server.url}${mountedAt}`)
       expect(callsOf(asked)).toEqual([['tool-process_payment', 'approval-requested']])
       expect(callsOf(answered)).toEqual([
@@ -62,7 +58,8 @@ test.concurrent.each(STARTS)(
           { success: true, amount: 30, recipient: 'Alice' },
         ],
       ])
-      expect(answered.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' })
+      const text = answered.parts.findLast(({ type }) => type === 'text')
+      expect(text).toMatchObject({ text: 'I sent $30 to Alice.', state: 'done' })
       expect(server.printed()).toContain('Listening on http://localhost:')
       expect(server.printed()).not.toMatch(/WARN|ERROR|experimental/)
     }

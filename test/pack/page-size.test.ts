@@ -10,8 +10,8 @@ const LIMITS = [
   ['adkApi', 'client/index.ts', 12],
   ['sseTransport', 'client/index.ts', 20],
   ['webSocketTransport', 'client/index.ts', 26],
-  ['useAdkChat', 'react/index.ts', 36],
-  ['*', 'client/index.ts', 68],
+  ['useAdkChat', 'react/index.ts', 37],
+  ['*', 'client/index.ts', 69],
   ['*', 'react/index.ts', 85],
   ['*', 'protocol/index.ts', 10],
 ] as const
@@ -34,7 +34,8 @@ test.each(LIMITS)('[CL150] %s of %s is smaller than %i KB in a page', async (nam
   )
   const fromPackages = inputs
     .map(([input]) => input)
-    .filter((each) => each.includes('node_modules'))
+    // The one package that the client depends on. `ai` does too, so that a page with `ai` has it already.
+    .filter((each) => /node_modules\/(?!eventsource-parser\/)/.test(each))
   expect(fromPackages).toEqual([])
   expect((bundle.outputFiles[0]?.contents.length ?? Infinity) / 1_000).toBeLessThan(limit)
 })

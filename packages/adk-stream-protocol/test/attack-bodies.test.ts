@@ -246,7 +246,7 @@ test(
   '[SE5] whatever JSON is sent, the answer is a refusal or a stream, and nothing is changed',
   { timeout: 120_000 },
   async () => {
-    await using server = await serve({ mind: () => [{ type: 'say', text: 'ok' }] })
+    await using server = await serve({ respond: () => [{ type: 'say', text: 'ok' }] })
     const prototypeKeys = Object.getOwnPropertyNames(Object.prototype).toSorted()
     const browser = server.browser()
     const key = fc.constantFrom(

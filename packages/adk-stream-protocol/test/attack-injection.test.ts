@@ -13,7 +13,7 @@ const HOSTILE =
 describe.each(clients)('$name', (client) => {
   test('[SS2] text of the model cannot make a frame of its own', async () => {
     await using server = await serve({
-      mind: () => [{ type: 'say', text: HOSTILE, pieces: HOSTILE.split('') }],
+      respond: () => [{ type: 'say', text: HOSTILE, pieces: HOSTILE.split('') }],
     })
     const browser = server.browser()
     const chat = browser.openChat(client)
@@ -32,7 +32,7 @@ describe.each(clients)('$name', (client) => {
             tool('complain', () => ({ error: HOSTILE })),
           ],
         }),
-      mind: ({ contents }) =>
+      respond: ({ contents }) =>
         contents.length === 1
           ? [
               { type: 'call', name: 'echo', args: { [HOSTILE]: HOSTILE } },
@@ -107,7 +107,7 @@ describe.each(clients)('$name', (client) => {
       'file:///etc/passwd',
     ]
     await using server = await serve({
-      mind: () => [
+      respond: () => [
         { type: 'say', text: 'See.' },
         { type: 'ground', sources: uris.map((uri) => ({ uri, title: 'T' })) },
         { type: 'ground', sources: [{ uri: 'https://example.com/ok', title: 'Fine' }] },
@@ -122,7 +122,7 @@ describe.each(clients)('$name', (client) => {
 
 test('[SS2] a lone surrogate of the person or the model does not break the stream', async () => {
   await using server = await serve({
-    mind: () => [
+    respond: () => [
       {
         type: 'raw',
         message: { candidates: [{ content: { role: 'model', parts: [{ text: 'a\uD83D' }] } }] },

@@ -199,7 +199,7 @@ test.each([
 test('[SE5] nothing is held of principals whose turns are over', async () => {
   await using server = await serve({
     limits: { maxTurnsPerPrincipal: 1 },
-    mind: () => [{ type: 'say', text: 'ok' }],
+    respond: () => [{ type: 'say', text: 'ok' }],
   })
   const flood = async (count: number): Promise<void> => {
     for (let batch = 0; batch < count; batch += 20) {

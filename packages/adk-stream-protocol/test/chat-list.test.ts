@@ -246,7 +246,7 @@ test('[CV7] what was spoken first is the title', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
-  office.emulator.live.hear('おはよう [[say Good morning.]]')
+  office.emulator.live.queueTranscript('おはよう [[say Good morning.]]')
   speak(client)
   await whole(client, await nextUnasked(client))
   const response = await fetch(`${office.url}/chats`, { headers: { 'x-api-key': 'hanako' } })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { FunctionTool } from '@google/adk'
 import { Modality } from '@google/genai'
-import type { Mind } from 'gemini-emulator'
+import type { Responder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -176,7 +176,7 @@ const pay = new FunctionTool({
   execute: ({ amount }) => ({ success: true, balance: 1_000 - amount }),
 })
 
-const mind: Mind = ({ contents }) => {
+const respond: Responder = ({ contents }) => {
   const parts = contents.at(-1)?.parts ?? []
   if (parts.some(({ functionResponse }) => functionResponse))
     return [{ type: 'say', text: 'Paid.' }]
@@ -188,7 +188,7 @@ const mind: Mind = ({ contents }) => {
 function open({ live = false } = {}): Promise<TestServer> {
   const runConfig = { responseModalities: [Modality.TEXT] }
   return serve({
-    mind,
+    respond,
     agent: (model) => assistant(model, { tools: [pay] }),
     authenticate: () => ({ id: 'hanako' }),
     ...(live && { live: (model) => ({ model, runConfig }) }),

@@ -7,7 +7,7 @@ import {
   FunctionTool,
   NodeTool,
 } from '@google/adk'
-import { scriptMind } from 'gemini-emulator'
+import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -154,9 +154,9 @@ describe.each(clients)('$name', (client) => {
           })
           return assistant(model, { tools: [...tools, new AgentTool({ agent: outer })] })
         },
-        mind: (prompt) => {
+        respond: (prompt) => {
           prompts.push(JSON.stringify(prompt))
-          return scriptMind(prompt)
+          return scriptResponder(prompt)
         },
       })
       const page = office.page()

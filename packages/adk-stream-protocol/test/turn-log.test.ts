@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import type { Chunk, SoundChunk } from '../src/protocol/chunk.ts'
 import { foldChunks } from '../src/protocol/fold-chunks.ts'
-import type { Sink } from '../src/turns/attachment.ts'
+import type { Sink } from '../src/turns/log-reader.ts'
 import { TurnLog } from '../src/turns/turn-log.ts'
 
 const LIMITS = { maxLag: 1_000, stallTimeoutMs: 60_000, maxReplay: 1_000_000 }

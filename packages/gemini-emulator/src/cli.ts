@@ -4,26 +4,25 @@ import { parseArgs } from 'node:util'
 
 import { EmulatorError } from './emulator-error.ts'
 import { startEmulator, type EmulatorOptions } from './emulator.ts'
-import { demoMind } from './minds/demo/demo-mind.ts'
-import { firstOf } from './minds/first-of.ts'
-import { loadScenario } from './minds/scenario/load-scenario.ts'
-import { scenarioMind } from './minds/scenario/scenario-mind.ts'
-import { scriptMind } from './minds/script/script-mind.ts'
+import { fallbackResponder } from './responders/fallback-responder.ts'
+import { firstOf } from './responders/responder.ts'
+import { loadScenario, scenarioResponder } from './responders/scenario.ts'
+import { scriptResponder } from './responders/script-responder.ts'
 
-const HELP = `gemini-emulator: Gemini's REST and Live wire on this machine.
+const HELP = `gemini-emulator: a local server for Gemini's REST and Live APIs.
 
-  --port <number>      port to listen on (default 8790; 0 for any free one)
+  --port <number>      port to listen on (default 8790; 0 for a free port)
   --host <address>     address to listen on (default 127.0.0.1)
-  --scenario <file>    YAML or JSON file that says what the model does
+  --scenario <file>    YAML or JSON file with the model's replies
   --pace <ms>          milliseconds between two streamed pieces (default 30)
-  --api-key <key>      accept this key only (default: any)
-  --quiet              print nothing but errors
+  --api-key <key>      accept only this key (default: any)
+  --quiet              print errors only
   --version, --help
 
 Exit codes: 0 stopped by a signal, 1 cannot start, 2 wrong usage.
 `
 
-/** A mistake in how the command was called. */
+/** An error in the command line. */
 class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -48,11 +47,11 @@ async function run(args: readonly string[]): Promise<void> {
   if (flags.version) return console.log(readVersion())
   const print = flags.quiet ? () => undefined : (line: string) => console.log(line)
   const emulator = await startEmulator({ ...(await toOptions(flags)), log: print })
-  print(welcome(emulator.baseUrl))
+  print(describeStart(emulator.baseUrl))
   const stop = () => {
     process.off('SIGINT', stop)
     process.off('SIGTERM', stop)
-    // Nothing is left to do when it has closed, so the process ends by itself; a second signal ends it at once.
+    // The process exits when the server has closed. A second signal stops it immediately.
     void emulator.close()
   }
   process.on('SIGINT', stop)
@@ -80,12 +79,12 @@ function readFlags(args: readonly string[]) {
 }
 
 async function toOptions(flags: ReturnType<typeof readFlags>): Promise<EmulatorOptions> {
-  const told = flags.scenario === undefined ? [] : [await loadScenario(flags.scenario)]
+  const scenarios = flags.scenario === undefined ? [] : [await loadScenario(flags.scenario)]
   return {
     port: readNumber('--port', flags.port, 65_535),
     host: flags.host,
     paceMs: readNumber('--pace', flags.pace, 60_000),
-    mind: firstOf(scriptMind, ...told.map(scenarioMind), demoMind),
+    respond: firstOf(scriptResponder, ...scenarios.map(scenarioResponder), fallbackResponder),
     ...(flags['api-key'] !== undefined && { apiKey: flags['api-key'] }),
   }
 }
@@ -93,7 +92,7 @@ async function toOptions(flags: ReturnType<typeof readFlags>): Promise<EmulatorO
 function readNumber(flag: string, value: string, max: number): number {
   const number = /^\d+$/.test(value) ? Number(value) : Number.NaN
   if (number <= max) return number
-  throw new UsageError(`${flag} takes a number from 0 to ${max}, not ${JSON.stringify(value)}.`)
+  throw new UsageError(`${flag} must be a number from 0 to ${max}, not ${JSON.stringify(value)}.`)
 }
 
 function readVersion(): string {
@@ -103,11 +102,11 @@ function readVersion(): string {
   return typeof json === 'object' && json !== null && 'version' in json ? String(json.version) : ''
 }
 
-function welcome(baseUrl: string): string {
+function describeStart(baseUrl: string): string {
   return `Gemini emulator on ${baseUrl}
 
   export GOOGLE_GEMINI_BASE_URL=${baseUrl} GOOGLE_API_KEY=any
 
-points @google/genai and @google/adk at it. Ctrl-C stops it.
+directs @google/genai and @google/adk to it. Press Ctrl-C to stop.
 `
 }

@@ -1,19 +1,19 @@
-/** A promise and its two ends; `Promise.withResolvers` is not in Node 20. */
-export interface Deferred<T> extends Ends<T> {
+/** A promise with its resolvers. Node 20 has no `Promise.withResolvers`. */
+export interface Deferred<T> extends Resolvers<T> {
   readonly promise: Promise<T>
 }
 
-interface Ends<T> {
+interface Resolvers<T> {
   resolve: (value: T) => void
   reject: (reason: unknown) => void
 }
 
 export function defer<T>(): Deferred<T> {
-  const ends: Partial<Ends<T>> = {}
+  const resolvers: Partial<Resolvers<T>> = {}
   const promise = new Promise<T>((resolve, reject) => {
-    ends.resolve = resolve
-    ends.reject = reject
+    resolvers.resolve = resolve
+    resolvers.reject = reject
   })
-  // The executor has run when the constructor returns, so both ends are set.
-  return { promise, ...(ends as Ends<T>) }
+  // The constructor runs the executor synchronously, so both are set.
+  return { promise, ...(resolvers as Resolvers<T>) }
 }

@@ -1,19 +1,19 @@
-/** Why the emulator refused. */
+/** The reason for an `EmulatorError`. */
 export type EmulatorErrorCode =
-  /** The script in the prompt cannot be read; the message shows the place and the right form. */
+  /** The script in the prompt is invalid. The message shows the position and the expected form. */
   | 'bad-script'
   /** The scenario does not have the documented shape. */
   | 'bad-scenario'
-  /** The scenario file cannot be opened or is neither JSON nor YAML. */
+  /** The scenario file cannot be read, or is neither JSON nor YAML. */
   | 'unreadable-scenario'
-  /** Every mind passed on the prompt. */
-  | 'no-answer'
+  /** No responder returned actions for the prompt. */
+  | 'no-reply'
   | 'port-in-use'
   | 'cannot-listen'
-  /** The emulator was closed while somebody waited on it. */
+  /** The emulator or the session closed while a call was waiting for it. */
   | 'closed'
 
-/** What goes wrong in the emulator itself, as opposed to the errors that it plays for its clients. */
+/** An error of the emulator itself, as opposed to the Gemini errors that it sends to clients. */
 export class EmulatorError extends Error {
   override readonly name = 'EmulatorError'
   readonly code: EmulatorErrorCode

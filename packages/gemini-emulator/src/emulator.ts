@@ -1,78 +1,83 @@
 import { createServer, type Server } from 'node:http'
 
+import { createCore, type Synthesize, type Transcribe } from './emulator-core.ts'
 import { EmulatorError } from './emulator-error.ts'
-import { attachLive, type LiveDesk } from './live/attach-live.ts'
+import { attachLive, type LiveControls } from './live/attach-live.ts'
+import { synthesizeTone } from './live/audio.ts'
 import type { LiveOptions } from './live/live-options.ts'
-import type { Mind } from './mind.ts'
-import { demoMind } from './minds/demo/demo-mind.ts'
-import { firstOf } from './minds/first-of.ts'
-import { scriptMind } from './minds/script/script-mind.ts'
 import { createRequestLog, type RecordedRequest } from './request-log.ts'
-import { answerRest } from './rest/answer-rest.ts'
-import { createWorld, type Transcribe } from './world.ts'
+import { fallbackResponder } from './responders/fallback-responder.ts'
+import { firstOf, type Responder } from './responders/responder.ts'
+import { scriptResponder } from './responders/script-responder.ts'
+import { handleRequest } from './rest/handle-request.ts'
 
-/** Where the emulator listens, and what its model does. */
+/** Options of `startEmulator`. */
 export interface EmulatorOptions {
-  /** Default 0: any free port. */
+  /** Default 0: a free port. */
   readonly port?: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** What the model does. Default: scripts in the prompt, else the demo mind. */
-  readonly mind?: Mind
-  /** The only key that is accepted. Default: any non-empty key. */
+  /** Decides what the model does. Default: runs the script in the prompt; repeats a prompt without one. */
+  readonly respond?: Responder
+  /** The only accepted key. Default: every non-empty key. */
   readonly apiKey?: string
-  /** Models that exist, by name or pattern. Default: every name that starts with `gemini-`. */
+  /** Names or patterns of the models that exist. Default: every name that starts with `gemini-`. */
   readonly models?: readonly (string | RegExp)[]
   /** Milliseconds between two streamed pieces. Default 0. */
   readonly paceMs?: number
-  /** Live: turns the user's speech into text. Default: the emulator's own guess. */
+  /** Live: converts the user's speech to text. Default: `live.defaultTranscript` for every utterance. */
   readonly transcribe?: Transcribe
-  /** How the Live side behaves where Gemini's models differ. */
+  /** Live: converts the model's text to speech. Default: a tone that lasts about as long as the spoken text. */
+  readonly synthesize?: Synthesize
+  /** Options of the Live server. */
   readonly live?: LiveOptions
-  /** Gets one line for each request and each event worth telling. Default: nothing. */
+  /** Called with one line for each request and each Live connection. Default: none. */
   readonly log?: (line: string) => void
-  /** How many requests are remembered. Default 1000. */
+  /** The number of requests to keep. Default 1000. */
   readonly keepRequests?: number
 }
 
-/** A running emulator; closing it cuts every connection. */
+/** A running emulator. */
 export interface Emulator extends AsyncDisposable {
-  /** For `GOOGLE_GEMINI_BASE_URL` or `httpOptions.baseUrl`. */
+  /** The value for `GOOGLE_GEMINI_BASE_URL` or `httpOptions.baseUrl`. */
   readonly baseUrl: string
   readonly port: number
-  /** The last requests, oldest first. */
+  /** The latest requests, oldest first. */
   readonly requests: readonly RecordedRequest[]
-  readonly live: LiveDesk
-  /** The first request, past or future, that matches and that no earlier call has returned. */
+  /** The Live sessions. */
+  readonly live: LiveControls
+  /** Returns the first matching request, recorded or future, that no earlier call returned. */
   nextRequest(predicate?: (request: RecordedRequest) => boolean): Promise<RecordedRequest>
-  /** Opens the gate that a `wait` act stops at, also before the act is reached. */
+  /** Releases a gate of `wait` actions, including later ones. */
   release(gate: string): void
-  /** Forgets requests and ended Live sessions, and closes the gates again. */
+  /** Removes recorded requests and ended Live sessions, and closes the gates. */
   reset(): void
+  /** Ends every connection and stops the server. */
   close(): Promise<void>
 }
 
-/** Node's 5 s are so short that a busy client often sends its next request on a connection that is being closed. */
+// Node's default of 5 s is too short: a busy client often reuses a connection that the server is closing.
 const KEEP_ALIVE_MS = 240_000
 
-/** Starts Gemini's REST and Live wire on one loopback port. */
+/** Starts a server for Gemini's REST and Live APIs on one port. */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = '127.0.0.1', port = 0 } = options
-  const world = createWorld({
-    mind: options.mind ?? firstOf(scriptMind, demoMind),
+  const core = createCore({
+    respond: options.respond ?? firstOf(scriptResponder, fallbackResponder),
     apiKey: options.apiKey,
     models: options.models ?? [/^gemini-/],
     paceMs: options.paceMs ?? 0,
     transcribe: options.transcribe,
+    synthesize: options.synthesize ?? synthesizeTone,
     log: options.log ?? (() => undefined),
   })
   const log = createRequestLog(options.keepRequests ?? 1000)
   const server = createServer((request, response) => {
-    // It never rejects: what goes wrong is answered or cuts the connection.
-    void answerRest({ world, log, request, response })
+    // handleRequest never rejects.
+    void handleRequest({ core, log, request, response })
   })
   server.keepAliveTimeout = KEEP_ALIVE_MS
-  const live = attachLive(server, world, options.live)
+  const live = attachLive(server, core, options.live)
   const boundPort = await listen(server, host, port)
 
   let closing: Promise<void> | undefined
@@ -90,11 +95,11 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     requests: log.requests,
     live,
     nextRequest: (predicate) => log.next(predicate),
-    release: (gate) => world.gates.release(gate),
+    release: (gate) => core.gates.release(gate),
     reset() {
       log.reset()
       live.reset()
-      world.gates.reset()
+      core.gates.reset()
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -106,9 +111,13 @@ function listen(server: Server, host: string, port: number): Promise<number> {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       reject(
         cause.code === 'EADDRINUSE'
-          ? new EmulatorError('port-in-use', `Port ${port} on ${host} is taken. Choose another.`, {
-              cause,
-            })
+          ? new EmulatorError(
+              'port-in-use',
+              `Port ${port} on ${host} is in use. Choose another port.`,
+              {
+                cause,
+              },
+            )
           : new EmulatorError('cannot-listen', `Cannot listen on ${host}:${port}.`, { cause }),
       )
     })

@@ -1,11 +1,11 @@
 import { defer } from './deferred.ts'
 
-/** Named points where a generation waits until the test lets it go on. */
+/** Named points at which a reply waits until the test releases it. */
 export interface Gates {
-  /** Resolves once the gate is released, at once if that has already happened; rejects when the signal aborts. */
+  /** Resolves when the gate is released, or immediately if it is. Rejects when the signal aborts. */
   wait(gate: string, signal: AbortSignal): Promise<void>
   release(gate: string): void
-  /** Closes every gate again; whoever still waits keeps waiting. */
+  /** Closes every gate. Pending waits continue. */
   reset(): void
 }
 
@@ -19,12 +19,12 @@ export function createGates(): Gates {
       const { promise, resolve, reject } = defer<void>()
       const waiters = waiting.get(gate) ?? new Set()
       waiting.set(gate, waiters.add(resolve))
-      const abandon = () => reject(signal.reason)
-      signal.addEventListener('abort', abandon, { once: true })
+      const abort = () => reject(signal.reason)
+      signal.addEventListener('abort', abort, { once: true })
       try {
         await promise
       } finally {
-        signal.removeEventListener('abort', abandon)
+        signal.removeEventListener('abort', abort)
         waiters.delete(resolve)
         if (waiters.size === 0 && waiting.get(gate) === waiters) waiting.delete(gate)
       }

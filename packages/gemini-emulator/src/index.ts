@@ -1,19 +1,18 @@
 export { startEmulator } from './emulator.ts'
 export type { Emulator, EmulatorOptions } from './emulator.ts'
+export type { Speech, Synthesize, Transcribe } from './emulator-core.ts'
 export { EmulatorError } from './emulator-error.ts'
 export type { EmulatorErrorCode } from './emulator-error.ts'
-export type { LiveDesk } from './live/attach-live.ts'
+export type { LiveControls } from './live/attach-live.ts'
 export type { LiveOptions } from './live/live-options.ts'
 export type { LiveSession } from './live/live-session.ts'
-export type { Act, CallMode, Mind, Prompt } from './mind.ts'
-export { demoMind } from './minds/demo/demo-mind.ts'
-export { firstOf } from './minds/first-of.ts'
-export { loadScenario } from './minds/scenario/load-scenario.ts'
-export type { StepInput } from './minds/scenario/act-step.ts'
-export type { Scenario } from './minds/scenario/scenario.ts'
-export { scenarioMind } from './minds/scenario/scenario-mind.ts'
-export { scriptMind } from './minds/script/script-mind.ts'
 export type { RecordedRequest } from './request-log.ts'
+export { firstOf } from './responders/responder.ts'
+export type { Action, CallMode, Prompt, Responder } from './responders/responder.ts'
+export { loadScenario, scenarioResponder } from './responders/scenario.ts'
+export type { Scenario } from './responders/scenario.ts'
+export type { StepInput } from './responders/scenario-step.ts'
+export { scriptResponder } from './responders/script-responder.ts'
 export type {
   Content,
   FunctionCall,
@@ -21,5 +20,3 @@ export type {
   FunctionResponse,
   Part,
 } from './wire/content.ts'
-export { demonstrate } from './speech/demonstration.ts'
-export type { Speech, Transcribe } from './world.ts'

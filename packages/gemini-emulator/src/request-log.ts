@@ -3,24 +3,24 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { defer } from './deferred.ts'
 import { EmulatorError } from './emulator-error.ts'
 
-/** One HTTP request the emulator got, for a test to look at. It changes until `done` resolves. */
+/** An HTTP request that the emulator received. Updated until `done` resolves. */
 export interface RecordedRequest {
-  /** What was asked: `generateContent`, `streamGenerateContent`, `countTokens`, `models.list`, `models.get`, `unknown`. */
+  /** `generateContent`, `streamGenerateContent`, `countTokens`, `models.list`, `models.get`, `unknown`. */
   readonly method: string
   readonly path: string
-  /** Without the `models/` prefix; empty where the path names none. */
+  /** Without the `models/` prefix. Empty if the path has no model. */
   readonly model: string
-  /** The parsed JSON as it was sent, `{}` for an empty body; `undefined` if it was not JSON. */
+  /** The parsed JSON body: `{}` if it is empty, `undefined` if it is not JSON. */
   readonly body: unknown
   /** The API key is replaced by `[redacted]`. */
   readonly headers: Readonly<IncomingHttpHeaders>
-  /** HTTP status; 0 until the head of the response is written. */
+  /** The HTTP status. 0 until the response headers are written. */
   readonly status: number
-  /** Responses sent so far: stream chunks, or one for a whole body. */
+  /** Messages sent so far: stream chunks, or 1 for a complete body. */
   readonly chunksSent: number
-  /** Whether the client went away before the response was complete. */
+  /** Whether the client disconnected before the response was complete. */
   readonly aborted: boolean
-  /** Resolves when the response has ended, whichever way. */
+  /** Resolves when the response has ended, successfully or not. */
   readonly done: Promise<void>
 }
 
@@ -28,8 +28,8 @@ export interface RequestEntry extends RecordedRequest {
   status: number
   chunksSent: number
   aborted: boolean
-  /** Whether the emulator itself cut the connection. */
-  cut: boolean
+  /** Whether the emulator itself closed the connection. */
+  dropped: boolean
   end(): void
 }
 
@@ -44,7 +44,7 @@ export interface RequestLog {
   close(): void
 }
 
-/** Remembers the last `capacity` requests. */
+/** Keeps the last `capacity` requests. */
 export function createRequestLog(capacity: number): RequestLog {
   const requests: RequestEntry[] = []
   const taken = new WeakSet<RecordedRequest>()
@@ -54,7 +54,7 @@ export function createRequestLog(capacity: number): RequestLog {
     taken.add(request)
     return request
   }
-  /** Whether the waiter is done: it got the request, or its own predicate failed, which is nobody else's trouble. */
+  /** Returns whether the waiter is settled. A predicate that throws rejects only its own waiter. */
   const settle = (waiter: Waiter, request: RecordedRequest) => {
     try {
       if (!waiter.predicate(request)) return false
@@ -87,7 +87,7 @@ export function createRequestLog(capacity: number): RequestLog {
       requests.length = 0
     },
     close() {
-      closed = new EmulatorError('closed', 'The emulator was closed before the request came.')
+      closed = new EmulatorError('closed', 'The emulator closed before a matching request arrived.')
       for (const waiter of waiters) waiter.reject(closed)
       waiters.clear()
     },
@@ -102,5 +102,5 @@ interface Waiter {
 
 function createEntry(arrival: Arrival): RequestEntry {
   const { promise: done, resolve: end } = defer<void>()
-  return { ...arrival, status: 0, chunksSent: 0, aborted: false, cut: false, done, end }
+  return { ...arrival, status: 0, chunksSent: 0, aborted: false, dropped: false, done, end }
 }

@@ -67,7 +67,7 @@ function partialText(events: readonly Event[]): string {
 }
 
 test.each([MODEL, 'gemini-3-pro-preview'])(
-  '[EM56] ADK’s Runner streams text, runs tools and goes on, with %s',
+  '[EM56] ADK’s Runner streams text, runs tools and continues, with %s',
   async (model) => {
     await using emulator = await startEmulator()
     const events = await converse(
@@ -91,7 +91,7 @@ test.each([MODEL, 'gemini-3-pro-preview'])(
   },
 )
 
-test('[EM56] ADK’s Runner reports a quota, and a failure in mid-stream, as error events', async () => {
+test('[EM56] ADK’s Runner reports a quota and an error in an open stream as error events', async () => {
   await using emulator = await startEmulator()
   const quota = await converse(new EmulatedGemini(emulator), '[[fail 429 retry=5 Slow down.]]')
   expect(quota.at(-1)?.errorCode).toBe('429')
@@ -101,7 +101,7 @@ test('[EM56] ADK’s Runner reports a quota, and a failure in mid-stream, as err
   expect(broken.some((event) => event.errorMessage?.includes('The model is overloaded'))).toBe(true)
 })
 
-test('[EM56] a run that is aborted ends the generation', async () => {
+test('[EM56] an aborted run stops the generation', async () => {
   await using emulator = await startEmulator()
   const leaving = new AbortController()
   const running = converse(
@@ -116,7 +116,7 @@ test('[EM56] a run that is aborted ends the generation', async () => {
   expect(request.aborted).toBe(true)
 })
 
-test('[EM46] a script goes on in the agent that it transfers to', async () => {
+test('[EM46] a script continues in the agent that it transfers to', async () => {
   await using emulator = await startEmulator()
   const model = new EmulatedGemini(emulator)
   const helper = new LlmAgent({ name: 'helper', description: 'Helps.', model })
@@ -144,7 +144,7 @@ test('[EM46] a script goes on in the agent that it transfers to', async () => {
   expect(emulator.requests).toHaveLength(2)
 })
 
-test('[EM57] GOOGLE_GEMINI_BASE_URL points both clients at the emulator', async () => {
+test('[EM57] GOOGLE_GEMINI_BASE_URL directs both clients to the emulator', async () => {
   await using emulator = await startEmulator()
   vi.stubEnv('GOOGLE_GEMINI_BASE_URL', emulator.baseUrl)
   vi.stubEnv('GOOGLE_API_KEY', 'any')

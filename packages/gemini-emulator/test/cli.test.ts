@@ -34,8 +34,8 @@ function run(...args: readonly string[]) {
         if (found !== undefined) return found
         await Promise.race([
           once(child.stdout, 'data'),
-          ended.then(({ code, errors: told }) => {
-            throw new Error(`ended with ${code}: ${told}`)
+          ended.then(({ code, errors: printed }) => {
+            throw new Error(`ended with ${code}: ${printed}`)
           }),
         ])
       }
@@ -73,7 +73,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 )
 
-test('[EM58] --help and --version print and end', async () => {
+test('[EM58] --help and --version print and exit', async () => {
   await using help = run('--help')
   await using version = run('--version')
   expect(await help.ended).toMatchObject({
@@ -86,23 +86,23 @@ test('[EM58] --help and --version print and end', async () => {
   })
 })
 
-test('[EM59] wrong usage ends with 2, and says what was wrong', async () => {
+test('[EM59] wrong usage exits with 2 and prints the reason', async () => {
   await using unknown = run('--prot', '1')
   await using badPort = run('--port', 'http')
   const [first, second] = await Promise.all([unknown.ended, badPort.ended])
   expect(first.code).toBe(2)
   expect(first.errors).toContain("Unknown option '--prot'")
   expect(second.code).toBe(2)
-  expect(second.errors).toContain('--port takes a number from 0 to 65535, not "http".')
+  expect(second.errors).toContain('--port must be a number from 0 to 65535, not "http".')
 })
 
-test('[EM59] what cannot start ends with 1, and says why', async () => {
+test('[EM59] a failed start exits with 1 and prints the reason', async () => {
   await using taken = await startEmulator()
   await using port = run('--port', String(taken.port))
   await using file = run('--port', '0', '--scenario', '/no/such/scenario.yaml')
   const [first, second] = await Promise.all([port.ended, file.ended])
   expect(first.code).toBe(1)
-  expect(first.errors).toContain(`Port ${taken.port} on 127.0.0.1 is taken.`)
+  expect(first.errors).toContain(`Port ${taken.port} on 127.0.0.1 is in use.`)
   expect(second.code).toBe(1)
   expect(second.errors).toContain('/no/such/scenario.yaml')
 })

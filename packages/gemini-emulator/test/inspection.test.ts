@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { startEmulator } from '../src/index.ts'
 import { ask, MODEL, stream } from './support.ts'
 
-test('[EM52] a request is recorded whole, without the key', async () => {
+test('[EM52] a complete request is recorded, without its key', async () => {
   await using emulator = await startEmulator({ apiKey: 'secret' })
   const response = await fetch(
     `${emulator.baseUrl}/v1beta/models/${MODEL}:streamGenerateContent?alt=sse&key=secret`,
@@ -31,7 +31,7 @@ test('[EM52] a request is recorded whole, without the key', async () => {
   expect(JSON.stringify(emulator.requests)).not.toContain('secret')
 })
 
-test('[EM52] each request is told to the log hook, without the key', async () => {
+test('[EM52] each request is logged without its key', async () => {
   const lines: string[] = []
   await using emulator = await startEmulator({ log: (line) => lines.push(line) })
   await stream(emulator, '[[say one two]]')
@@ -41,7 +41,7 @@ test('[EM52] each request is told to the log hook, without the key', async () =>
   ])
 })
 
-test('[EM53] nextRequest gives each request once, past ones first', async () => {
+test('[EM53] nextRequest returns each request once, earlier ones first', async () => {
   await using emulator = await startEmulator()
   await ask(emulator, '[[say first]]')
   await ask(emulator, '[[say second]]')
@@ -53,7 +53,7 @@ test('[EM53] nextRequest gives each request once, past ones first', async () => 
   expect(await third).toBe(emulator.requests[2])
 })
 
-test('[EM53] a predicate that throws rejects its own call only', async () => {
+test('[EM53] a predicate that throws rejects only its own call', async () => {
   await using emulator = await startEmulator()
   const failing = emulator.nextRequest(() => {
     throw new Error('a bug in my predicate')
@@ -66,7 +66,7 @@ test('[EM53] a predicate that throws rejects its own call only', async () => {
   ])
 })
 
-test('[EM54] only the last requests are kept', async () => {
+test('[EM54] only the latest requests are kept', async () => {
   await using emulator = await startEmulator({ keepRequests: 2 })
   for (const word of ['a', 'b', 'c']) await ask(emulator, `[[say ${word}]]`)
   expect(JSON.stringify(emulator.requests.map((request) => request.body))).not.toContain('say a')
@@ -75,7 +75,7 @@ test('[EM54] only the last requests are kept', async () => {
   expect(emulator.requests).toHaveLength(0)
 })
 
-test('[EM55] close cuts what is open, frees who waits, and may be called twice', async () => {
+test('[EM55] close ends connections, rejects pending waits, and can be called twice', async () => {
   const emulator = await startEmulator()
   const open = ask(emulator, '[[wait forever]]')
   const idle = openSocket(emulator.port, '127.0.0.1')
@@ -93,7 +93,7 @@ test('[EM55] close cuts what is open, frees who waits, and may be called twice',
   await expect(emulator.nextRequest()).rejects.toMatchObject({ code: 'closed' })
 })
 
-test('[EM55] a taken port is said so', async () => {
+test('[EM55] a port in use is reported', async () => {
   await using emulator = await startEmulator()
   await expect(startEmulator({ port: emulator.port })).rejects.toMatchObject({
     name: 'EmulatorError',

@@ -20,20 +20,20 @@ import {
   call,
   connect,
   FLASH_LIVE,
-  mindOf,
+  replies,
   NATIVE_AUDIO,
   say,
   silence,
-  startLab,
+  startLive,
   turnComplete,
   voice,
   wait,
-  type Lab,
-} from './live-lab.ts'
+  type LiveServer,
+} from './live-server.ts'
 
 setLogLevel(LogLevel.ERROR)
 
-/** ADK's own Gemini model, pointed at the lab by the hooks it offers. */
+/** ADK's own Gemini model, pointed at the server by the hooks it offers. */
 class LabGemini extends Gemini {
   readonly #baseUrl: string
 
@@ -55,12 +55,16 @@ interface LiveRunOptions {
 }
 
 /** One `runLive` of the real runner; disposing it closes the queue and waits for the end. */
-async function runLive(lab: Lab, options: LiveRunOptions = {}) {
+async function runLive(server: LiveServer, options: LiveRunOptions = {}) {
   const { model = NATIVE_AUDIO, tools = [], runConfig, handle } = options
-  const agent = new LlmAgent({ name: 'assistant', model: new LabGemini(lab.baseUrl, model), tools })
-  const runner = new InMemoryRunner({ agent, appName: 'lab' })
+  const agent = new LlmAgent({
+    name: 'assistant',
+    model: new LabGemini(server.baseUrl, model),
+    tools,
+  })
+  const runner = new InMemoryRunner({ agent, appName: 'server' })
   const { id: sessionId } = await runner.sessionService.createSession({
-    appName: 'lab',
+    appName: 'server',
     userId: 'u',
   })
   const queue = new LiveRequestQueue()
@@ -113,12 +117,15 @@ function lookTool(looked: unknown[]) {
   })
 }
 
-test.each([NATIVE_AUDIO, FLASH_LIVE])('[EL54] ADK writes and reads with %s', async (model) => {
-  await using lab = await startLab()
-  await using run = await runLive(lab, { model })
-  run.say('花子さん')
-  expect(textOf(await run.until(isTurnComplete))).toBe('You said: 花子さん')
-})
+test.each([NATIVE_AUDIO, FLASH_LIVE])(
+  '[EL54] ADK sends and receives text with %s',
+  async (model) => {
+    await using server = await startLive()
+    await using run = await runLive(server, { model })
+    run.say('花子さん')
+    expect(textOf(await run.until(isTurnComplete))).toBe('You said: 花子さん')
+  },
+)
 
 test.each([
   [NATIVE_AUDIO, 'by-model'],
@@ -127,13 +134,13 @@ test.each([
 ] as const)(
   '[EL54] ADK runs a tool with %s, toolTurnComplete %s',
   async (model, toolTurnComplete) => {
-    const mind = mindOf({
+    const respond = replies({
       look: [call('look', { args: { at: 'the door' } })],
       '(look answered)': [say('I see a cat.')],
     })
-    await using lab = await startLab({ mind, toolTurnComplete })
+    await using server = await startLive({ respond, toolTurnComplete })
     const looked: unknown[] = []
-    await using run = await runLive(lab, { model, tools: [lookTool(looked)] })
+    await using run = await runLive(server, { model, tools: [lookTool(looked)] })
     run.say('look')
     const events = await run.until((event) => textOf([event]) === 'I see a cat.')
     expect(looked).toEqual([{ at: 'the door' }])
@@ -142,16 +149,16 @@ test.each([
       id: 'look',
       response: { seen: 'a cat' },
     })
-    const session = await lab.desk.nextSession()
+    const session = await server.live.nextSession()
     expect(session.setup?.tools?.[0]?.functionDeclarations?.[0]?.name).toBe('look')
     expect(session.pendingCalls).toEqual([])
   },
 )
 
-test('[EL55] ADK speaks and is spoken to', async () => {
-  await using lab = await startLab()
-  lab.desk.hear('Good morning.')
-  await using run = await runLive(lab, {
+test('[EL55] ADK sends and receives audio', async () => {
+  await using server = await startLive()
+  server.live.queueTranscript('Good morning.')
+  await using run = await runLive(server, {
     runConfig: {
       responseModalities: [Modality.AUDIO],
       inputAudioTranscription: {},
@@ -174,17 +181,17 @@ test('[EL55] ADK speaks and is spoken to', async () => {
   ).toBeGreaterThan(0)
 })
 
-test('[EL55] ADK’s older models send mediaChunks, which are heard', async () => {
-  await using lab = await startLab()
-  await using run = await runLive(lab, { model: 'gemini-2.0-flash-live-001' })
+test('[EL55] ADK’s older models send mediaChunks, which are transcribed', async () => {
+  await using server = await startLive()
+  await using run = await runLive(server, { model: 'gemini-2.0-flash-live-001' })
   run.queue.sendRealtime(audio(voice(400), silence(600)))
   expect(textOf(await run.until(isTurnComplete))).toBe('You said: Hello.')
 })
 
 test('[EL55] ADK sees a barge-in as interrupted', async () => {
-  const mind = mindOf({ story: [say('Once upon a time'), wait('never')] })
-  await using lab = await startLab({ mind })
-  await using run = await runLive(lab, { runConfig: { responseModalities: [Modality.AUDIO] } })
+  const respond = replies({ story: [say('Once upon a time'), wait('never')] })
+  await using server = await startLive({ respond })
+  await using run = await runLive(server, { runConfig: { responseModalities: [Modality.AUDIO] } })
   run.say('story')
   await run.until((event) => event.content)
   run.queue.sendRealtime(audio(voice(200)))
@@ -192,34 +199,34 @@ test('[EL55] ADK sees a barge-in as interrupted', async () => {
   expect(events.some((event) => event.interrupted)).toBe(true)
 })
 
-test('[EL56] ADK takes a session up again with a handle', async () => {
-  await using lab = await startLab()
+test('[EL56] ADK resumes a session with a handle', async () => {
+  await using server = await startLive()
   let handle: string | undefined
   {
     // ADK 2.0.0 asks for handles only when it has one already, so the first comes from the SDK.
-    await using client = await connect(lab, { config: { sessionResumption: {} } })
+    await using client = await connect(server, { config: { sessionResumption: {} } })
     client.say('My name is Hanako.')
     await client.until(turnComplete)
     const messages = await client.until((message) => message.sessionResumptionUpdate)
     handle = messages.at(-1)?.sessionResumptionUpdate?.newHandle
   }
-  await using run = await runLive(lab, { handle })
+  await using run = await runLive(server, { handle })
   const events = await run.until((event) => event.liveSessionResumptionUpdate)
   expect(events.at(-1)?.liveSessionResumptionUpdate?.newHandle).not.toBe(handle)
   run.say('Who am I?')
   await run.until(isTurnComplete)
-  expect(lab.prompts.at(-1)?.contents[0]?.parts?.[0]?.text).toBe('My name is Hanako.')
+  expect(server.prompts.at(-1)?.contents[0]?.parts?.[0]?.text).toBe('My name is Hanako.')
 })
 
-test('[EL56] ADK reconnects on goAway and finds its call still open', async () => {
-  const mind = mindOf({
+test('[EL56] ADK reconnects after goAway and finds its call still pending', async () => {
+  const respond = replies({
     look: [call('look', { args: { at: 'x' } })],
     '(look answered)': [say('A cat.')],
   })
-  await using lab = await startLab({ mind })
+  await using server = await startLive({ respond })
   let handle: string | undefined
   {
-    await using client = await connect(lab, { config: { sessionResumption: {} } })
+    await using client = await connect(server, { config: { sessionResumption: {} } })
     handle = (await client.until((message) => message.sessionResumptionUpdate)).at(-1)
       ?.sessionResumptionUpdate?.newHandle
   }
@@ -229,15 +236,15 @@ test('[EL56] ADK reconnects on goAway and finds its call still open', async () =
     parameters: z.object({ at: z.string() }),
     execute: () => undefined,
   })
-  await using run = await runLive(lab, { model: FLASH_LIVE, handle, tools: [gate] })
+  await using run = await runLive(server, { model: FLASH_LIVE, handle, tools: [gate] })
   run.say('look')
   await run.until((event) => event.content?.parts?.[0]?.functionCall)
   await run.until((event) => event.liveSessionResumptionUpdate)
-  const first = lab.desk.sessions[1]
+  const first = server.live.sessions[1]
   first?.goAway(60_000)
-  await lab.desk.nextSession()
-  await lab.desk.nextSession()
-  const afterwards = lab.desk.nextSession()
+  await server.live.nextSession()
+  await server.live.nextSession()
+  const afterwards = server.live.nextSession()
   const answered = run.until((event) => textOf([event]) === 'A cat.')
   const second = await afterwards
   expect(second.pendingCalls.map(({ id }) => id)).toEqual(['look'])

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 
 import { createConnection } from '../src/live/connection.ts'
-import type { Act } from '../src/mind.ts'
-import { connect, kinds, mindOf, startLab, turnComplete } from './live-lab.ts'
+import type { Action } from '../src/responders/responder.ts'
+import { connect, kinds, replies, startLive, turnComplete } from './live-server.ts'
 
 /** Both ends of a connection whose client does not read, and the first wait that comes of it. */
 async function stall() {
@@ -29,7 +29,7 @@ async function stall() {
   return { client, socket, connection, lag, [Symbol.dispose]: () => server.close() }
 }
 
-test('[EL48] a client that does not read is waited for', async () => {
+test('[EL48] the model waits for a client that does not read', async () => {
   using stalled = await stall()
   const { client, socket, connection, lag } = stalled
   // What lies in wait is one frame beyond the limit, however much the kernel has taken.
@@ -48,11 +48,14 @@ test('[EL48] the wait ends with the connection', async () => {
   expect(stalled.connection.drained()).toBeUndefined()
 })
 
-test('[EL48] a slow reader gets everything', async () => {
-  const image: Act = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(200_000) }
-  const acts = Array.from({ length: 100 }, () => image)
-  await using lab = await startLab({ maxBufferedBytes: 1000, mind: mindOf({ draw: acts }) })
-  await using client = await connect(lab)
+test('[EL48] a slow client receives everything', async () => {
+  const image: Action = { type: 'image', mimeType: 'image/png', data: 'A'.repeat(200_000) }
+  const actions = Array.from({ length: 100 }, () => image)
+  await using server = await startLive({
+    maxBufferedBytes: 1000,
+    respond: replies({ draw: actions }),
+  })
+  await using client = await connect(server)
   client.say('draw')
   const messages = await client.until(turnComplete)
   expect(kinds(messages).filter((kind) => kind === 'modelTurn')).toHaveLength(100)

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 
-import { createAutomaticEar } from '../src/live/ear.ts'
-import { concatPcm } from '../src/live/pcm.ts'
+import { concatPcm } from '../src/live/audio.ts'
+import { createAutomaticSegmenter } from '../src/live/speech-segmenter.ts'
 
 const RATE = 16_000
 
-/** Noise of a given loudness, always the same. */
+/** Deterministic noise of a given loudness. */
 function noise(seconds: number, loudness: number): Int16Array {
   let seed = 1
   return Int16Array.from({ length: RATE * seconds }, () => {
@@ -14,7 +14,7 @@ function noise(seconds: number, loudness: number): Int16Array {
   })
 }
 
-/** Syllables of a voice over noise: five a second, as speech has them, with short gaps between. */
+/** Five syllables a second with short gaps, over noise. */
 function talk(seconds: number, { loudness, over }: { loudness: number; over: number }): Int16Array {
   return noise(seconds, over).map((sample, at) => {
     const inSyllable = (at / RATE) % 0.2 < 0.15
@@ -23,25 +23,25 @@ function talk(seconds: number, { loudness, over }: { loudness: number; over: num
   })
 }
 
-function listen(pieces: readonly Int16Array[]) {
-  const ear = createAutomaticEar({ sampleRate: RATE, onsetMs: 40, silenceMs: 500 })
-  return pieces.map((piece) => ear.listen(piece).map(({ type }) => type))
+function detect(pieces: readonly Int16Array[]) {
+  const segmenter = createAutomaticSegmenter({ sampleRate: RATE, onsetMs: 40, silenceMs: 500 })
+  return pieces.map((piece) => segmenter.push(piece).map(({ type }) => type))
 }
 
-test('[EL58] a fan is taken for noise, and a voice above it is heard', () => {
-  const [first, later, voice] = listen([
+test('[EL58] a fan is classified as noise, and a voice above it is detected', () => {
+  const [first, later, voice] = detect([
     noise(10, 1_000),
     noise(20, 1_000),
     concatPcm([talk(2, { loudness: 6_000, over: 1_000 }), noise(2, 1_000)]),
   ])
-  // At first nobody can know.
+  // The noise level is unknown at first.
   expect(first).toEqual(['speech-start', 'speech-end'])
   expect(later).toEqual([])
   expect(voice).toEqual(['speech-start', 'speech-end'])
 })
 
-test('[EL58] a quiet room is silent, and a long sentence stays one', () => {
-  const [room, sentence] = listen([
+test('[EL58] a quiet room is silent, and a long sentence is one utterance', () => {
+  const [room, sentence] = detect([
     noise(30, 150),
     concatPcm([talk(20, { loudness: 2_500, over: 150 }), noise(1, 150)]),
   ])

@@ -9,22 +9,22 @@ import {
   connect,
   connectRaw,
   FLASH_LIVE,
-  mindOf,
+  replies,
   NATIVE_AUDIO,
   PATH,
-  refusal,
+  rejection,
   say,
-  startLab,
+  startLive,
   TEXT_SETUP,
   textOf,
-  told,
+  formatClose,
   toolCall,
   turnComplete,
-} from './live-lab.ts'
+} from './live-server.ts'
 
 test.each(['v1alpha', 'v1beta'])('[EL1] the Gen AI SDK connects to %s', async (apiVersion) => {
-  await using lab = await startLab()
-  await using client = await connect(lab, { apiVersion })
+  await using server = await startLive()
+  await using client = await connect(server, { apiVersion })
   client.say('hi')
   expect(textOf(await client.until(turnComplete))).toBe('You said: hi')
 })
@@ -33,58 +33,58 @@ test.each([
   `/${PATH}?key=key`,
   `${PATH}Constrained?access_token=auth_tokens/abc`,
   `${PATH.replace('v1beta', 'v1alpha')}Constrained?access_token=auth_tokens/abc`,
-])('[EL1] %s is an address of Gemini Live', async (path) => {
-  await using lab = await startLab()
-  const { send } = await connectRaw(lab, path)
+])('[EL1] %s is a path of Gemini Live', async (path) => {
+  await using server = await startLive()
+  const { send } = await connectRaw(server, path)
   send(TEXT_SETUP)
-  const session = await lab.desk.nextSession()
+  const session = await server.live.nextSession()
   expect(session.setup?.model).toBe(`models/${NATIVE_AUDIO}`)
 })
 
 test.each(['/', '/ws/nothing', `${PATH.replace('v1beta', 'v9')}?key=key`])(
-  '[EL2] an upgrade at %s gets a 404',
+  '[EL2] an upgrade request for %s gets a 404',
   async (path) => {
-    await using lab = await startLab()
-    const { refused } = await connectRaw(lab, path)
-    expect(await refused).toContain('404')
+    await using server = await startLive()
+    const { rejected } = await connectRaw(server, path)
+    expect(await rejected).toContain('404')
   },
 )
 
-test('[EL2] nor does a target that is no path at all trouble the server', async () => {
-  await using lab = await startLab()
-  const socket = createConnection(Number(new URL(lab.baseUrl).port), '127.0.0.1')
+test('[EL2] an invalid request target gets a 404', async () => {
+  await using server = await startLive()
+  const socket = createConnection(Number(new URL(server.baseUrl).port), '127.0.0.1')
   socket.write('GET * HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   const [answer] = (await once(socket, 'data')) as [Buffer]
   expect(answer.toString()).toContain('404')
-  await connectRaw(lab, `${PATH}?key=key&x=%E0%A4%A`)
-  expect(lab.desk.sessions[0]?.path).toContain('key=[redacted]')
+  await connectRaw(server, `${PATH}?key=key&x=%E0%A4%A`)
+  expect(server.live.sessions[0]?.path).toContain('key=[redacted]')
 })
 
-test('[EL3] a wrong key is refused with Gemini’s sentence', async () => {
-  await using lab = await startLab({ world: { apiKey: 'right' } })
-  expect(await refusal(lab, { apiKey: 'wrong' })).toEqual({
+test('[EL3] a wrong key is rejected with Gemini’s message', async () => {
+  await using server = await startLive({ core: { apiKey: 'right' } })
+  expect(await rejection(server, { apiKey: 'wrong' })).toEqual({
     code: 1007,
     reason: 'API key not valid. Please pass a valid API key.',
   })
-  expect(lab.desk.sessions).toEqual([])
+  expect(server.live.sessions).toEqual([])
 })
 
-test('[EL3] a missing key is refused', async () => {
-  await using lab = await startLab()
-  const { closed } = await connectRaw(lab, PATH)
-  expect(told(await closed)).toMatch(/^1008 .*unregistered callers/)
+test('[EL3] a missing key is rejected', async () => {
+  await using server = await startLive()
+  const { closed } = await connectRaw(server, PATH)
+  expect(formatClose(await closed)).toMatch(/^1008 .*unregistered callers/)
 })
 
-test('[EL3] the key never shows in a session', async () => {
-  await using lab = await startLab({ world: { apiKey: 'secret' } })
-  await connect(lab, { apiKey: 'secret' })
-  const session = await lab.desk.nextSession()
+test('[EL3] a session does not record the key', async () => {
+  await using server = await startLive({ core: { apiKey: 'secret' } })
+  await connect(server, { apiKey: 'secret' })
+  const session = await server.live.nextSession()
   expect(session.path).toBe(`${PATH}?key=[redacted]`)
 })
 
-test('[EL4] a model that does not exist is refused, the sentence cut as a close frame demands', async () => {
-  await using lab = await startLab({ world: { models: [NATIVE_AUDIO] } })
-  const { code, reason } = await refusal(lab, { model: 'gemini-9-live' })
+test('[EL4] an unknown model is rejected with a truncated reason', async () => {
+  await using server = await startLive({ core: { models: [NATIVE_AUDIO] } })
+  const { code, reason } = await rejection(server, { model: 'gemini-9-live' })
   expect(code).toBe(1008)
   expect(reason).toMatch(
     /^models\/gemini-9-live is not found for API version v1beta, or is not supported for bidi/,
@@ -92,25 +92,25 @@ test('[EL4] a model that does not exist is refused, the sentence cut as a close 
   expect(Buffer.byteLength(reason)).toBe(123)
 })
 
-test('[EL4] the cut never splits a character', async () => {
-  await using lab = await startLab({ world: { models: [] } })
-  const { reason } = await refusal(lab, { model: `gemini-${'あ'.repeat(60)}` })
+test('[EL4] the truncation never splits a character', async () => {
+  await using server = await startLive({ core: { models: [] } })
+  const { reason } = await rejection(server, { model: `gemini-${'あ'.repeat(60)}` })
   expect(reason).toMatch(/^models\/gemini-あ+$/)
 })
 
 test('[EL5] the first message must be a setup', async () => {
-  await using lab = await startLab()
-  const { send, closed } = await connectRaw(lab)
+  await using server = await startLive()
+  const { send, closed } = await connectRaw(server)
   send({ clientContent: { turns: [], turnComplete: true } })
-  expect(told(await closed)).toMatch(/^1007 .*setup must be the first/)
+  expect(formatClose(await closed)).toMatch(/^1007 .*setup must be the first/)
 })
 
-test('[EL5] a second setup is refused', async () => {
-  await using lab = await startLab()
-  const { send, closed } = await connectRaw(lab)
+test('[EL5] a second setup is rejected', async () => {
+  await using server = await startLive()
+  const { send, closed } = await connectRaw(server)
   send(TEXT_SETUP)
   send(TEXT_SETUP)
-  expect(told(await closed)).toMatch(/^1007 .*only the first/)
+  expect(formatClose(await closed)).toMatch(/^1007 .*only the first/)
 })
 
 test.each([
@@ -136,51 +136,51 @@ test.each([
   ],
   [{ ...TEXT_SETUP, clientContent: {} }, /oneof field 'message_type' is already set/],
 ])('[EL6] %j closes the connection with 1007', async (frame, reason) => {
-  await using lab = await startLab()
-  const { send, closed } = await connectRaw(lab)
+  await using server = await startLive()
+  const { send, closed } = await connectRaw(server)
   send(frame)
   const closing = await closed
   expect(closing.code).toBe(1007)
   expect(closing.reason).toMatch(reason)
 })
 
-test('[EL6] what is unreadable later closes the connection too', async () => {
-  await using lab = await startLab()
-  const { send, closed } = await connectRaw(lab)
+test('[EL6] an invalid later message closes the connection as well', async () => {
+  await using server = await startLive()
+  const { send, closed } = await connectRaw(server)
   send(TEXT_SETUP)
   send({ realtimeInput: { odour: 'roses' } })
-  expect(told(await closed)).toMatch(/^1007 .*Unknown name "odour" at 'realtime_input'/)
+  expect(formatClose(await closed)).toMatch(/^1007 .*Unknown name "odour" at 'realtime_input'/)
 })
 
-test('[EL46] a frame nested too deep ends its session alone', async () => {
-  await using lab = await startLab()
-  const { send, closed } = await connectRaw(lab)
+test('[EL46] a frame that is nested too deeply ends only its own session', async () => {
+  await using server = await startLive()
+  const { send, closed } = await connectRaw(server)
   send(`{"clientContent":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
   expect(await closed).toMatchObject({ code: 1011 })
-  await connect(lab)
+  await connect(server)
 })
 
-test('[EL7] an answer is written or spoken, not both', async () => {
-  await using lab = await startLab()
+test('[EL7] a session replies in TEXT or in AUDIO, not both', async () => {
+  await using server = await startLive()
   const config = { responseModalities: [Modality.TEXT, Modality.AUDIO] }
-  expect(told(await refusal(lab, { config }))).toMatch(
+  expect(formatClose(await rejection(server, { config }))).toMatch(
     /^1007 The requested combination of response modalities \(TEXT, AUDIO\) is not supported/,
   )
 })
 
-test.each([NATIVE_AUDIO, FLASH_LIVE])('[EL7] by-model, %s does not write', async (model) => {
-  await using lab = await startLab({ modalities: 'by-model' })
-  expect(told(await refusal(lab, { model }))).toMatch(
+test.each([NATIVE_AUDIO, FLASH_LIVE])('[EL7] by-model, %s does not support TEXT', async (model) => {
+  await using server = await startLive({ modalities: 'by-model' })
+  expect(formatClose(await rejection(server, { model }))).toMatch(
     /^1007 .*response modalities \(TEXT\) is not supported/,
   )
-  await connect(lab, { model: 'gemini-2.0-flash-live-001' })
-  expect(lab.desk.sessions[1]?.closed).toBeUndefined()
+  await connect(server, { model: 'gemini-2.0-flash-live-001' })
+  expect(server.live.sessions[1]?.closed).toBeUndefined()
 })
 
-test('[EL8] the mind learns model, instruction, functions and conversation', async () => {
-  await using lab = await startLab()
+test('[EL8] the responder receives model, instruction, functions and conversation', async () => {
+  await using server = await startLive()
   const look = { name: 'look', description: 'Looks.' }
-  await using client = await connect(lab, {
+  await using client = await connect(server, {
     config: {
       systemInstruction: 'Be brief.',
       tools: [{ functionDeclarations: [look] }],
@@ -191,7 +191,7 @@ test('[EL8] the mind learns model, instruction, functions and conversation', asy
   })
   client.say('hi')
   await client.until(turnComplete)
-  expect(lab.prompts).toEqual([
+  expect(server.prompts).toEqual([
     {
       mode: 'live',
       model: NATIVE_AUDIO,
@@ -204,17 +204,19 @@ test('[EL8] the mind learns model, instruction, functions and conversation', asy
 })
 
 test('[EL8] a context update changes instruction and functions', async () => {
-  await using lab = await startLab({ mind: mindOf({ go: [call('wave')] }) })
-  await using client = await connect(lab, { config: { systemInstruction: 'Be brief.' } })
+  await using server = await startLive({ respond: replies({ go: [call('wave')] }) })
+  await using client = await connect(server, { config: { systemInstruction: 'Be brief.' } })
   client.session.sendContextUpdate({ systemInstruction: 'Be kind.' })
   client.say('hi')
   await client.until(turnComplete)
-  expect(lab.prompts[0]?.systemInstruction).toBe('Be kind.')
+  expect(server.prompts[0]?.systemInstruction).toBe('Be kind.')
 })
 
-test('[EL9] snake_case is understood', async () => {
-  await using lab = await startLab({ mind: mindOf({ pay: [call('pay')], hi: [say('Hello')] }) })
-  const { send, socket } = await connectRaw(lab)
+test('[EL9] snake_case is accepted', async () => {
+  await using server = await startLive({
+    respond: replies({ pay: [call('pay')], hi: [say('Hello')] }),
+  })
+  const { send, socket } = await connectRaw(server)
   send({
     setup: {
       model: `models/${NATIVE_AUDIO}`,
@@ -225,7 +227,7 @@ test('[EL9] snake_case is understood', async () => {
   send({
     client_content: { turns: [{ role: 'user', parts: [{ text: 'pay' }] }], turn_complete: true },
   })
-  const session = await lab.desk.nextSession()
+  const session = await server.live.nextSession()
   await session.waitForSent((frame) => 'toolCall' in frame)
   send({
     tool_response: { function_responses: [{ id: 'pay', name: 'pay', response: { a_b: 1 } }] },
@@ -235,11 +237,11 @@ test('[EL9] snake_case is understood', async () => {
   socket.close()
 })
 
-test('[EL10] a setup can be left without its completion', async () => {
-  await using lab = await startLab({ completeSetup: false })
-  const { send, socket, closed } = await connectRaw(lab)
+test('[EL10] completeSetup: false never completes a setup', async () => {
+  await using server = await startLive({ completeSetup: false })
+  const { send, socket, closed } = await connectRaw(server)
   send(TEXT_SETUP)
-  const [session] = lab.desk.sessions
+  const [session] = server.live.sessions
   await session?.waitFor((frame) => 'setup' in frame)
   expect(session?.sent).toEqual([])
   socket.close()
@@ -247,8 +249,8 @@ test('[EL10] a setup can be left without its completion', async () => {
 })
 
 test.each(['binary', 'text'] as const)('[EL11] the server sends %s frames', async (frames) => {
-  await using lab = await startLab({ frames })
-  const { send, socket } = await connectRaw(lab)
+  await using server = await startLive({ frames })
+  const { send, socket } = await connectRaw(server)
   const first = new Promise<boolean>((resolve) => {
     socket.on('message', (_data, isBinary) => resolve(isBinary))
   })
@@ -257,8 +259,8 @@ test.each(['binary', 'text'] as const)('[EL11] the server sends %s frames', asyn
 })
 
 test('[EL11] the Gen AI SDK reads text frames as well', async () => {
-  await using lab = await startLab({ frames: 'text', mind: mindOf({ pay: [call('pay')] }) })
-  await using client = await connect(lab)
+  await using server = await startLive({ frames: 'text', respond: replies({ pay: [call('pay')] }) })
+  await using client = await connect(server)
   client.say('pay')
   expect((await client.until(toolCall)).at(-1)?.toolCall?.functionCalls?.[0]?.name).toBe('pay')
 })

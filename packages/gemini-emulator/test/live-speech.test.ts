@@ -2,17 +2,18 @@ import { Modality, type LiveServerMessage } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { planTurn } from '../src/live/plan-turn.ts'
-import type { Act } from '../src/mind.ts'
+import { synthesizeTone } from '../src/live/audio.ts'
+import type { Action } from '../src/responders/responder.ts'
 import {
   connect,
   kinds,
-  mindOf,
+  replies,
   say,
-  startLab,
+  startLive,
   turnComplete,
   type Client,
-  DELIVERY,
-} from './live-lab.ts'
+  TURN_SETTINGS,
+} from './live-server.ts'
 
 const AUDIO = { responseModalities: [Modality.AUDIO] }
 
@@ -24,8 +25,8 @@ function soundOf(messages: readonly LiveServerMessage[]) {
 }
 
 test('[EL16] a spoken turn is 24 kHz PCM in frames of at most 100 ms', async () => {
-  await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
-  await using client = await connect(lab, { config: AUDIO })
+  await using server = await startLive({ respond: replies({ hi: [say('Good morning, Hanako.')] }) })
+  await using client = await connect(server, { config: AUDIO })
   client.say('hi')
   const sound = soundOf(await client.until(turnComplete))
   expect(new Set(sound.map(({ mimeType }) => mimeType))).toEqual(new Set(['audio/pcm;rate=24000']))
@@ -39,10 +40,10 @@ test('[EL16] a spoken turn is 24 kHz PCM in frames of at most 100 ms', async () 
   expect(samples.some((sample) => Math.abs(sample) > 1000)).toBe(true)
 })
 
-test('[EL16] the transcript follows the sound word by word', async () => {
+test('[EL16] the transcript follows the audio word by word', async () => {
   const sentence = 'The train to Kyoto leaves at nine from platform four.'
-  await using lab = await startLab({ mind: mindOf({ when: [say(sentence)] }) })
-  await using client = await connect(lab, { config: { ...AUDIO, outputAudioTranscription: {} } })
+  await using server = await startLive({ respond: replies({ when: [say(sentence)] }) })
+  await using client = await connect(server, { config: { ...AUDIO, outputAudioTranscription: {} } })
   client.say('when')
   const messages = await client.until(turnComplete)
   const words = messages.flatMap(
@@ -58,23 +59,53 @@ test('[EL16] the transcript follows the sound word by word', async () => {
   expect(order.slice(0, half).filter((kind) => kind === 'modelTurn').length).toBeGreaterThan(2)
 })
 
-test('[EL16] a word is transcribed after the frame in which it begins', () => {
+test('[EL16] the transcript of a word follows the frame in which it starts', () => {
   const sounds = [1000, 2000, 1000, 0].map((length) => new Int16Array(length))
-  const voiced = { ...DELIVERY, modality: 'AUDIO', transcribe: true, speak: () => sounds } as const
-  const act: Act = { type: 'say', text: 'a b c!', pieces: ['a ', 'b ', 'c', '!'] }
-  const steps = planTurn([act], voiced)
+  const voiced = {
+    ...TURN_SETTINGS,
+    modality: 'AUDIO',
+    transcribe: true,
+    synthesize: () => sounds,
+  } as const
+  const action: Action = { type: 'say', text: 'a b c!', pieces: ['a ', 'b ', 'c', '!'] }
+  const steps = planTurn([action], voiced)
   const order = [...steps].flatMap((step) =>
-    step.type === 'show' ? (step.samples ?? step.said?.text ?? []) : [],
+    step.type === 'content' ? (step.samples ?? step.part?.text ?? []) : [],
   )
   expect(order).toEqual([1920, 'a ', 'b ', 1920, 'c', 160, '!'])
 })
 
-test('[EL16] without outputAudioTranscription there is sound alone', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab, { config: AUDIO })
+const seconds = (samples: Int16Array | undefined) => (samples?.length ?? 0) / 24_000
+
+test('[EL220] by default, letters are tones and everything else is silence', () => {
+  const [word, pause, japanese] = synthesizeTone(['abc ', '... ', '東京'])
+  expect(seconds(word)).toBeCloseTo(0.3)
+  expect(seconds(japanese)).toBeCloseTo(0.26)
+  expect(word?.some((sample) => Math.abs(sample) > 1000)).toBe(true)
+  expect(word?.slice(-1800).every((sample) => sample === 0)).toBe(true)
+  expect(pause?.every((sample) => sample === 0)).toBe(true)
+  const [long, rest] = synthesizeTone(['a'.repeat(10_000), 'b'])
+  expect([seconds(long), seconds(rest)]).toEqual([60, 0])
+})
+
+test('[EL220] synthesize replaces the tone', async () => {
+  await using server = await startLive({
+    core: { synthesize: (pieces) => pieces.map(() => new Int16Array(24).fill(7)) },
+  })
+  await using client = await connect(server, { config: AUDIO })
+  client.say('hi')
+  const sound = soundOf(await client.until(turnComplete))
+  const bytes = Buffer.concat(sound.map(({ data = '' }) => Buffer.from(data, 'base64')))
+  // Three words: "You said: hi".
+  expect(bytes).toEqual(Buffer.from(new Int16Array(72).fill(7).buffer))
+})
+
+test('[EL16] without outputAudioTranscription there is audio only', async () => {
+  await using server = await startLive()
+  await using client = await connect(server, { config: AUDIO })
   client.say('hi')
   expect(kinds(await client.until(turnComplete))).not.toContain('outputTranscription')
-  expect(lab.desk.sessions[0]?.history.at(-1)).toEqual({
+  expect(server.live.sessions[0]?.history.at(-1)).toEqual({
     role: 'model',
     parts: [{ text: 'You said: hi' }],
   })
@@ -87,17 +118,17 @@ async function usageOf(client: Client) {
   return usageMetadata
 }
 
-test('[EL17] usage counts what was written as text', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL17] usage counts text output as TEXT', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   const { responseTokensDetails = [], promptTokensDetails = [] } = await usageOf(client)
   expect(responseTokensDetails.map(({ modality }) => modality)).toEqual(['TEXT'])
   expect(promptTokensDetails.map(({ modality }) => modality)).toEqual(['TEXT'])
 })
 
-test('[EL17] usage counts what was spoken as audio', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab, { config: AUDIO })
+test('[EL17] usage counts spoken output as AUDIO', async () => {
+  await using server = await startLive()
+  await using client = await connect(server, { config: AUDIO })
   const usage = await usageOf(client)
   const { promptTokenCount = 0, responseTokenCount = 0, totalTokenCount } = usage
   expect(usage.responseTokensDetails).toEqual([
@@ -107,15 +138,15 @@ test('[EL17] usage counts what was spoken as audio', async () => {
   expect(totalTokenCount).toBe(promptTokenCount + responseTokenCount)
 })
 
-test('[EL20] with real-time playback a turn can be interrupted after its last sound was sent', async () => {
-  await using lab = await startLab({
+test('[EL20] with real-time playback a turn can be interrupted after its last audio was sent', async () => {
+  await using server = await startLive({
     playback: 'real-time',
-    mind: mindOf({ story: [say('A very long story. '.repeat(40))] }),
+    respond: replies({ story: [say('A very long story. '.repeat(40))] }),
   })
-  await using client = await connect(lab, { config: AUDIO })
+  await using client = await connect(server, { config: AUDIO })
   client.say('story')
   await client.until((message) => message.serverContent?.generationComplete)
-  const [session] = lab.desk.sessions
+  const [session] = server.live.sessions
   expect(session?.speaking).toBe(true)
   session?.interrupt()
   expect(kinds(await client.until(turnComplete))).toEqual([

@@ -6,30 +6,30 @@ import {
   connect,
   FLASH_LIVE,
   kinds,
-  mindOf,
+  replies,
   NATIVE_AUDIO,
   say,
   silence,
-  startLab,
+  startLive,
   textOf,
   toolCall,
   turnComplete,
   voice,
   wait,
   type Client,
-} from './live-lab.ts'
+} from './live-server.ts'
 
 const answer = (client: Client, ...ids: string[]) =>
   client.session.sendToolResponse({
     functionResponses: ids.map((id) => ({ id, name: id, response: { result: `${id} done` } })),
   })
 
-test('[EL31] neighbouring calls go out in one message', async () => {
+test('[EL31] adjacent calls are sent in one message', async () => {
   const pay = call('pay', { args: { amount: 5 } })
-  await using lab = await startLab({
-    mind: mindOf({ both: [say('Let me see. '), pay, call('look')] }),
+  await using server = await startLive({
+    respond: replies({ both: [say('Let me see. '), pay, call('look')] }),
   })
-  await using client = await connect(lab)
+  await using client = await connect(server)
   client.say('both')
   const messages = await client.until(toolCall)
   expect(textOf(messages)).toBe('Let me see. ')
@@ -39,10 +39,10 @@ test('[EL31] neighbouring calls go out in one message', async () => {
   ])
 })
 
-test('[EL31] separate calls go out in messages of their own', async () => {
-  const mind = mindOf({ all: [call('a'), call('b', { separate: true }), call('c'), call('d')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+test('[EL31] separate calls are sent in separate messages', async () => {
+  const respond = replies({ all: [call('a'), call('b', { separate: true }), call('c'), call('d')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   client.say('all')
   const messages = await client.until(turnComplete)
   expect(
@@ -52,10 +52,10 @@ test('[EL31] separate calls go out in messages of their own', async () => {
   ).toEqual([['a'], ['b'], ['c', 'd']])
 })
 
-test('[EL31] a call without an id gets one of its own', async () => {
-  const mind = mindOf({ pay: [{ type: 'call', name: 'pay', args: {} }] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+test('[EL31] a call without an id gets one', async () => {
+  const respond = replies({ pay: [{ type: 'call', name: 'pay', args: {} }] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   const ids = new Set<string | undefined>()
   for (let round = 0; round < 2; round++) {
     client.say('pay')
@@ -67,21 +67,23 @@ test('[EL31] a call without an id gets one of its own', async () => {
   expect(ids.size).toBe(2)
 })
 
-test('[EL31] what is said beside a blocking call is said before it', async () => {
-  await using lab = await startLab({ mind: mindOf({ pay: [call('pay'), say('One moment.')] }) })
-  await using client = await connect(lab)
+test('[EL31] text in the same reply is sent before a blocking call', async () => {
+  await using server = await startLive({
+    respond: replies({ pay: [call('pay'), say('One moment.')] }),
+  })
+  await using client = await connect(server)
   client.say('pay')
   expect(textOf(await client.until(toolCall))).toBe('One moment.')
 })
 
-test('[EL32] the model is silent until every call is answered, in whatever parts and order', async () => {
-  const mind = mindOf({
+test('[EL32] the model is silent until every call has its response, in any order', async () => {
+  const respond = replies({
     all: [call('a'), call('b'), call('c')],
     '(a, b, c answered)': [say('All done.')],
   })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('all')
   await client.until(turnComplete)
   answer(client, 'c')
@@ -89,60 +91,58 @@ test('[EL32] the model is silent until every call is answered, in whatever parts
   await session.waitFor((frame) => JSON.stringify(frame).includes('a done'))
   expect(session.pendingCalls.map(({ name }) => name)).toEqual(['b'])
   expect(session.speaking).toBe(false)
-  expect(lab.prompts).toHaveLength(1)
+  expect(server.prompts).toHaveLength(1)
   answer(client, 'b')
   expect(textOf(await client.until(turnComplete))).toBe('All done.')
-  expect(lab.prompts[1]?.contents.at(-1)?.parts?.map((part) => part.functionResponse?.id)).toEqual([
-    'a',
-    'b',
-    'c',
-  ])
+  expect(
+    server.prompts[1]?.contents.at(-1)?.parts?.map((part) => part.functionResponse?.id),
+  ).toEqual(['a', 'b', 'c'])
 })
 
-test('[EL32] calls that come later in the same turn are waited for', async () => {
-  const mind = mindOf({
+test('[EL32] the model waits for later calls of the same turn', async () => {
+  const respond = replies({
     all: [call('a'), wait('more'), call('b')],
     '(a, b answered)': [say('Both done.')],
   })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('all')
   await client.until(toolCall)
   answer(client, 'a')
   await session.waitFor((frame) => 'toolResponse' in frame)
-  lab.world.gates.release('more')
+  server.core.gates.release('more')
   await client.until(toolCall)
   answer(client, 'b')
   await client.until((message) => message.serverContent?.modelTurn)
-  expect(lab.prompts).toHaveLength(2)
-  expect(lab.prompts[1]?.contents.map(({ parts }) => parts?.length)).toEqual([1, 2, 2])
+  expect(server.prompts).toHaveLength(2)
+  expect(server.prompts[1]?.contents.map(({ parts }) => parts?.length)).toEqual([1, 2, 2])
 })
 
-test('[EL33] what the person types meanwhile waits, and is answered after the calls', async () => {
-  const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+test('[EL33] text received meanwhile gets its reply after the responses', async () => {
+  const respond = replies({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('pay')
   await client.until(turnComplete)
   client.say('hurry up')
   await session.waitFor((frame) => JSON.stringify(frame).includes('hurry'))
   expect(session.pendingCalls).toHaveLength(1)
-  expect(lab.prompts).toHaveLength(1)
+  expect(server.prompts).toHaveLength(1)
   answer(client, 'pay')
   expect(textOf(await client.until(turnComplete))).toBe('Paid.')
   expect(textOf(await client.until(turnComplete))).toBe('You said: hurry up')
 })
 
-test('[EL34] speech takes blocking calls back; late answers are ignored and recorded', async () => {
-  await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+test('[EL34] a barge-in cancels blocking calls; late responses are ignored and recorded', async () => {
+  await using server = await startLive({ respond: replies({ both: [call('a'), call('b')] }) })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('both')
   await client.until(turnComplete)
   answer(client, 'a')
-  lab.desk.hear('Never mind.')
+  server.live.queueTranscript('Never mind.')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   const messages = await client.until(turnComplete)
   expect(messages[0]?.toolCallCancellation?.ids).toEqual(['b'])
@@ -151,8 +151,8 @@ test('[EL34] speech takes blocking calls back; late answers are ignored and reco
   answer(client, 'b')
   await session.waitFor((frame) => JSON.stringify(frame).includes('b done'))
   expect(session.ignoredResponses).toEqual([{ id: 'b', name: 'b', response: { result: 'b done' } }])
-  expect(lab.prompts).toHaveLength(2)
-  expect(lab.prompts[1]?.contents.map(({ parts }) => Object.keys(parts?.[0] ?? {}))).toEqual([
+  expect(server.prompts).toHaveLength(2)
+  expect(server.prompts[1]?.contents.map(({ parts }) => Object.keys(parts?.[0] ?? {}))).toEqual([
     ['text'],
     ['functionCall'],
     ['functionResponse'],
@@ -160,9 +160,9 @@ test('[EL34] speech takes blocking calls back; late answers are ignored and reco
   ])
 })
 
-test('[EL34] a turn that is still open on the wire is interrupted with its calls', async () => {
-  await using lab = await startLab({ mind: mindOf({ pay: [call('pay')] }) })
-  await using client = await connect(lab, { model: FLASH_LIVE })
+test('[EL34] a turn that is still open is interrupted with its calls', async () => {
+  await using server = await startLive({ respond: replies({ pay: [call('pay')] }) })
+  await using client = await connect(server, { model: FLASH_LIVE })
   client.say('pay')
   await client.until(toolCall)
   client.session.sendRealtimeInput({ audio: audio(voice(300)) })
@@ -175,13 +175,13 @@ test('[EL34] a turn that is still open on the wire is interrupted with its calls
 })
 
 test('[EL34] without cancelOnBargeIn the calls stay open', async () => {
-  const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-  await using lab = await startLab({ mind, cancelOnBargeIn: false })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+  const respond = replies({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+  await using server = await startLive({ respond, cancelOnBargeIn: false })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('pay')
   await client.until(turnComplete)
-  lab.desk.hear('How long?')
+  server.live.queueTranscript('How long?')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   await session.waitFor((frame) => 'realtimeInput' in frame)
   expect(session.pendingCalls).toHaveLength(1)
@@ -190,19 +190,19 @@ test('[EL34] without cancelOnBargeIn the calls stay open', async () => {
   expect(textOf(await client.until(turnComplete))).toBe('You said: How long?')
 })
 
-test('[EL35] unknown ids and second answers change nothing', async () => {
-  await using lab = await startLab({ mind: mindOf({ both: [call('a'), call('b')] }) })
-  await using client = await connect(lab)
-  const session = await lab.desk.nextSession()
+test('[EL35] unknown ids and repeated responses have no effect', async () => {
+  await using server = await startLive({ respond: replies({ both: [call('a'), call('b')] }) })
+  await using client = await connect(server)
+  const session = await server.live.nextSession()
   client.say('both')
   await client.until(turnComplete)
-  answer(client, 'nobody', 'a')
+  answer(client, 'unknown', 'a')
   answer(client, 'a')
   client.session.sendToolResponse({
     functionResponses: { id: '', name: 'b', response: { last: true } },
   })
   await session.waitFor((frame) => JSON.stringify(frame).includes('last'))
-  expect(session.ignoredResponses.map(({ id }) => id)).toEqual(['nobody', 'a', ''])
+  expect(session.ignoredResponses.map(({ id }) => id)).toEqual(['unknown', 'a', ''])
   expect(session.pendingCalls.map(({ id }) => id)).toEqual(['b'])
 })
 
@@ -212,16 +212,16 @@ test.each([
   [FLASH_LIVE, true, true],
   [NATIVE_AUDIO, false, false],
 ] as const)(
-  '[EL36] %s with toolTurnComplete %s: the turn of a call is completed at once: %s',
+  '[EL36] %s with toolTurnComplete %s: the turn of a call completes immediately: %s',
   async (model, toolTurnComplete, completed) => {
-    const mind = mindOf({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
-    await using lab = await startLab(
-      toolTurnComplete === undefined ? { mind } : { mind, toolTurnComplete },
+    const respond = replies({ pay: [call('pay')], '(pay answered)': [say('Paid.')] })
+    await using server = await startLive(
+      toolTurnComplete === undefined ? { respond } : { respond, toolTurnComplete },
     )
-    await using client = await connect(lab, { model })
+    await using client = await connect(server, { model })
     client.say('pay')
     await client.until(toolCall)
-    const session = await lab.desk.nextSession()
+    const session = await server.live.nextSession()
     answer(client, 'pay')
     const messages = await client.until((message) => message.serverContent?.generationComplete)
     expect(kinds(messages).includes('turnComplete')).toBe(completed)
@@ -229,13 +229,13 @@ test.each([
   },
 )
 
-test('[EL37] the model can take its calls back by itself', async () => {
-  const mind = mindOf({ pay: [call('pay'), wait('regret'), { type: 'cancel' }] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab, { model: FLASH_LIVE })
+test('[EL37] a cancel action cancels pending calls', async () => {
+  const respond = replies({ pay: [call('pay'), wait('regret'), { type: 'cancel' }] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server, { model: FLASH_LIVE })
   client.say('pay')
   await client.until(toolCall)
-  lab.world.gates.release('regret')
+  server.core.gates.release('regret')
   const messages = await client.until(turnComplete)
   expect(messages[0]?.toolCallCancellation?.ids).toEqual(['pay'])
   expect(kinds(messages)).not.toContain('interrupted')

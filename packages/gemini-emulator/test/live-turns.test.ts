@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest'
 
 import { planTurn } from '../src/live/plan-turn.ts'
-import type { Act } from '../src/mind.ts'
+import type { Action } from '../src/responders/responder.ts'
 import {
   connect,
   connectRaw,
-  DELIVERY,
+  TURN_SETTINGS,
   interrupted,
   kinds,
-  mindOf,
+  replies,
   say,
-  startLab,
+  startLive,
   TEXT_SETUP,
   textOf,
   turnComplete,
   wait,
-} from './live-lab.ts'
+} from './live-server.ts'
 
-test('[EL12] a written turn comes in pieces and ends in generationComplete and turnComplete', async () => {
-  await using lab = await startLab({ mind: mindOf({ hi: [say('Good morning, Hanako.')] }) })
-  await using client = await connect(lab)
+test('[EL12] a TEXT turn is sent in pieces and ends with generationComplete and turnComplete', async () => {
+  await using server = await startLive({ respond: replies({ hi: [say('Good morning, Hanako.')] }) })
+  await using client = await connect(server)
   client.say('hi')
   const messages = await client.until(turnComplete)
   expect(messages.map((message) => message.serverContent?.modelTurn?.parts?.[0]?.text)).toEqual([
@@ -41,48 +41,48 @@ test('[EL12] a written turn comes in pieces and ends in generationComplete and t
   ])
 })
 
-test('[EL12] Japanese comes character by character', async () => {
-  await using lab = await startLab({ mind: mindOf({ やあ: [say('元気です。')] }) })
-  await using client = await connect(lab)
+test('[EL12] Japanese is sent character by character', async () => {
+  await using server = await startLive({ respond: replies({ やあ: [say('元気です。')] }) })
+  await using client = await connect(server)
   client.say('やあ')
   const messages = await client.until(turnComplete)
   expect(textOf(messages)).toBe('元気です。')
   expect(kinds(messages).filter((kind) => kind === 'modelTurn')).toHaveLength(5)
 })
 
-test('[EL12] the conversation is remembered from turn to turn', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL12] the history has all turns', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.say('one')
   await client.until(turnComplete)
   client.say('two')
   await client.until(turnComplete)
-  expect(lab.prompts[1]?.contents).toEqual([
+  expect(server.prompts[1]?.contents).toEqual([
     { role: 'user', parts: [{ text: 'one' }] },
     { role: 'model', parts: [{ text: 'You said: one' }] },
     { role: 'user', parts: [{ text: 'two' }] },
   ])
 })
 
-test('[EL13] content without turnComplete gathers until one completes the turn', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL13] content accumulates until one message completes the turn', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendClientContent({ turns: 'first', turnComplete: false })
   client.session.sendClientContent({ turns: 'second', turnComplete: false })
-  const session = await lab.desk.nextSession()
+  const session = await server.live.nextSession()
   await session.waitFor((frame) => JSON.stringify(frame).includes('second'))
-  expect(lab.prompts).toEqual([])
+  expect(server.prompts).toEqual([])
   client.session.sendClientContent({ turnComplete: true })
   await client.until(turnComplete)
-  expect(lab.prompts[0]?.contents.map((content) => content.parts?.[0]?.text)).toEqual([
+  expect(server.prompts[0]?.contents.map((content) => content.parts?.[0]?.text)).toEqual([
     'first',
     'second',
   ])
 })
 
-test('[EL13] a history can be seeded with the turns of both sides', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL13] client content can contain turns of both sides', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendClientContent({
     turns: [
       { role: 'user', parts: [{ text: 'My name is Hanako.' }] },
@@ -92,14 +92,18 @@ test('[EL13] a history can be seeded with the turns of both sides', async () => 
   })
   client.say('Who am I?')
   await client.until(turnComplete)
-  expect(lab.prompts).toHaveLength(1)
-  expect(lab.prompts[0]?.contents.map((content) => content.role)).toEqual(['user', 'model', 'user'])
+  expect(server.prompts).toHaveLength(1)
+  expect(server.prompts[0]?.contents.map((content) => content.role)).toEqual([
+    'user',
+    'model',
+    'user',
+  ])
 })
 
-test('[EL13] an initial history is not answered', async () => {
-  await using lab = await startLab()
+test('[EL13] an initial history gets no reply', async () => {
+  await using server = await startLive()
   // The SDK (2.32.0) does not send historyConfig.
-  const { send, socket } = await connectRaw(lab)
+  const { send, socket } = await connectRaw(server)
   send({
     setup: { ...TEXT_SETUP.setup, historyConfig: { initialHistoryInClientContent: true } },
   })
@@ -107,40 +111,40 @@ test('[EL13] an initial history is not answered', async () => {
   send({ clientContent: { turns, turnComplete: false } })
   send({ clientContent: { turns, turnComplete: true } })
   send({ realtimeInput: { text: 'now' } })
-  const session = await lab.desk.nextSession()
+  const session = await server.live.nextSession()
   await session.waitForSent((frame) => JSON.stringify(frame).includes('turnComplete'))
-  expect(lab.prompts).toHaveLength(1)
-  expect(lab.prompts[0]?.contents).toHaveLength(3)
+  expect(server.prompts).toHaveLength(1)
+  expect(server.prompts[0]?.contents).toHaveLength(3)
   socket.close()
 })
 
-test('[EL14] realtime text is answered', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL14] realtime text gets a reply', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ text: 'hi' })
   expect(textOf(await client.until(turnComplete))).toBe('You said: hi')
 })
 
-test('[EL14] the newest video frame goes with the next input, and only with that', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL14] the latest video frame is added to the next input only', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ video: { mimeType: 'image/jpeg', data: 'b2xk' } })
   client.session.sendRealtimeInput({ video: { mimeType: 'image/jpeg', data: 'bmV3' } })
   client.session.sendRealtimeInput({ text: 'What is this?' })
   await client.until(turnComplete)
   client.session.sendRealtimeInput({ text: 'Thanks' })
   await client.until(turnComplete)
-  expect(lab.prompts[0]?.contents.at(-1)?.parts).toEqual([
+  expect(server.prompts[0]?.contents.at(-1)?.parts).toEqual([
     { inlineData: { mimeType: 'image/jpeg', data: 'bmV3' } },
     { text: 'What is this?' },
   ])
-  expect(lab.prompts[1]?.contents.at(-1)?.parts).toEqual([{ text: 'Thanks' }])
+  expect(server.prompts[1]?.contents.at(-1)?.parts).toEqual([{ text: 'Thanks' }])
 })
 
-test('[EL15] new content interrupts the model, which remembers what it got to say', async () => {
-  const mind = mindOf({ story: [say('Once upon '), wait('never'), say('a time')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+test('[EL15] new content interrupts the model, and the history keeps the text sent so far', async () => {
+  const respond = replies({ story: [say('Once upon '), wait('never'), say('a time')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   client.say('story')
   await client.until((message) => textOf([message]) === 'upon ')
   client.say('stop')
@@ -150,16 +154,18 @@ test('[EL15] new content interrupts the model, which remembers what it got to sa
     'usageMetadata',
   ])
   expect(textOf(await client.until(turnComplete))).toBe('You said: stop')
-  expect(lab.prompts[1]?.contents.slice(1)).toEqual([
+  expect(server.prompts[1]?.contents.slice(1)).toEqual([
     { role: 'model', parts: [{ text: 'Once upon ' }] },
     { role: 'user', parts: [{ text: 'stop' }] },
   ])
 })
 
-test('[EL18] thoughts are shown if asked for, counted apart, and not remembered', async () => {
-  const mind = mindOf({ hi: [{ type: 'think', text: 'They greet me.' }, say('Hello.')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab, { config: { thinkingConfig: { includeThoughts: true } } })
+test('[EL18] thoughts are sent on request, counted separately, and not part of the history', async () => {
+  const respond = replies({ hi: [{ type: 'think', text: 'They greet me.' }, say('Hello.')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server, {
+    config: { thinkingConfig: { includeThoughts: true } },
+  })
   client.say('hi')
   const messages = await client.until(turnComplete)
   const parts = messages.flatMap((message) => message.serverContent?.modelTurn?.parts ?? [])
@@ -169,16 +175,16 @@ test('[EL18] thoughts are shown if asked for, counted apart, and not remembered'
     'me.',
   ])
   expect(messages.at(-1)?.usageMetadata?.thoughtsTokenCount).toBeGreaterThan(0)
-  expect(lab.desk.sessions[0]?.history.at(-1)?.parts).toEqual([{ text: 'Hello.' }])
-  await using quiet = await connect(lab)
+  expect(server.live.sessions[0]?.history.at(-1)?.parts).toEqual([{ text: 'Hello.' }])
+  await using quiet = await connect(server)
   quiet.say('hi')
   expect(
     kinds(await quiet.until(turnComplete)).filter((kind) => kind === 'modelTurn'),
   ).toHaveLength(1)
 })
 
-test('[EL19] images, code, sources and other endings have their place on the wire', async () => {
-  const mind = mindOf({
+test('[EL19] images, code, sources and other finish reasons are sent', async () => {
+  const respond = replies({
     draw: [
       { type: 'image', mimeType: 'image/png', data: 'aW1n' },
       { type: 'code', language: 'PYTHON', code: '1+1', outcome: 'OUTCOME_OK', output: '2' },
@@ -186,8 +192,8 @@ test('[EL19] images, code, sources and other endings have their place on the wir
       { type: 'finish', reason: 'RESPONSE_REJECTED' },
     ],
   })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   client.say('draw')
   const messages = await client.until(turnComplete)
   expect(messages.flatMap((message) => message.serverContent?.modelTurn?.parts ?? [])).toEqual([
@@ -201,49 +207,53 @@ test('[EL19] images, code, sources and other endings have their place on the wir
   expect(messages.at(-1)?.serverContent?.turnCompleteReason).toBe('RESPONSE_REJECTED')
 })
 
-test('[EL19] raw messages are sent as they stand', async () => {
+test('[EL19] raw messages are sent unchanged', async () => {
   const message = { serverContent: { waitingForInput: true } }
-  await using lab = await startLab({ mind: mindOf({ hi: [{ type: 'raw', message }] }) })
-  await using client = await connect(lab)
+  await using server = await startLive({ respond: replies({ hi: [{ type: 'raw', message }] }) })
+  await using client = await connect(server)
   client.say('hi')
   expect(kinds(await client.until(turnComplete))).toContain('waitingForInput')
 })
 
-test('[EL20] the pace lies after each piece until the script changes it', () => {
-  const acts: Act[] = [say('one two '), { type: 'pace', ms: 0 }, say('three four')]
-  const steps = [...planTurn(acts, { ...DELIVERY, paceMs: 7 })]
+test('[EL20] the pace applies after each piece until the script changes it', () => {
+  const actions: Action[] = [say('one two '), { type: 'pace', ms: 0 }, say('three four')]
+  const steps = [...planTurn(actions, { ...TURN_SETTINGS, paceMs: 7 })]
   expect(steps.map((step) => (step.type === 'pause' ? step.ms : step.type))).toEqual([
-    'show',
+    'content',
     7,
-    'show',
+    'content',
     7,
-    'show',
-    'show',
-    'show',
+    'content',
+    'content',
+    'content',
     'complete',
   ])
 })
 
-test('[EL15] what an interrupted turn still had to do is left undone', async () => {
-  const close: Act = { type: 'close', code: 1011, reason: 'should not happen' }
-  await using lab = await startLab({ mind: mindOf({ story: [say('Once'), wait('on'), close] }) })
-  await using client = await connect(lab)
+test('[EL15] the remaining actions of an interrupted turn are skipped', async () => {
+  const close: Action = { type: 'close', code: 1011, reason: 'should not happen' }
+  await using server = await startLive({
+    respond: replies({ story: [say('Once'), wait('on'), close] }),
+  })
+  await using client = await connect(server)
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once')
-  lab.desk.sessions[0]?.interrupt()
-  lab.world.gates.release('on')
+  server.live.sessions[0]?.interrupt()
+  server.core.gates.release('on')
   await client.until(turnComplete)
   client.say('still there?')
   expect(textOf(await client.until(turnComplete))).toBe('You said: still there?')
 })
 
-test('[EL21] an interruption by the test looks like any other', async () => {
-  await using lab = await startLab({ mind: mindOf({ story: [say('Once'), wait('never')] }) })
-  await using client = await connect(lab)
+test('[EL21] session.interrupt() has the effect of a barge-in', async () => {
+  await using server = await startLive({
+    respond: replies({ story: [say('Once'), wait('never')] }),
+  })
+  await using client = await connect(server)
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once')
-  lab.desk.sessions[0]?.interrupt()
+  server.live.sessions[0]?.interrupt()
   await client.until(interrupted)
   await client.until(turnComplete)
-  expect(lab.desk.sessions[0]?.speaking).toBe(false)
+  expect(server.live.sessions[0]?.speaking).toBe(false)
 })

@@ -1,22 +1,22 @@
 import { ActivityHandling, MediaModality, type LiveConnectConfig } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import type { Speech } from '../src/world.ts'
+import type { Speech } from '../src/emulator-core.ts'
 import {
   audio,
   call,
   connect,
   kinds,
-  mindOf,
+  replies,
   say,
   silence,
-  startLab,
+  startLive,
   textOf,
-  told,
+  formatClose,
   turnComplete,
   voice,
   wait,
-} from './live-lab.ts'
+} from './live-server.ts'
 
 const HEARD: LiveConnectConfig = { inputAudioTranscription: {} }
 const MANUAL: LiveConnectConfig = {
@@ -24,10 +24,10 @@ const MANUAL: LiveConnectConfig = {
   realtimeInputConfig: { automaticActivityDetection: { disabled: true } },
 }
 
-test('[EL22] speech followed by silence is transcribed in pieces, then answered', async () => {
-  await using lab = await startLab()
-  lab.desk.hear('How are you?')
-  await using client = await connect(lab, { config: HEARD })
+test('[EL22] speech followed by silence is transcribed in pieces and gets a reply', async () => {
+  await using server = await startLive()
+  server.live.queueTranscript('How are you?')
+  await using client = await connect(server, { config: HEARD })
   client.session.sendRealtimeInput({ audio: audio(silence(200), voice(600), silence(600)) })
   const messages = await client.until(turnComplete)
   expect(
@@ -39,17 +39,17 @@ test('[EL22] speech followed by silence is transcribed in pieces, then answered'
   )
 })
 
-test('[EL22] Japanese is heard too', async () => {
-  await using lab = await startLab()
-  lab.desk.hear('東京の天気は?')
-  await using client = await connect(lab, { config: HEARD })
+test('[EL22] a Japanese utterance is transcribed', async () => {
+  await using server = await startLive()
+  server.live.queueTranscript('東京の天気は?')
+  await using client = await connect(server, { config: HEARD })
   client.session.sendRealtimeInput({ audio: audio(voice(600), silence(600)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: 東京の天気は?')
 })
 
-test('[EL22] without inputAudioTranscription nothing is transcribed, but it is answered', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL22] without inputAudioTranscription speech gets a reply but no transcript', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(600), silence(600)) })
   const messages = await client.until(turnComplete)
   expect(kinds(messages)).not.toContain('inputTranscription')
@@ -60,15 +60,15 @@ test.each([1, 10, 37, 100, 1000])(
   '[EL23] time is counted in samples: frames of %d ms give the same utterances',
   async (frameMs) => {
     const speeches: Speech[] = []
-    await using lab = await startLab({
-      world: {
+    await using server = await startLive({
+      core: {
         transcribe: (speech) => {
           speeches.push(speech)
           return `utterance ${speeches.length}`
         },
       },
     })
-    await using client = await connect(lab)
+    await using client = await connect(server)
     const stream = Buffer.concat(
       // The pause of 400 ms is within the first utterance, that of 600 ms between the two; 500 ms of it end the first,
       // and the rest leads into the second.
@@ -86,48 +86,48 @@ test.each([1, 10, 37, 100, 1000])(
   },
 )
 
-test('[EL23] the setup decides how much silence ends an utterance', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab, {
+test('[EL23] the setup sets the silence that ends an utterance', async () => {
+  await using server = await startLive()
+  await using client = await connect(server, {
     config: { realtimeInputConfig: { automaticActivityDetection: { silenceDurationMs: 100 } } },
   })
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(100)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Hello.')
 })
 
-test('[EL23] other sample rates are understood', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL23] other sample rates are accepted', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   const { data } = audio(voice(1000), silence(1000))
   client.session.sendRealtimeInput({ audio: { mimeType: 'audio/pcm;rate=24000', data } })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Hello.')
 })
 
-test('[EL24] hear() goes before transcribe, transcribe before the usual sentence', async () => {
-  await using lab = await startLab({
-    utterance: 'Usual.',
-    world: { transcribe: async () => 'Transcribed.' },
+test('[EL24] a queued transcript precedes transcribe, and transcribe the default', async () => {
+  await using server = await startLive({
+    defaultTranscript: 'Usual.',
+    core: { transcribe: async () => 'Transcribed.' },
   })
-  await using client = await connect(lab)
-  lab.desk.hear('Queued.')
+  await using client = await connect(server)
+  server.live.queueTranscript('Queued.')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Queued.')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Transcribed.')
 
-  await using plain = await startLab({ utterance: 'Usual.' })
+  await using plain = await startLive({ defaultTranscript: 'Usual.' })
   await using other = await connect(plain)
   other.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(textOf(await other.until(turnComplete))).toBe('You said: Usual.')
 })
 
-test('[EL24] what transcribes to nothing was noise and is not answered', async () => {
-  await using lab = await startLab({ world: { transcribe: () => '' } })
-  await using client = await connect(lab)
+test('[EL24] an empty transcript is ignored as noise', async () => {
+  await using server = await startLive({ core: { transcribe: () => '' } })
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   client.say('typed')
   expect(textOf(await client.until(turnComplete))).toBe('You said: typed')
-  expect(lab.prompts).toHaveLength(1)
+  expect(server.prompts).toHaveLength(1)
 })
 
 test.each([
@@ -138,62 +138,62 @@ test.each([
       throw new Error('no ears')
     },
   ],
-])('[EL24] a transcriber that %s ends the connection with 1011', async (_how, transcribe) => {
-  await using lab = await startLab({ world: { transcribe } })
-  await using client = await connect(lab)
+])('[EL24] if transcribe %s, the connection closes with 1011', async (_how, transcribe) => {
+  await using server = await startLive({ core: { transcribe } })
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
   expect(await client.closed).toEqual({ code: 1011, reason: 'no ears' })
 })
 
-test('[EL25] audioStreamEnd ends the utterance at once', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL25] audioStreamEnd ends the utterance immediately', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(300)) })
   client.session.sendRealtimeInput({ audioStreamEnd: true })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Hello.')
   client.session.sendRealtimeInput({ audioStreamEnd: true })
   client.say('still there?')
   await client.until(turnComplete)
-  expect(lab.prompts).toHaveLength(2)
+  expect(server.prompts).toHaveLength(2)
 })
 
-test('[EL26] audio in media and in the older mediaChunks is heard', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL26] audio in media and mediaChunks is transcribed', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ media: audio(voice(300), silence(600)) })
   await client.until(turnComplete)
-  const session = await lab.desk.nextSession()
+  const session = await server.live.nextSession()
   expect(session.received.at(-1)).toMatchObject({ realtimeInput: { mediaChunks: [{}] } })
-  expect(lab.prompts).toHaveLength(1)
+  expect(server.prompts).toHaveLength(1)
 })
 
-test('[EL26] images in mediaChunks are seen', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL26] images in mediaChunks are treated as video', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ media: { mimeType: 'image/png', data: 'aW1n' } })
   client.session.sendRealtimeInput({ text: 'And?' })
   await client.until(turnComplete)
-  expect(lab.prompts[0]?.contents[0]?.parts?.[0]?.inlineData?.data).toBe('aW1n')
+  expect(server.prompts[0]?.contents[0]?.parts?.[0]?.inlineData?.data).toBe('aW1n')
 })
 
 test('[EL27] audio that is not PCM closes the connection with 1007', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: { mimeType: 'audio/webm', data: 'AAAA' } })
-  expect(told(await client.closed)).toMatch(/^1007 .*audio\/webm/)
+  expect(formatClose(await client.closed)).toMatch(/^1007 .*audio\/webm/)
 })
 
-test('[EL28] with detection disabled the client says when somebody speaks', async () => {
+test('[EL28] with detection disabled the client marks its speech', async () => {
   const speeches: Speech[] = []
-  await using lab = await startLab({
-    world: {
+  await using server = await startLive({
+    core: {
       transcribe: (speech) => {
         speeches.push(speech)
         return 'Pressed to talk.'
       },
     },
   })
-  await using client = await connect(lab, { config: MANUAL })
+  await using client = await connect(server, { config: MANUAL })
   client.session.sendRealtimeInput({ audio: audio(voice(100), silence(900)) })
   client.session.sendRealtimeInput({ activityStart: {} })
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(900)) })
@@ -203,14 +203,14 @@ test('[EL28] with detection disabled the client says when somebody speaks', asyn
   client.session.sendRealtimeInput({ activityEnd: {} })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Pressed to talk.')
   expect(speeches.map(({ pcm }) => pcm.length / 32)).toEqual([1300])
-  expect(lab.prompts).toHaveLength(1)
+  expect(server.prompts).toHaveLength(1)
 })
 
 test.each([{ activityStart: {} }, { activityEnd: {} }])(
   '[EL28] with detection enabled, %j closes the connection',
   async (input) => {
-    await using lab = await startLab()
-    await using client = await connect(lab)
+    await using server = await startLive()
+    await using client = await connect(server)
     client.session.sendRealtimeInput(input)
     expect(await client.closed).toEqual({
       code: 1007,
@@ -220,75 +220,79 @@ test.each([{ activityStart: {} }, { activityEnd: {} }])(
   },
 )
 
-test('[EL29] speech interrupts the model as soon as it begins', async () => {
-  const mind = mindOf({ story: [say('Once upon '), wait('never'), say('a time')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+test('[EL29] the start of speech interrupts the model', async () => {
+  const respond = replies({ story: [say('Once upon '), wait('never'), say('a time')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   client.say('story')
   await client.until((message) => textOf([message]) === 'upon ')
   client.session.sendRealtimeInput({ audio: audio(voice(100)) })
   const messages = await client.until(turnComplete)
   expect(kinds(messages)).toEqual(['interrupted', 'turnComplete', 'usageMetadata'])
-  lab.desk.hear('Wait.')
+  server.live.queueTranscript('Wait.')
   client.session.sendRealtimeInput({ audio: audio(voice(100), silence(500)) })
   expect(textOf(await client.until(turnComplete))).toBe('You said: Wait.')
 })
 
 test('[EL29] activityStart interrupts the model', async () => {
-  await using lab = await startLab({ mind: mindOf({ story: [say('Once'), wait('never')] }) })
-  await using client = await connect(lab, { config: MANUAL })
+  await using server = await startLive({
+    respond: replies({ story: [say('Once'), wait('never')] }),
+  })
+  await using client = await connect(server, { config: MANUAL })
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once')
   client.session.sendRealtimeInput({ activityStart: {} })
   expect(kinds(await client.until(turnComplete))).toContain('interrupted')
 })
 
-test('[EL29] silence and short noise interrupt nothing', async () => {
-  const mind = mindOf({ story: [say('Once '), wait('on'), say('upon a time')] })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab)
+test('[EL29] silence and short noise do not interrupt the model', async () => {
+  const respond = replies({ story: [say('Once '), wait('on'), say('upon a time')] })
+  await using server = await startLive({ respond })
+  await using client = await connect(server)
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once ')
   client.session.sendRealtimeInput({ audio: audio(silence(300), voice(20), silence(300)) })
   client.session.sendRealtimeInput({ video: { mimeType: 'image/png', data: 'aW1n' } })
-  await lab.desk.sessions[0]?.waitFor((frame) => JSON.stringify(frame).includes('image/png'))
-  lab.world.gates.release('on')
+  await server.live.sessions[0]?.waitFor((frame) => JSON.stringify(frame).includes('image/png'))
+  server.core.gates.release('on')
   const messages = await client.until(turnComplete)
   expect(textOf(messages)).toBe('upon a time')
   expect(kinds(messages)).not.toContain('interrupted')
 })
 
-test('[EL30] with NO_INTERRUPTION the model finishes first and answers then', async () => {
-  const mind = mindOf({
+test('[EL30] with NO_INTERRUPTION the model finishes its turn before it replies', async () => {
+  const respond = replies({
     story: [say('Once '), wait('on'), say('upon a time')],
     pay: [call('pay')],
   })
-  await using lab = await startLab({ mind })
-  await using client = await connect(lab, {
+  await using server = await startLive({ respond })
+  await using client = await connect(server, {
     config: { realtimeInputConfig: { activityHandling: ActivityHandling.NO_INTERRUPTION } },
   })
   client.say('story')
   await client.until((message) => textOf([message]) === 'Once ')
-  lab.desk.hear('And then?')
+  server.live.queueTranscript('And then?')
   client.session.sendRealtimeInput({ audio: audio(voice(300), silence(600)) })
-  await lab.desk.sessions[0]?.waitFor((frame) => 'realtimeInput' in frame)
-  lab.world.gates.release('on')
+  await server.live.sessions[0]?.waitFor((frame) => 'realtimeInput' in frame)
+  server.core.gates.release('on')
   expect(textOf(await client.until(turnComplete))).toBe('upon a time')
   expect(textOf(await client.until(turnComplete))).toBe('You said: And then?')
   client.say('pay')
   await client.until(turnComplete)
   client.session.sendRealtimeInput({ audio: audio(voice(300)) })
   client.session.sendRealtimeInput({ video: { mimeType: 'image/png', data: 'aW1n' } })
-  await lab.desk.sessions[0]?.waitFor((frame) => JSON.stringify(frame).includes('image/png'))
-  expect(lab.desk.sessions[0]?.pendingCalls).toHaveLength(1)
+  await server.live.sessions[0]?.waitFor((frame) => JSON.stringify(frame).includes('image/png'))
+  expect(server.live.sessions[0]?.pendingCalls).toHaveLength(1)
 })
 
-test('[EL17] what was heard counts as audio tokens', async () => {
-  await using lab = await startLab()
-  await using client = await connect(lab)
+test('[EL17] input speech counts as audio tokens', async () => {
+  await using server = await startLive()
+  await using client = await connect(server)
   client.session.sendRealtimeInput({ audio: audio(voice(1000), silence(1000)) })
   const usage = (await client.until(turnComplete)).at(-1)?.usageMetadata
-  const heard = usage?.promptTokensDetails?.find(({ modality }) => modality === MediaModality.AUDIO)
+  const audioTokens = usage?.promptTokensDetails?.find(
+    ({ modality }) => modality === MediaModality.AUDIO,
+  )
   // 1 s of speech and the 500 ms of silence that ended it, at 25 tokens a second.
-  expect(heard?.tokenCount).toBe(38)
+  expect(audioTokens?.tokenCount).toBe(38)
 })

@@ -28,7 +28,7 @@ async function bodyOf(asking: Promise<unknown>): Promise<ErrorBody> {
     : outer
 }
 
-test('[EM20] 429 tells the quota and when to come back', async () => {
+test('[EM20] 429 has the quota and the retry delay', async () => {
   await using emulator = await startEmulator()
   const { error } = await bodyOf(ask(emulator, '[[fail 429 retry=26 Slow down.]]'))
   expect(error).toMatchObject({ code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' })
@@ -55,7 +55,7 @@ test.each([
   [503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'],
   [504, 'DEADLINE_EXCEEDED', 'The request timed out.'],
 ])(
-  '[EM21] %i is %s, in Google’s words unless the script has its own',
+  '[EM21] %i is %s, with Google’s message unless the script sets one',
   async (code, status, words) => {
     await using emulator = await startEmulator()
     const usual = await bodyOf(ask(emulator, `[[fail ${code}]]`))
@@ -69,7 +69,7 @@ test.each([
   },
 )
 
-test('[EM22] the error of an event stream is plain JSON under the label of a stream', async () => {
+test('[EM22] the error of an event stream is plain JSON labelled as a stream', async () => {
   await using emulator = await startEmulator()
   const request = { contents: [user('[[fail 503]]')] }
   const sse = await post(emulator, 'streamGenerateContent?alt=sse', request)
@@ -80,13 +80,13 @@ test('[EM22] the error of an event stream is plain JSON under the label of a str
   expect(JSON.parse(array.text)).toMatchObject([{ error: { code: 503 } }])
 })
 
-test('[EM22] the real client reads the retry delay of a streaming call too', async () => {
+test('[EM22] the real client reads the retry delay of a streaming call', async () => {
   await using emulator = await startEmulator()
   const { error } = await bodyOf(stream(emulator, '[[fail 429 retry=7]]'))
   expect(error.details).toContainEqual(expect.objectContaining({ retryDelay: '7s' }))
 })
 
-test('[EM25] a missing key is refused', async () => {
+test('[EM25] a missing key is rejected', async () => {
   await using emulator = await startEmulator()
   const response = await fetch(`${emulator.baseUrl}/v1beta/models/${MODEL}:generateContent`, {
     method: 'POST',
@@ -103,7 +103,7 @@ test('[EM25] a missing key is refused', async () => {
   })
 })
 
-test('[EM25] only the given key is accepted, in a header or in the address', async () => {
+test('[EM25] only the configured key is accepted, in a header or in the URL', async () => {
   await using emulator = await startEmulator({ apiKey: 'right' })
   const withKey = (apiKey: string) =>
     connect(emulator, apiKey).models.generateContent({ model: MODEL, contents: '[[say in]]' })
@@ -119,7 +119,7 @@ test('[EM25] only the given key is accepted, in a header or in the address', asy
   expect((await fetch(address)).status).toBe(200)
 })
 
-test('[EM26] an unknown model is not found, in the version that was asked', async () => {
+test('[EM26] an unknown model gets a 404 that names the API version', async () => {
   await using emulator = await startEmulator()
   const { error } = await bodyOf(ask(emulator, 'Hi', 'palm-2'))
   expect(error).toMatchObject({
@@ -130,7 +130,7 @@ test('[EM26] an unknown model is not found, in the version that was asked', asyn
   })
 })
 
-test('[EM26] `models` says which models exist', async () => {
+test('[EM26] `models` sets which models exist', async () => {
   await using emulator = await startEmulator({ models: ['my-model', /^tuned-/g] })
   expect((await ask(emulator, '[[say a]]', 'my-model')).text).toBe('a')
   expect((await ask(emulator, '[[say b]]', 'tuned-1')).text).toBe('b')
@@ -146,7 +146,7 @@ test.each([
   ['GET', '/%E0%A4%A?key=%'],
   ['POST', '/v1beta/models/%E0%A4%A:stop'],
   ['DELETE', `/v1beta/models/${MODEL}`],
-])('[EM27] %s %s is answered with what there is instead', async (method, path) => {
+])('[EM27] %s %s gets a 404 with the supported paths', async (method, path) => {
   await using emulator = await startEmulator()
   const response = await fetch(emulator.baseUrl + path, {
     method,
@@ -156,7 +156,7 @@ test.each([
   expect(await response.text()).toContain(':streamGenerateContent')
 })
 
-test('[EM27] v1, v1alpha and doubled slashes are served', async () => {
+test('[EM27] v1, v1alpha and double slashes are supported', async () => {
   await using emulator = await startEmulator()
   const status = async (path: string) =>
     (await fetch(emulator.baseUrl + path, { headers: { 'x-goog-api-key': 'k' } })).status
@@ -165,26 +165,26 @@ test('[EM27] v1, v1alpha and doubled slashes are served', async () => {
   expect(await status(`//v1beta/models/${MODEL}`)).toBe(200)
 })
 
-test('[EM50] a prompt that no mind answers is an error that says what to do', async () => {
-  await using emulator = await startEmulator({ mind: () => undefined })
+test('[EM50] without a reply the error says what to do', async () => {
+  await using emulator = await startEmulator({ respond: () => undefined })
   const { error } = await bodyOf(ask(emulator, 'Anybody there?'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
   expect(error.message).toContain('Anybody there?')
   expect(error.message).toContain('firstOf')
 })
 
-test('[EM51] a mind that throws is an internal error, and the emulator lives on', async () => {
+test('[EM51] if a responder throws, only that request fails', async () => {
   const lines: string[] = []
   await using emulator: Emulator = await startEmulator({
-    mind: ({ contents }) => {
-      if (contents[0]?.parts?.[0]?.text === 'boom') throw new Error('a bug in my mind')
+    respond: ({ contents }) => {
+      if (contents[0]?.parts?.[0]?.text === 'boom') throw new Error('a bug in my responder')
       return [{ type: 'say', text: 'fine' }]
     },
     log: (line) => lines.push(line),
   })
   const { error } = await bodyOf(ask(emulator, 'boom'))
   expect(error).toMatchObject({ code: 500, status: 'INTERNAL' })
-  expect(error.message).toContain('a bug in my mind')
+  expect(error.message).toContain('a bug in my responder')
   expect(lines.join('\n')).toContain('rest-errors.test.ts')
   expect((await ask(emulator, 'hello')).text).toBe('fine')
 })

@@ -1,16 +1,16 @@
 import { FunctionCallingConfigMode } from '@google/genai'
 import { expect, test } from 'vitest'
 
-import { scriptMind, startEmulator } from '../src/index.ts'
+import { scriptResponder, startEmulator } from '../src/index.ts'
 import { ask, connect, MODEL, partsOf, post, results, stream, textOf, user } from './support.ts'
 
-test('[EM1] generateContent answers with one whole candidate', async () => {
+test('[EM1] generateContent returns one complete candidate', async () => {
   await using emulator = await startEmulator()
-  const response = await ask(emulator, '[[say Hello, world.]]')
-  expect(response.text).toBe('Hello, world.')
+  const response = await ask(emulator, '[[say Hello, core.]]')
+  expect(response.text).toBe('Hello, core.')
   expect(response.candidates).toEqual([
     {
-      content: { role: 'model', parts: [{ text: 'Hello, world.' }] },
+      content: { role: 'model', parts: [{ text: 'Hello, core.' }] },
       finishReason: 'STOP',
       index: 0,
     },
@@ -26,7 +26,7 @@ test('[EM190] an idle connection stays open for minutes', async () => {
   expect(response.headers.get('keep-alive')).toBe('timeout=240')
 })
 
-test('[EM2] streamGenerateContent sends pieces that add up, and finishes on the last', async () => {
+test('[EM2] streamGenerateContent sends the text in pieces, with the finish reason on the last', async () => {
   await using emulator = await startEmulator()
   const chunks = await stream(emulator, '[[say One two  three.]]')
   expect(partsOf(chunks).map((part) => part.text)).toEqual(['One ', 'two  ', 'three.'])
@@ -38,14 +38,14 @@ test('[EM2] streamGenerateContent sends pieces that add up, and finishes on the 
   expect(new Set(chunks.map((chunk) => chunk.responseId)).size).toBe(1)
 })
 
-test('[EM2] `pieces` fixes the split', async () => {
+test('[EM2] `pieces` sets the split', async () => {
   await using emulator = await startEmulator({
-    mind: () => [{ type: 'say', text: 'abc', pieces: ['a', 'bc'] }],
+    respond: () => [{ type: 'say', text: 'abc', pieces: ['a', 'bc'] }],
   })
   expect(partsOf(await stream(emulator, 'go')).map((part) => part.text)).toEqual(['a', 'bc'])
 })
 
-test('[EM6] neighbouring calls are one parallel call, a separate one comes alone', async () => {
+test('[EM6] adjacent calls are sent together, a separate one alone', async () => {
   await using emulator = await startEmulator()
   const script = '[[call a {"n": 1}]] [[call b]] [[call-separate c {"n": 3}]]'
   const chunks = await stream(emulator, script)
@@ -61,7 +61,7 @@ test('[EM6] neighbouring calls are one parallel call, a separate one comes alone
   expect((await ask(emulator, script)).functionCalls).toHaveLength(3)
 })
 
-test('[EM7] thoughts are sent only when asked for, and counted either way', async () => {
+test('[EM7] thoughts are sent on request and always counted', async () => {
   await using emulator = await startEmulator()
   const contents = '[[think Hmm, well.]] [[say Yes.]]'
   const quiet = await ask(emulator, contents)
@@ -88,7 +88,7 @@ test('[EM8] Gemini 3 gives calls an id, and the first one a thought signature', 
   expect(older).toEqual([{ functionCall: { name: 'a', args: {} } }])
 })
 
-test('[EM8] Gemini 3 refuses a turn that lost the signature of its call', async () => {
+test('[EM8] Gemini 3 rejects a turn that lacks the signature of its call', async () => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   const model = 'gemini-3-pro-preview'
@@ -103,7 +103,7 @@ test('[EM8] Gemini 3 refuses a turn that lost the signature of its call', async 
   )
 })
 
-test('[EM9] an image is inline data', async () => {
+test('[EM9] an image is sent as inlineData', async () => {
   await using emulator = await startEmulator()
   const [part] = partsOf(await stream(emulator, '[[image red]]'))
   expect(part?.inlineData?.mimeType).toBe('image/png')
@@ -111,7 +111,7 @@ test('[EM9] an image is inline data', async () => {
   expect(png.subarray(1, 4).toString()).toBe('PNG')
 })
 
-test('[EM10] executed code comes with its result', async () => {
+test('[EM10] executed code is sent with its result', async () => {
   await using emulator = await startEmulator()
   expect(partsOf(await stream(emulator, '[[code print(6*7) => 42]]'))).toEqual([
     { executableCode: { language: 'PYTHON', code: 'print(6*7)' } },
@@ -119,7 +119,7 @@ test('[EM10] executed code comes with its result', async () => {
   ])
 })
 
-test('[EM11] a grounded answer names its sources on the last chunk', async () => {
+test('[EM11] the last chunk of a grounded reply has its sources', async () => {
   await using emulator = await startEmulator()
   const chunks = await stream(
     emulator,
@@ -137,7 +137,7 @@ test('[EM11] a grounded answer names its sources on the last chunk', async () =>
   })
 })
 
-test('[EM12] usage is on every chunk, grows, and adds up', async () => {
+test('[EM12] every chunk has usage, which grows and adds up', async () => {
   await using emulator = await startEmulator()
   const chunks = await stream(emulator, '[[think Well.]] [[say one two three four five]]')
   const usages = chunks.map((chunk) => chunk.usageMetadata ?? {})
@@ -199,7 +199,7 @@ test('[EM16] countTokens counts English by letters and Japanese by characters', 
 test('[EM17] models are listed page by page and described one by one', async () => {
   await using emulator = await startEmulator({
     models: ['gemini-a', 'gemini-b', 'gemini-c'],
-    mind: scriptMind,
+    respond: scriptResponder,
   })
   const { models } = connect(emulator)
   const names: (string | undefined)[] = []
@@ -223,7 +223,7 @@ const weather = {
   },
 }
 
-test('[EM18] calling mode NONE never calls', async () => {
+test('[EM18] with calling mode NONE no function is called', async () => {
   await using emulator = await startEmulator()
   const response = await connect(emulator).models.generateContent({
     model: MODEL,
@@ -237,7 +237,7 @@ test('[EM18] calling mode NONE never calls', async () => {
   expect(response.text).toBe('No.')
 })
 
-test('[EM19] calling mode ANY always calls a function that is offered', async () => {
+test('[EM19] with calling mode ANY an allowed function is called', async () => {
   await using emulator = await startEmulator()
   const force = (contents: string, allowedFunctionNames?: string[]) =>
     connect(emulator).models.generateContent({
@@ -262,9 +262,9 @@ test('[EM19] calling mode ANY always calls a function that is offered', async ()
   ])
 })
 
-test('[EM36] snake_case and a single message in place of a list are taken', async () => {
+test('[EM36] snake_case and a single message in place of a list are accepted', async () => {
   await using emulator = await startEmulator({
-    mind: ({ systemInstruction, includeThoughts, functions }) => [
+    respond: ({ systemInstruction, includeThoughts, functions }) => [
       {
         type: 'say',
         text: JSON.stringify({ systemInstruction, includeThoughts, declared: functions[0] }),

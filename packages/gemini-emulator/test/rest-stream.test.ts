@@ -16,7 +16,7 @@ test('[EM3] Japanese is streamed character by character and adds up', async () =
   expect(partsOf(chunks)[0]?.text).toBe('東')
 })
 
-test('[EM4] characters that are cut apart on the wire arrive whole', async () => {
+test('[EM4] characters split by the network arrive intact', async () => {
   await using emulator = await startEmulator()
   await using wire = await byteByByte(emulator.port)
   const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: wire.url } })
@@ -37,7 +37,7 @@ test('[EM5] without alt=sse the stream is one JSON array', async () => {
   ])
 })
 
-test('[EM23] a failure after the first piece ends the open stream with an error', async () => {
+test('[EM23] an error after the first piece ends the open stream', async () => {
   await using emulator = await startEmulator()
   const chunks = await connect(emulator).models.generateContentStream({
     model: MODEL,
@@ -53,7 +53,7 @@ test('[EM23] a failure after the first piece ends the open stream with an error'
   expect(emulator.requests[0]).toMatchObject({ status: 200, aborted: false })
 })
 
-test('[EM24] drop cuts the connection', async () => {
+test('[EM24] drop closes the connection', async () => {
   await using emulator = await startEmulator()
   const chunks = await connect(emulator).models.generateContentStream({
     model: MODEL,
@@ -69,7 +69,7 @@ test('[EM24] drop cuts the connection', async () => {
   await expect(ask(emulator, '[[drop]]')).rejects.toThrow('fetch failed')
 })
 
-test('[EM24] what was said before a drop has left', async () => {
+test('[EM24] text before a drop is delivered', async () => {
   await using emulator = await startEmulator()
   const body = JSON.stringify({ contents: [{ parts: [{ text: '[[say one two]] [[drop]]' }] }] })
   const socket = openSocket(emulator.port, '127.0.0.1').setEncoding('utf8')
@@ -82,7 +82,7 @@ test('[EM24] what was said before a drop has left', async () => {
   expect(received).not.toMatch(/\r\n0\r\n\r\n$/)
 })
 
-test('[EM37] a client that goes away ends the generation', async () => {
+test('[EM37] a client that disconnects stops the generation', async () => {
   await using emulator = await startEmulator()
   const leaving = new AbortController()
   const chunks = await connect(emulator).models.generateContentStream({
@@ -102,7 +102,7 @@ test('[EM37] a client that goes away ends the generation', async () => {
   expect(request.chunksSent).toBe(1)
 })
 
-test('[EM37] a client that goes away before the answer ends the generation too', async () => {
+test('[EM37] a client that disconnects before the reply stops the generation', async () => {
   await using emulator = await startEmulator()
   const leaving = new AbortController()
   const asking = connect(emulator).models.generateContent({
@@ -117,7 +117,7 @@ test('[EM37] a client that goes away before the answer ends the generation too',
   expect(request).toMatchObject({ aborted: true, chunksSent: 0, status: 0 })
 })
 
-test('[EM37] a client that goes away in the middle of its request is recorded too', async () => {
+test('[EM37] a client that disconnects during its request is recorded', async () => {
   await using emulator = await startEmulator()
   const socket = openSocket(emulator.port, '127.0.0.1')
   socket.write(streamRequest('{"contents": []}').slice(0, -5), () => socket.destroy())
@@ -126,10 +126,10 @@ test('[EM37] a client that goes away in the middle of its request is recorded to
   expect(request).toMatchObject({ aborted: true, chunksSent: 0, body: undefined })
 })
 
-test('[EM38] a client that does not read makes the model wait', async () => {
+test('[EM38] the model waits for a client that does not read', async () => {
   const pieces = Array.from({ length: 2_000 }, () => 'x'.repeat(10_000))
   await using emulator = await startEmulator({
-    mind: () => [{ type: 'say', text: pieces.join(''), pieces }],
+    respond: () => [{ type: 'say', text: pieces.join(''), pieces }],
   })
   const body = JSON.stringify({ contents: [{ parts: [{ text: 'go' }] }] })
   const socket = openSocket(emulator.port, '127.0.0.1')
@@ -146,7 +146,7 @@ test('[EM38] a client that does not read makes the model wait', async () => {
   expect(request.chunksSent).toBeLessThan(pieces.length)
 })
 
-test('[EM39] a gate holds the stream until it is released', async () => {
+test('[EM39] wait pauses the stream until its gate is released', async () => {
   await using emulator = await startEmulator()
   const chunks = await connect(emulator).models.generateContentStream({
     model: MODEL,
@@ -159,7 +159,7 @@ test('[EM39] a gate holds the stream until it is released', async () => {
   expect(await next).toMatchObject({ value: { text: 'after' } })
 })
 
-test('[EM39] a gate released beforehand stays open until reset', async () => {
+test('[EM39] a gate released earlier stays open until reset', async () => {
   await using emulator = await startEmulator()
   emulator.release('door')
   expect((await ask(emulator, '[[wait door]] [[say through]]')).text).toBe('through')
@@ -171,7 +171,7 @@ test('[EM39] a gate released beforehand stays open until reset', async () => {
   expect((await asking).text).toBe('through again')
 })
 
-test('[EM40] pause and pace put time between pieces', async () => {
+test('[EM40] pause and pace leave time between pieces', async () => {
   await using emulator = await startEmulator()
   const started = performance.now()
   await stream(emulator, '[[pace 20]] [[say one two three]] [[pause 30]]')

@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest'
 
 import { startEmulator } from '../src/index.ts'
-import { calls, connect, MODEL, post, refusal, results, user } from './support.ts'
+import { calls, connect, MODEL, post, rejection, results, user } from './support.ts'
 
-test('[EM28] a body that is not JSON is refused', async () => {
+test('[EM28] a body that is not JSON is rejected', async () => {
   await using emulator = await startEmulator()
-  expect(await refusal(emulator, '{"contents": [')).toMatch(/^Invalid JSON payload received\. /)
-  expect(await refusal(emulator, '5')).toBe(
+  expect(await rejection(emulator, '{"contents": [')).toMatch(/^Invalid JSON payload received\. /)
+  expect(await rejection(emulator, '5')).toBe(
     'Invalid JSON payload received. Root element must be a message.',
   )
-  expect(await refusal(emulator, '')).toBe(
+  expect(await rejection(emulator, '')).toBe(
     '* GenerateContentRequest.contents: contents is not specified\n',
   )
 })
 
-test('[EM29] a field that does not exist is refused by name and place', async () => {
+test('[EM29] an unknown field is rejected with its name and path', async () => {
   await using emulator = await startEmulator()
-  expect(await refusal(emulator, { contents: [user('Hi')], messages: [] })).toBe(
+  expect(await rejection(emulator, { contents: [user('Hi')], messages: [] })).toBe(
     'Invalid JSON payload received. Unknown name "messages": Cannot find field.',
   )
   const body = { contents: [{ rôle: 'user', parts: [{ text: 'Hi', txet: 'Hi' }] }] }
-  expect(await refusal(emulator, body)).toBe(
+  expect(await rejection(emulator, body)).toBe(
     'Invalid JSON payload received. Unknown name "rôle" at \'contents[0]\': Cannot find field.\nInvalid JSON payload received. Unknown name "txet" at \'contents[0].parts[0]\': Cannot find field.',
   )
   const { text } = await post(emulator, 'generateContent', body)
@@ -36,20 +36,20 @@ test('[EM29] a field that does not exist is refused by name and place', async ()
   })
 })
 
-test('[EM30] a value of the wrong type is refused by place', async () => {
+test('[EM30] a value of the wrong type is rejected with its path', async () => {
   await using emulator = await startEmulator()
-  expect(await refusal(emulator, { contents: [{ parts: [{ text: 5 }] }] })).toBe(
+  expect(await rejection(emulator, { contents: [{ parts: [{ text: 5 }] }] })).toBe(
     "Invalid value at 'contents[0].parts[0].text' (TYPE_STRING), 5",
   )
   expect(
-    await refusal(emulator, {
+    await rejection(emulator, {
       contents: [user('Hi')],
       toolConfig: { functionCallingConfig: { mode: 'SOMETIMES' } },
     }),
   ).toBe('Invalid value at \'tool_config.function_calling_config.mode\', "SOMETIMES"')
 })
 
-test('[EM31] a body over 20 MiB is refused', async () => {
+test('[EM31] a body over 20 MiB is rejected', async () => {
   await using emulator = await startEmulator()
   const asking = connect(emulator).models.generateContent({
     model: MODEL,
@@ -71,19 +71,19 @@ test('[EM32] only user, model and function are roles', async () => {
   )
 })
 
-test('[EM33] contents, parts and data must be there', async () => {
+test('[EM33] empty contents, parts and data are rejected', async () => {
   await using emulator = await startEmulator()
-  expect(await refusal(emulator, { contents: [] })).toBe(
+  expect(await rejection(emulator, { contents: [] })).toBe(
     '* GenerateContentRequest.contents: contents is not specified\n',
   )
-  expect(await refusal(emulator, { contents: [user('Hi'), { role: 'model', parts: [] }] })).toBe(
+  expect(await rejection(emulator, { contents: [user('Hi'), { role: 'model', parts: [] }] })).toBe(
     '* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.\n',
   )
-  expect(await refusal(emulator, { contents: [{ parts: [{}] }] })).toBe(
+  expect(await rejection(emulator, { contents: [{ parts: [{}] }] })).toBe(
     "* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data' must have one initialized field\n",
   )
   const nameless = [user('Hi'), calls('a'), { parts: [{ functionResponse: { response: {} } }] }]
-  expect(await refusal(emulator, { contents: nameless })).toBe(
+  expect(await rejection(emulator, { contents: nameless })).toBe(
     '* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n',
   )
   await expect(
@@ -132,13 +132,13 @@ test.each([
     [user('Hi'), { role: 'model', parts: [{ text: 'Hello' }] }],
     'Please ensure that multiturn requests end with a user role or a function response.',
   ],
-])('[EM34] refuses a conversation in which %s', async (_, contents, message) => {
+])('[EM34] rejects a conversation in which %s', async (_, contents, message) => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   await expect(models.generateContent({ model: MODEL, contents })).rejects.toThrow(message)
 })
 
-test('[EM34] takes calls that follow text of the model, one after the other', async () => {
+test('[EM34] accepts calls that follow text of the model', async () => {
   await using emulator = await startEmulator()
   const contents = [
     user('[[say a]]'),
@@ -152,7 +152,7 @@ test('[EM34] takes calls that follow text of the model, one after the other', as
   expect(response.text).toBe('c -> {"ok":true}')
 })
 
-test('[EM35] function declarations must have good names, each once', async () => {
+test('[EM35] function declarations must have valid, unique names', async () => {
   await using emulator = await startEmulator()
   const declare = (...names: readonly string[]) =>
     connect(emulator).models.generateContent({
@@ -168,11 +168,11 @@ test('[EM35] function declarations must have good names, each once', async () =>
   expect((await declare('a', 'ns:b.c-d', '_e')).text).toBe('fine')
 })
 
-test('[EM35] the calling config must fit the declarations', async () => {
+test('[EM35] the calling config must match the declarations', async () => {
   await using emulator = await startEmulator()
   const tools = [{ functionDeclarations: [{ name: 'a' }] }]
   const config = (functionCallingConfig: object, declared: object[] = tools) =>
-    refusal(emulator, {
+    rejection(emulator, {
       contents: [user('Hi')],
       tools: declared,
       toolConfig: { functionCallingConfig },

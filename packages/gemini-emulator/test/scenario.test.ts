@@ -7,9 +7,9 @@ import { expect, test } from 'vitest'
 import {
   EmulatorError,
   loadScenario,
-  scenarioMind,
+  scenarioResponder,
   startEmulator,
-  type Act,
+  type Action,
   type Scenario,
 } from '../src/index.ts'
 import { ask, calls, connect, MODEL, partsOf, results, stream, user } from './support.ts'
@@ -43,7 +43,7 @@ async function withFile<T>(name: string, text: string, use: (path: string) => Pr
 
 test('[EM47] an exchange is chosen by text, by pattern and by tool result', async () => {
   const scenario = await withFile('weather.yaml', YAML, loadScenario)
-  await using emulator = await startEmulator({ mind: scenarioMind(scenario) })
+  await using emulator = await startEmulator({ respond: scenarioResponder(scenario) })
   expect((await ask(emulator, '  hello ')).text).toBe('Hi there.')
   const asked = await ask(emulator, '東京の天気は？')
   expect(asked.text).toBe('見てみます。')
@@ -55,12 +55,12 @@ test('[EM47] an exchange is chosen by text, by pattern and by tool result', asyn
   expect(chunks.text).toBe('晴れです。')
   expect(chunks.candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
   await expect(ask(emulator, 'fail')).rejects.toMatchObject({ status: 429 })
-  await expect(ask(emulator, 'hello again')).rejects.toThrow('no mind answers this prompt')
+  await expect(ask(emulator, 'hello again')).rejects.toThrow('no responder replied to this prompt')
 })
 
-test('[EM47] the first exchange that fits decides, and a pattern keeps no memory', async () => {
+test('[EM47] the first matching exchange is used, and a pattern has no state', async () => {
   await using emulator = await startEmulator({
-    mind: scenarioMind({
+    respond: scenarioResponder({
       exchanges: [
         { when: /o/g, do: ['first'] },
         { when: 'no', do: ['second'] },
@@ -71,7 +71,7 @@ test('[EM47] the first exchange that fits decides, and a pattern keeps no memory
   expect((await ask(emulator, 'no')).text).toBe('first')
 })
 
-test.each<readonly [Scenario['exchanges'][number]['do'][number], Act]>([
+test.each<readonly [Scenario['exchanges'][number]['do'][number], Action]>([
   ['Hello', { type: 'say', text: 'Hello' }],
   [
     { say: 'ab', pieces: ['a', 'b'] },
@@ -108,15 +108,19 @@ test.each<readonly [Scenario['exchanges'][number]['do'][number], Act]>([
   [{ 'go-away': 100 }, { type: 'go-away', timeLeftMs: 100 }],
   [{ cancel: true }, { type: 'cancel' }],
   [{ raw: { any: 1 } }, { type: 'raw', message: { any: 1 } }],
-])('[EM47] the step %j', async (step, act) => {
-  const mind = scenarioMind({ exchanges: [{ when: 'x', do: [step] }] })
+])('[EM47] the step %j', async (step, action) => {
+  const respond = scenarioResponder({ exchanges: [{ when: 'x', do: [step] }] })
   const prompt = { mode: 'rest', model: MODEL, systemInstruction: '', functions: [] } as const
-  expect(await mind({ ...prompt, contents: [user('x')], includeThoughts: false })).toEqual([act])
+  expect(await respond({ ...prompt, contents: [user('x')], includeThoughts: false })).toEqual([
+    action,
+  ])
 })
 
-test('[EM47] `pieces` reaches the wire', async () => {
+test('[EM47] `pieces` sets the streamed pieces', async () => {
   await using emulator = await startEmulator({
-    mind: scenarioMind({ exchanges: [{ when: 'x', do: [{ say: 'abc', pieces: ['ab', 'c'] }] }] }),
+    respond: scenarioResponder({
+      exchanges: [{ when: 'x', do: [{ say: 'abc', pieces: ['ab', 'c'] }] }],
+    }),
   })
   expect(partsOf(await stream(emulator, 'x')).map((part) => part.text)).toEqual(['ab', 'c'])
 })
@@ -127,26 +131,26 @@ test.each([
   [{ exchanges: [{ when: 'x', do: [] }] }, 'do must list at least one step'],
   [{ exchanges: [{ when: 5, do: ['x'] }] }, 'when must be a text, a /regular expression/'],
   [{ exchanges: [{ when: '/(/', do: ['x'] }] }, 'Invalid regular expression'],
-  [{ exchanges: [{ when: 'x', do: [{ sya: 'x' }] }] }, 'no step is called sya; use one of say,'],
+  [{ exchanges: [{ when: 'x', do: [{ sya: 'x' }] }] }, 'unknown step sya; use one of say,'],
   [{ exchanges: [{ when: 'x', do: [{ say: 5 }] }] }, 'exchanges[0].do[0].say'],
   [{ exchanges: [{ when: 'x', do: [{ say: 'x', colour: 1 }] }] }, 'Unrecognized key: "colour"'],
   [{ exchanges: [{ when: 'x', do: [{ image: 'clear' }] }] }, 'image must be a colour'],
   [{ exchanges: [{ when: 'x', do: [7] }] }, 'a step must be a text or an object'],
   [{ exchanges: [{ wehn: 'x', do: ['x'] }] }, 'Unrecognized key: "wehn"'],
-])('[EM48] %j is refused, with the place', (scenario, fault) => {
-  const build = () => scenarioMind(scenario as unknown as Scenario)
+])('[EM48] %j is rejected with the path of the mistake', (scenario, fault) => {
+  const build = () => scenarioResponder(scenario as unknown as Scenario)
   expect(build).toThrow(EmulatorError)
   expect(build).toThrow(fault)
 })
 
-test('[EM49] a scenario is read from JSON too', async () => {
+test('[EM49] a scenario is read from JSON', async () => {
   const json = JSON.stringify({ exchanges: [{ when: '/./', do: ['from JSON'] }] })
   const scenario = await withFile('s.json', json, loadScenario)
-  await using emulator = await startEmulator({ mind: scenarioMind(scenario) })
+  await using emulator = await startEmulator({ respond: scenarioResponder(scenario) })
   expect((await ask(emulator, 'x')).text).toBe('from JSON')
 })
 
-test('[EM49] a file that cannot be read, or does not fit, is refused by name', async () => {
+test('[EM49] the error for an unreadable or invalid file has its name', async () => {
   await expect(loadScenario('/no/such/file.yaml')).rejects.toMatchObject({
     code: 'unreadable-scenario',
     message: expect.stringContaining('/no/such/file.yaml') as string,

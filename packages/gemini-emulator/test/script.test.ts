@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 
-import { demoMind, firstOf, scriptMind, startEmulator, type Act } from '../src/index.ts'
-import { parseScript } from '../src/minds/script/parse-script.ts'
-import { ask, calls, connect, MODEL, refusal, results, user } from './support.ts'
+import { firstOf, scriptResponder, startEmulator, type Action } from '../src/index.ts'
+import { parseScript } from '../src/responders/parse-script.ts'
+import { ask, calls, connect, MODEL, rejection, results, user } from './support.ts'
 
-test.each<readonly [string, Act]>([
+test.each<readonly [string, Action]>([
   ['[[say Hello]]', { type: 'say', text: 'Hello' }],
   ['[[say こんにちは [世界] ]]', { type: 'say', text: 'こんにちは [世界]' }],
   ['[[say [sic]]]', { type: 'say', text: '[sic]' }],
@@ -35,18 +35,18 @@ test.each<readonly [string, Act]>([
   ['[[go-away 100]]', { type: 'go-away', timeLeftMs: 100 }],
   ['[[cancel]]', { type: 'cancel' }],
   ['[[raw {"a": [[1]]}]]', { type: 'raw', message: { a: [[1]] } }],
-])('[EM41] %s is one act', (script, act) => {
-  expect(parseScript(script)).toEqual([[act]])
+])('[EM41] %s is one action', (script, action) => {
+  expect(parseScript(script)).toEqual([[action]])
 })
 
 test.each(['Hello', 'a [ b ] c', 'matrix [[1, 2], [3, 4]]', 'see [[Wiki page]]', ']] [['])(
-  '[EM41] %j is no script',
+  '[EM41] %j is not a script',
   (text) => {
     expect(parseScript(text)).toBeUndefined()
   },
 )
 
-test('[EM41] what stands between directives is left alone', () => {
+test('[EM41] text between directives is ignored', () => {
   expect(parseScript('Please [[say a]] and then, 次に, [[say b]]!')).toEqual([
     [
       { type: 'say', text: 'a' },
@@ -55,15 +55,15 @@ test('[EM41] what stands between directives is left alone', () => {
   ])
 })
 
-test('[EM41] a text without directives goes to the next mind', async () => {
+test('[EM41] a text without directives goes to the next responder', async () => {
   await using emulator = await startEmulator({
-    mind: firstOf(scriptMind, () => [{ type: 'say', text: 'the other mind' }]),
+    respond: firstOf(scriptResponder, () => [{ type: 'say', text: 'the other responder' }]),
   })
-  expect((await ask(emulator, 'Hello')).text).toBe('the other mind')
+  expect((await ask(emulator, 'Hello')).text).toBe('the other responder')
   expect((await ask(emulator, '[[say the script]]')).text).toBe('the script')
 })
 
-test('[EM41] raw is sent as it stands', async () => {
+test('[EM41] raw is sent unchanged', async () => {
   await using emulator = await startEmulator()
   const response = await ask(
     emulator,
@@ -88,7 +88,7 @@ test.each([
   ])
 })
 
-test('[EM43] then separates what is done after the results of the calls', async () => {
+test('[EM43] then separates the steps of a script', async () => {
   await using emulator = await startEmulator()
   const { models } = connect(emulator)
   const script = user('[[call a]] [[then]] [[say more]] [[call b]] [[then]] [[say done]]')
@@ -103,7 +103,7 @@ test('[EM43] then separates what is done after the results of the calls', async 
   expect((await say(calls('a'), results('a'), calls('b'), results('b'))).text).toBe('done')
 })
 
-test('[EM43] a new message of the user starts over', async () => {
+test('[EM43] a new user message starts a new script', async () => {
   await using emulator = await startEmulator()
   const contents = [
     user('[[call a]] [[then]] [[say old]]'),
@@ -116,7 +116,7 @@ test('[EM43] a new message of the user starts over', async () => {
   expect(response.text).toBe('new')
 })
 
-test('[EM44] a script that has no more to say reports the results', async () => {
+test('[EM44] a script without a further step reports the results', async () => {
   await using emulator = await startEmulator()
   const contents = [user('[[call a]] [[call b]]'), calls('a', 'b'), results('a', 'b')]
   const response = await connect(emulator).models.generateContent({ model: MODEL, contents })
@@ -126,39 +126,48 @@ test('[EM44] a script that has no more to say reports the results', async () => 
 test.each([
   ['[[say Hello', 'it is not closed; write [[say Hello]]'],
   ['[[say]]', 'write [[say Hello]]'],
-  ['[[sya Hello]]', 'there is no such directive; use one of say, think, call,'],
+  ['[[sya Hello]]', 'unknown directive; use one of say, think, call,'],
   ['[[call pay {"a": 1]]', 'the JSON is not closed; write [[call tool {"json": 1}]]'],
-  ['[[call pay {a: 1}]]', 'the JSON cannot be read'],
+  ['[[call pay {a: 1}]]', 'invalid JSON'],
   ['[[call pay [1]]]', 'write [[call tool {"json": 1}]]'],
   ['[[call {"a": 1}]]', 'the name is missing; write [[call tool {"json": 1}]]'],
   ['[[call pay {} {}]]', 'it is not closed; write [[call tool {"json": 1}]]'],
   ['[[pause soon]]', 'write [[pause 50]]'],
   ['[[fail please]]', 'write [[fail 503 message]]'],
   ['[[image transparent]]', 'write [[image red]]'],
-  ['[[constructor x]]', 'there is no such directive'],
+  ['[[constructor x]]', 'unknown directive'],
   ['[[then what]]', 'it is not closed; write [[then]]'],
-])('[EM45] %s is refused: %s', async (script, fault) => {
+])('[EM45] %s is rejected: %s', async (script, error) => {
   await using emulator = await startEmulator()
-  expect(await refusal(emulator, { contents: [user(`ok ${script}`)] })).toContain(fault)
+  expect(await rejection(emulator, { contents: [user(`ok ${script}`)] })).toContain(error)
 })
 
-test('[EM45] the refusal shows the place', async () => {
+test('[EM45] the error shows the position', async () => {
   await using emulator = await startEmulator()
-  const message = await refusal(emulator, {
+  const message = await rejection(emulator, {
     contents: [user('[[say fine]]\nand [[pause soon]] ok')],
   })
   expect(message).toBe(
-    'gemini-emulator: the script cannot be read at line 2, column 5: write [[pause 50]]\nand [[pause soon]] ok\n    ^',
+    'gemini-emulator: invalid script at line 2, column 5: write [[pause 50]]\nand [[pause soon]] ok\n    ^',
   )
 })
 
-test('[EM50] the first mind that answers decides; the demo mind answers everything', async () => {
+test('[EM50] the first responder that returns actions replies', async () => {
   await using emulator = await startEmulator({
-    mind: firstOf(
+    respond: firstOf(
       () => undefined,
       async () => undefined,
-      demoMind,
+      () => [{ type: 'say', text: 'third' }],
+      () => [{ type: 'say', text: 'fourth' }],
     ),
   })
-  expect((await ask(emulator, 'Hello')).text).toMatch(/./)
+  expect((await ask(emulator, 'Hello')).text).toBe('third')
+})
+
+test('[EM220] a prompt without a script is repeated with a hint', async () => {
+  await using emulator = await startEmulator()
+  expect((await ask(emulator, 'Hello')).text).toBe(
+    'The emulator received: Hello\nTo script the reply, send [[say Hello.]] or load a scenario.',
+  )
+  expect((await ask(emulator, 'x'.repeat(1_000))).text).toContain(`${'x'.repeat(200)}…`)
 })

@@ -45,7 +45,7 @@ export async function post(emulator: Emulator, method: string, body: string | ob
 }
 
 /** The sentence in Google's error body. */
-export async function refusal(emulator: Emulator, body: string | object): Promise<string> {
+export async function rejection(emulator: Emulator, body: string | object): Promise<string> {
   const { status, text } = await post(emulator, 'generateContent', body)
   const { error } = JSON.parse(text) as { error: { code: number; message: string; status: string } }
   if (status !== 400 || error.code !== 400 || error.status !== 'INVALID_ARGUMENT') {

@@ -1,6 +1,9 @@
 import { Gemini } from '@google/adk'
-import { demonstrate, startEmulator } from 'gemini-emulator'
+import { firstOf, scriptResponder, startEmulator } from 'gemini-emulator'
 
+import { demoModel } from '../model/demo-model.ts'
+import { transcribeAsDialogue } from '../model/speech/dialogue.ts'
+import { speakPieces } from '../model/speech/speak.ts'
 import type { Language } from './languages.ts'
 import type { Settings } from './settings.ts'
 
@@ -8,16 +11,16 @@ export interface DemoModel extends AsyncDisposable {
   readonly llm: Gemini
   /** For live conversations. */
   readonly live: Gemini
-  /** Where the models are, for others than ADK. */
+  /** The endpoint, for clients other than ADK. */
   readonly endpoint: { readonly baseUrl: string; readonly apiKey: string; readonly model: string }
-  /** For the start-up lines: who answers. */
+  /** Describes the model in the start-up output. */
   readonly label: string
 }
 
-/** Gemini when there is a key, else the emulator in this process. */
+/** Connects to Gemini if there is a key. Otherwise starts the emulator in this process. */
 export async function openModel(
   settings: Settings,
-  /** In which language its lines are that take the place of speech. */
+  /** The language of the dialogue that replaces the user's speech. */
   language: () => Language = () => 'en',
 ): Promise<DemoModel> {
   const { model, liveModel, geminiKey, geminiBaseUrl } = settings
@@ -40,8 +43,10 @@ export async function openModel(
   }
   const emulator = await startEmulator({
     paceMs: 25,
-    transcribe: demonstrate(language),
-    // Who talks with it can interrupt it while it is heard.
+    respond: firstOf(scriptResponder, demoModel),
+    transcribe: transcribeAsDialogue(language),
+    synthesize: speakPieces,
+    // Allows the user to interrupt the model while its audio plays.
     live: { playback: 'real-time' },
   })
   const endpoint = { baseUrl: emulator.baseUrl, apiKey: 'emulator', model }
@@ -61,7 +66,7 @@ interface GeminiAtParams {
   readonly baseUrl: string
 }
 
-/** ADK 2.0.0 has no option for the endpoint; its two hooks for HTTP options are the supported way in. */
+/** ADK 2.0.0 has no option for the endpoint. Overriding the HTTP options is the supported way. */
 class GeminiAt extends Gemini {
   readonly #baseUrl: string
 

@@ -1,10 +1,12 @@
-import type { ErrorCode } from '../protocol/errors.ts'
+import type { ErrorCode } from '../protocol/error-codes.ts'
+import type { ErrorBody } from '../protocol/error-body.ts'
+import { isErrorBody } from '../protocol/error-body.ts'
 
-/** An error of the server, with one of the codes that PROTOCOL.md lists. */
+/** An error that the server reported: a rejected request, or a turn that failed. PROTOCOL.md §9 lists the codes. */
 export class AdkError extends Error {
   override readonly name = 'AdkError'
   readonly code: ErrorCode
-  /** When it makes sense to try again, where the server says so. */
+  /** The delay before another attempt, if the server gave one. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(code: ErrorCode, message: string, retryAfterSeconds?: number) {
@@ -14,7 +16,36 @@ export class AdkError extends Error {
   }
 }
 
-/** A connection that was lost. The AI SDK takes a `TypeError` that speaks of the network for one that can be resumed. */
+/** Creates the error of a lost connection. The AI SDK treats a `TypeError` whose message contains "network" as resumable. */
 export function disconnected(detail: string, cause?: unknown): TypeError {
   return new TypeError(`network: ${detail}`, { cause })
+}
+
+/**
+ * Returns the message of an error, to show to a person. A transport of the AI SDK throws the JSON body of a rejected request as the
+ * error's message; this returns the sentence in it. All other messages are returned unchanged.
+ */
+export function readErrorMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return readErrorBody(message)?.message ?? message
+}
+
+/** Returns the code of a bridge error, thrown by our transports or by those of the AI SDK. */
+export function readErrorCode(error: Error): string | undefined {
+  return error instanceof AdkError ? error.code : readErrorBody(error.message)?.code
+}
+
+/** Returns the error in a response body. Returns undefined if the bridge did not send the body. */
+export function readErrorBody(text: string): ErrorBody['error'] | undefined {
+  const body = parseJson(text)
+  return isErrorBody(body) ? body.error : undefined
+}
+
+/** Returns undefined if the text is not JSON, such as a proxy's error page. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
 }

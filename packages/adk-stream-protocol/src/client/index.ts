@@ -13,7 +13,7 @@ export type {
   ConnectionListener,
   ConnectionState,
 } from './transports/connection-state.ts'
-export { readErrorMessage } from './error-body.ts'
+export { readErrorMessage } from './adk-error.ts'
 export type { HttpOptions } from './api/http.ts'
 export type { InferAdkTools } from './tools/infer-tools.ts'
 export type { AudioMode, LiveEvent, LiveListener } from './socket/chat-subscriptions.ts'

@@ -20,8 +20,6 @@ import type { OwnQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { checkCall, needsConfirmation, termsOfQuestion } from '../calls/call-terms.ts'
 import { toHandover, toOffer } from '../calls/approval-events.ts'
-import { toApprovalEvents } from '../gemini-live/approval-events.ts'
-import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { UnaskableError } from '../agent/tool-failure.ts'
@@ -29,96 +27,107 @@ import type { Approval, ApprovalChat } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
+import { toApprovalEvents } from '../gemini-live/approval-events.ts'
+import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { OutputAnswer } from '../protocol/read-answers.ts'
-import {
-  BROKEN,
-  CANCELLED,
-  CANNOT_GO_ON,
-  lostIfExecuting,
-  TOOK_BACK,
-  UNDER_WAY,
-  UNWANTED,
-} from './call-answers.ts'
 
 export interface LiveCallsOptions {
   readonly chat: ApprovalChat
   readonly ledger: Ledger
   readonly terms: TermsOptions
-  /** Runs a tool with all that the host put around it. */
-  readonly run: (call: ToolCall, witness: RecordOutcome) => Promise<CallOutcome>
-  /** Stores an event of a call, and tells it. */
+  /** Runs a tool with the host's plugins and callbacks. */
+  readonly run: (call: ToolCall, record: RecordOutcome) => Promise<CallOutcome>
+  /** Stores an event of a call, and streams it. */
   readonly write: (toolCallId: string, event: Event) => Promise<void>
-  /** Tells an event of a call that nothing is stored of, while its message is being told. */
-  readonly tell: (toolCallId: string, event: Event) => void
-  /** Gives the model the result of a call. */
-  readonly answer: (toolCallId: string, name: string, response: Record<string, unknown>) => void
-  /** The message that a call belongs to. */
+  /** Streams an event of a call without storing it. Does nothing if the message is not streaming. */
+  readonly stream: (toolCallId: string, event: Event) => void
+  /** Sends the result of a call to the model. */
+  readonly sendResult: (toolCallId: string, name: string, response: Record<string, unknown>) => void
+  /** Returns the id of the message that made a call. */
   readonly messageOf: (toolCallId: string) => string
-  /** Puts on record which call waits for a client and for how long, for the time after this run. */
-  readonly waits: {
-    add(wait: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
+  /** Records which calls wait for a client, and for how long. The records outlive this run. */
+  readonly browserCalls: {
+    add(call: { messageId: string; toolCallId: string }, timeoutMs: number): Promise<void>
     drop(toolCallId: string): Promise<void>
   }
-  /** Whether the run knows all that its chat holds. */
+  /** Whether the run knows all events of its chat. */
   readonly isCurrent: () => Promise<boolean>
-  /** Whether a call was made for an answer that a person had stopped. */
+  /** Whether the user had stopped the reply before the model made a call. */
   readonly isUnwanted: (toolCallId: string) => boolean
-  /** What a call waited for, a decision or an output, has come. */
-  readonly onAnswered: (toolCallId: string) => void
-  /** Another process has settled a call of this run: the conversation goes on there, and not here. */
+  /** The decision or output that a call waited for has arrived. */
+  readonly onResponse: (toolCallId: string) => void
+  /** Another process has settled a call of this run and continues the conversation. */
   readonly onLost: () => void
-  /** A call has begun to wait for somebody, or has ended. */
-  readonly onChange: (toolCallId: string, state: LiveCallState) => void
+  readonly onStateChange: (toolCallId: string, state: LiveCallState) => void
   readonly onError: (error: unknown) => void
 }
 
-/** `executing`: it runs and was approved, so that who asked has been told that it waits. */
+/** `executing`: it runs after an approval, so clients saw it wait before. */
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
+
+type CallPhase =
+  /** `output` is a client's output that arrived before the call was handed to a browser tool. */
+  | { readonly name: 'running'; readonly output?: OutputAnswer }
+  | { readonly name: 'asked'; readonly approvalId: string }
+  | {
+      readonly name: 'awaiting-output'
+      readonly browser: BrowserTool
+      readonly timer: NodeJS.Timeout
+    }
+  /** The result is known and is being stored. */
+  | { readonly name: 'settling' }
 
 /** A call that has not ended. */
 interface OpenCall extends ToolCall {
   readonly id: string
-  state: 'running' | 'asked' | 'waiting'
-  /** Its approval, if a person was asked. */
+  phase: CallPhase
+  /** The call's approval, if one was requested. */
   approvalId?: string
-  timer?: NodeJS.Timeout
-  browser?: BrowserTool
-  /** The output of the client. It may come before the call is handed over. */
-  output?: OutputAnswer
-  /** The model took the call back: whatever comes of it is not for the model. */
-  cancelled: boolean
-  /** Its result is in the session. */
-  stored: boolean
-  /** Its result has words of an error, which are not for clients. */
-  hidden: boolean
+  /** Whether the model cancelled the call. It receives no result. */
+  isCancelled: boolean
+  /** Whether the result is in the session. */
+  isStored: boolean
+  /** Whether the call is recorded in `browserCalls`. */
+  isBrowserCall: boolean
+  /** Whether the result contains the text of an error, which clients must not see. */
+  hidesError: boolean
 }
 
-/** How much later than a run the record gives a client up: while the run is there, it does so itself. */
-const AFTERLIFE_MS = 2_000
+/** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
+const POST_RUN_GRACE_MS = 2_000
 
-/**
- * The calls of a live run. Each goes its own way: several may wait for approval at once and be decided in any order, while the
- * conversation goes on.
- */
+/** Reasons of cancelled approvals. */
+const NOT_EXECUTABLE = 'the call could not be carried out'
+const CANCELLED_BY_MODEL = 'the conversation went on without it'
+
+/** Results that the model receives. */
+const CANCELLED = { status: 'cancelled', error: `Cancelled: ${CANCELLED_BY_MODEL}.` } as const
+const UNWANTED = {
+  status: 'cancelled',
+  error: 'Cancelled, not run: the person stopped this answer.',
+} as const
+const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
+const BROKEN = { error: 'The call could not be carried out.' } as const
+
+/** The calls of a live run. They are independent: several may wait for approval at once and be decided in any order. */
 export class LiveCalls {
   readonly #options: LiveCallsOptions
   readonly #open = new Map<string, OpenCall>()
-  /** The work on calls that is under way. */
+  /** Work on calls that is in progress. */
   readonly #work = new Set<Promise<void>>()
-  #closed = false
+  #isClosed = false
 
   constructor(options: LiveCallsOptions) {
     this.#options = options
   }
 
-  /** Whether a call waits for a decision. */
-  get asks(): boolean {
+  /** Whether an approval was requested for an open call. */
+  get hasApprovals(): boolean {
     for (const { approvalId } of this.#open.values()) if (approvalId !== undefined) return true
     return false
   }
 
-  /** Whether anything is being done for a call. */
-  get busy(): boolean {
+  get isBusy(): boolean {
     return this.#work.size > 0
   }
 
@@ -126,103 +135,114 @@ export class LiveCalls {
     return this.#open.has(toolCallId)
   }
 
-  /** Takes a call over from ADK. */
-  begin(call: ToolCall): void {
-    const id = call.toolContext.functionCallId ?? ''
-    const open: OpenCall = {
-      ...call,
+  /** Takes a call over from ADK: runs it, or requests approval. */
+  start(toolCall: ToolCall): void {
+    const id = toolCall.toolContext.functionCallId ?? ''
+    const call: OpenCall = {
+      ...toolCall,
       id,
-      state: 'running',
-      cancelled: false,
-      stored: false,
-      hidden: false,
+      phase: { name: 'running' },
+      isCancelled: false,
+      isStored: false,
+      isBrowserCall: false,
+      hidesError: false,
     }
-    this.#open.set(id, open)
-    this.#guard(open, async () => {
-      if (this.#options.isUnwanted(id)) return this.#settle(open, UNWANTED)
-      const check = await checkCall(call, this.#options.terms)
-      if (check.verdict === 'refuse') return this.#settle(open, check.response)
-      if (check.verdict === 'ask' && canWait(call, isAnyRoot)) return this.#ask(open, check.terms)
-      if (check.verdict === 'ask') return this.#settle(open, UNASKABLE)
-      // The policy of the host has the last word on what the tool was declared with; the tool would refuse nevertheless.
-      if (await needsConfirmation(call)) confirm(call)
-      return this.#run(open)
+    this.#open.set(id, call)
+    this.#runWork(call, async () => {
+      if (this.#options.isUnwanted(id)) return this.#settle(call, UNWANTED)
+      const check = await checkCall(toolCall, this.#options.terms)
+      if (check.verdict === 'refuse') return this.#settle(call, check.response)
+      if (check.verdict === 'ask' && canWait(toolCall, isAnyRoot))
+        return this.#requestApproval(call, check.terms)
+      if (check.verdict === 'ask') return this.#settle(call, UNASKABLE)
+      // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
+      if (await needsConfirmation(toolCall)) confirm(toolCall)
+      return this.#run(call)
     })
   }
 
-  /** An approval of the chat has changed, by whoever. */
+  /** Continues a call whose approval has changed, in this process or another one. */
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
-    if (call?.state !== 'asked' || call.approvalId !== approval.id) return
-    if (ranElsewhere(approval)) return this.#forget(call)
+    if (call?.phase.name !== 'asked' || call.phase.approvalId !== approval.id) return
+    if (ranElsewhere(approval)) return this.#remove(call)
     const isApproved = approval.state.name === 'approved'
     if (!isApproved && !isOver(approval)) return
+    call.phase = { name: 'running' }
     this.#resume(call, () =>
-      isApproved ? this.#start(call, approval) : this.#conclude(call, approval),
+      isApproved ? this.#runApproved(call, approval) : this.#settleWithoutRun(call, approval),
     )
   }
 
   /**
-   * Takes the output of a call that runs in the client. False for one that does not wait for it. A client may give it together with the
-   * approval (BT6): it is kept until the call is handed over.
+   * Takes the output of a browser tool. Returns false if the call does not wait for one. A client may send it together with the approval
+   * (BT6): then it is kept until the call is handed over.
    */
-  takeOutput(output: OutputAnswer): boolean {
-    const { toolCallId, result } = output
-    const call = this.#open.get(toolCallId)
-    if (!call || call.output) return false
-    if (call.state === 'running' && call.approvalId !== undefined && asBrowserTool(call.tool)) {
-      call.output = output
-      return true
+  submitOutput(output: OutputAnswer): boolean {
+    const call = this.#open.get(output.toolCallId)
+    switch (call?.phase.name) {
+      case 'running':
+        if (call.phase.output || call.approvalId === undefined) return false
+        if (!asBrowserTool(call.tool)) return false
+        call.phase = { name: 'running', output }
+        return true
+      case 'awaiting-output': {
+        const { browser, timer } = call.phase
+        clearTimeout(timer)
+        call.phase = { name: 'settling' }
+        this.#resume(call, () => this.#settle(call, toBrowserResponse(output.result, browser)))
+        return true
+      }
+      case 'asked':
+      case 'settling':
+      case undefined:
+        return false
     }
-    if (call.state !== 'waiting' || !call.browser) return false
-    call.output = output
-    const { browser } = call
-    clearTimeout(call.timer)
-    this.#resume(call, () => this.#settle(call, toBrowserResponse(result, browser)))
-    return true
   }
 
-  /** The model took calls back. What waits is withdrawn; what runs is let end, and recorded. */
+  /** Cancels calls for the model. Calls that wait are withdrawn. Calls that run may finish, and their results are stored. */
   cancel(toolCallIds: readonly string[]): void {
     for (const id of toolCallIds) {
       const call = this.#open.get(id)
       if (!call) continue
-      call.cancelled = true
-      if (call.state === 'waiting') this.#guard(call, () => this.#settle(call, CANCELLED))
-      if (call.state === 'asked') {
-        this.#guard(call, async () => {
-          // Whoever decided a moment before was first; then the call runs, and only the model does not hear of it.
-          await this.#options.ledger.cancel(call.approvalId ?? '', TOOK_BACK)
+      call.isCancelled = true
+      if (call.phase.name === 'awaiting-output') {
+        clearTimeout(call.phase.timer)
+        call.phase = { name: 'settling' }
+        this.#runWork(call, () => this.#settle(call, CANCELLED))
+      } else if (call.phase.name === 'asked') {
+        const { approvalId } = call.phase
+        this.#runWork(call, async () => {
+          // An earlier decision wins. Then the call runs, and only the model receives no result.
+          await this.#options.ledger.cancel(approvalId, CANCELLED_BY_MODEL)
         })
       }
     }
   }
 
-  /** The run ends. What waits stays in the ledger, to be decided in another way. */
+  /** Ends all calls here. Requested approvals stay in the ledger, where they can still be decided. */
   close(): void {
-    this.#closed = true
-    for (const call of this.#open.values()) clearTimeout(call.timer)
+    this.#isClosed = true
+    for (const call of this.#open.values()) clearTimer(call)
     this.#open.clear()
   }
 
-  /** Resolves when nothing is being done for any call. */
+  /** Resolves when no work is in progress. */
   async idle(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }
 
-  /** Goes on with a call that waited. */
   #resume(call: OpenCall, work: () => Promise<void>): void {
-    call.state = 'running'
-    this.#options.onAnswered(call.id)
-    this.#guard(call, work)
+    this.#options.onResponse(call.id)
+    this.#runWork(call, work)
   }
 
-  async #ask(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
+  async #requestApproval(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
     const { chat, ledger, messageOf } = this.#options
     const { id: toolCallId, tool, toolArgs: args } = call
     const messageId = messageOf(toolCallId)
     const entered = await ledger.request({
-      // As ADK names the confirmations that it asks for.
+      // The same form as the ids of ADK's confirmations.
       id: `adk-${randomUUID()}`,
       chat,
       messageId,
@@ -237,27 +257,26 @@ export class LiveCalls {
       await this.#settle(call, describeUnasked(entered))
       return
     }
-    const [place, question] = toApprovalEvents(entered, contextOf(call))
-    await this.#options.write(toolCallId, place)
-    await this.#options.write(toolCallId, question)
+    for (const event of toApprovalEvents(entered, contextOf(call)))
+      await this.#options.write(toolCallId, event)
     call.approvalId = entered.id
-    call.state = 'asked'
-    this.#options.onChange(toolCallId, 'waiting')
-    if (call.cancelled) this.cancel([toolCallId])
-    // It may have been decided before anybody here looked.
+    call.phase = { name: 'asked', approvalId: entered.id }
+    this.#options.onStateChange(toolCallId, 'waiting')
+    if (call.isCancelled) this.cancel([toolCallId])
+    // The decision may have come before the call was in this phase.
     const now = await ledger.get(entered.id)
     if (now) this.approvalChanged(now)
   }
 
-  /** Starts a call that was approved, if the ledger lets it. */
-  async #start(call: OpenCall, { id: approvalId }: Approval): Promise<void> {
+  /** Runs an approved call, if the ledger grants the claim. */
+  async #runApproved(call: OpenCall, { id: approvalId }: Approval): Promise<void> {
     const { chat, ledger } = this.#options
     const { id: toolCallId, tool, toolArgs: args } = call
     const claimed = await ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
     if (isRefusal(claimed)) {
       const now = await ledger.get(approvalId)
-      if (now && isOver(now) && !ranElsewhere(now)) await this.#conclude(call, now)
-      else this.#forget(call)
+      if (now && isOver(now) && !ranElsewhere(now)) await this.#settleWithoutRun(call, now)
+      else this.#remove(call)
       return
     }
     confirmCall(call.toolContext, claimed)
@@ -276,82 +295,80 @@ export class LiveCalls {
       isLost = !(await recordOutcome(this.#options.ledger, approval.id, recorded))
     })
     if (isLost) {
-      // Neither the model nor a client is told: what came of the call stands in the ledger, and is told from there.
-      this.#forget(call)
+      // The ledger holds the outcome. The process that continues the conversation reports it to the model and to clients.
+      this.#remove(call)
       this.#options.onLost()
       return
     }
     const result = resultOf(outcome, edited)
     if (outcome.by === 'failure' && !(outcome.error instanceof UnaskableError))
       this.#options.onError(outcome.error)
-    call.hidden = outcome.by === 'failure' && outcome.hidden
+    call.hidesError = outcome.by === 'failure' && outcome.hidden
     const question = approval ? undefined : readOwnQuestion(call.toolContext)
     const asked = question && (await termsOfQuestion(call, question, terms))
-    if (asked && canWait(call, isAnyRoot)) return this.#ask(call, asked)
+    if (asked && canWait(call, isAnyRoot)) return this.#requestApproval(call, asked)
     if (asked) return this.#settle(call, UNASKABLE)
     const note = approval && toApprovedNote(approval)
     const isOpen = result === undefined && call.tool.isLongRunning
     return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
   }
 
-  /** The call is answered from outside. Without anybody who could, the model is told that it is under way. */
+  /** Hands the call to a browser tool. Any other long-running call is reported to the model as pending. */
   async #handOver(call: OpenCall, note: DecidedNote | undefined): Promise<void> {
     const browser = asBrowserTool(call.tool)
     if (!browser) {
-      await this.#settle(call, UNDER_WAY, note)
+      await this.#settle(call, PENDING, note)
       return
     }
-    if (note) {
-      const messageId = this.#options.messageOf(call.id)
-      await this.#options.write(call.id, toHandover(contextOf(call), messageId, call.id))
-    }
-    await this.#options.waits.add(
-      { messageId: this.#options.messageOf(call.id), toolCallId: call.id },
-      browser.timeoutMs + AFTERLIFE_MS,
+    const messageId = this.#options.messageOf(call.id)
+    if (note) await this.#options.write(call.id, toHandover(contextOf(call), messageId, call.id))
+    await this.#options.browserCalls.add(
+      { messageId, toolCallId: call.id },
+      browser.timeoutMs + POST_RUN_GRACE_MS,
     )
-    if (this.#closed) return
-    call.browser = browser
-    call.state = 'waiting'
-    call.timer = setTimeout(() => {
-      this.#giveUp(call).catch((error: unknown) => this.#options.onError(error))
+    if (this.#isClosed) return
+    call.isBrowserCall = true
+    const output = call.phase.name === 'running' ? call.phase.output : undefined
+    const timer = setTimeout(() => {
+      this.#expireBrowserCall(call).catch((error: unknown) => this.#options.onError(error))
     }, browser.timeoutMs)
-    const { output } = call
-    if (output && !call.cancelled) {
-      delete call.output
-      this.takeOutput(output)
+    call.phase = { name: 'awaiting-output', browser, timer }
+    if (output && !call.isCancelled) {
+      this.submitOutput(output)
       return
     }
-    if (!note) this.#options.tell(call.id, toOffer(contextOf(call), call.id))
-    this.#options.onChange(call.id, 'waiting')
-    if (call.cancelled) this.cancel([call.id])
+    if (!note) this.#options.stream(call.id, toOffer(contextOf(call), call.id))
+    this.#options.onStateChange(call.id, 'waiting')
+    if (call.isCancelled) this.cancel([call.id])
   }
 
-  /** The client gave no output in time. Another process may have taken it: then the conversation went on there, and holds a result. */
-  async #giveUp(call: OpenCall): Promise<void> {
+  /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
+  async #expireBrowserCall(call: OpenCall): Promise<void> {
     const isCurrent = await this.#options.isCurrent()
-    if (isCurrent) this.takeOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
-    else if (this.#open.has(call.id)) this.#forget(call)
+    if (isCurrent) this.submitOutput({ toolCallId: call.id, result: { errorText: NO_ANSWER } })
+    else if (this.#open.has(call.id)) this.#remove(call)
   }
 
-  /** An approval ended without a run. */
-  async #conclude(call: OpenCall, approval: Approval): Promise<void> {
+  /** Settles a call whose approval ended without a run. */
+  async #settleWithoutRun(call: OpenCall, approval: Approval): Promise<void> {
     const ending = describeEnding(approval)
     if (ending) await this.#settle(call, ending.response, ending.note)
-    else this.#forget(call)
+    else this.#remove(call)
   }
 
+  /** Stores the result of a call, sends it to the model, and ends the call. */
   async #settle(
     call: OpenCall,
     response: Record<string, unknown>,
     note?: DecidedNote,
   ): Promise<void> {
-    const { write, answer, messageOf } = this.#options
+    const { write, sendResult, messageOf } = this.#options
     const { id, tool, toolContext } = call
     const { invocationId, agent, branch } = contextOf(call)
     const notes: EventNotes = {
       messageId: messageOf(id),
       ...(note && { decided: [note] }),
-      ...(call.hidden && { failed: [id] }),
+      ...(call.hidesError && { failed: [id] }),
     }
     const author = agent?.name
     const event = createEvent({
@@ -362,58 +379,63 @@ export class LiveCalls {
       ...(author !== undefined && { author }),
       ...(branch !== undefined && { branch }),
     })
-    if (!call.stored) await write(id, event)
-    call.stored = true
+    if (!call.isStored) await write(id, event)
+    call.isStored = true
     if (note) await this.#options.ledger.markReported(this.#options.chat, [id])
-    if (call.browser) await this.#options.waits.drop(id)
-    if (!call.cancelled && !this.#closed) answer(id, tool.name, response)
-    this.#forget(call)
+    if (call.isBrowserCall) await this.#options.browserCalls.drop(id)
+    if (!call.isCancelled && !this.#isClosed) sendResult(id, tool.name, response)
+    this.#remove(call)
   }
 
-  #forget(call: OpenCall): void {
-    clearTimeout(call.timer)
+  #remove(call: OpenCall): void {
+    clearTimer(call)
     this.#open.delete(call.id)
-    this.#options.onChange(call.id, 'ended')
+    this.#options.onStateChange(call.id, 'ended')
   }
 
-  /** Nobody waits for the work of a call; what goes wrong with it must not end the conversation. */
-  #guard(call: OpenCall, work: () => Promise<void>): void {
-    this.#options.onChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
+  /** Runs work in the background. A failure ends the call, and not the conversation. */
+  #runWork(call: OpenCall, work: () => Promise<void>): void {
+    this.#options.onStateChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
     const done = work()
       .catch((error: unknown) => {
         this.#options.onError(error)
-        return this.#closed || !this.#open.has(call.id) ? undefined : this.#mend(call)
+        return this.#isClosed || !this.#open.has(call.id) ? undefined : this.#recover(call)
       })
       .finally(() => this.#work.delete(done))
     this.#work.add(done)
   }
 
-  /** Ends a call whose work went wrong: by what is on record of it, or as one that could not be carried out. */
-  async #mend(call: OpenCall): Promise<void> {
-    call.state = 'running'
+  /** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
+  async #recover(call: OpenCall): Promise<void> {
+    clearTimer(call)
+    call.phase = { name: 'settling' }
     try {
       const { chat, ledger } = this.#options
       if (!(await ledger.stillHolds(chat))) {
-        this.#forget(call)
+        this.#remove(call)
         this.#options.onLost()
         return
       }
       const { id } = (await ledger.findByCall(chat, call.id)) ?? {}
       if (id !== undefined) ledger.abandon(id)
-      if (id !== undefined) await ledger.cancel(id, CANNOT_GO_ON)
+      if (id !== undefined) await ledger.cancel(id, NOT_EXECUTABLE)
       const approval = id === undefined ? undefined : await ledger.get(id)
-      const ending = approval && describeEnding(lostIfExecuting(approval))
+      const ending = approval && describeEnding(unknownIfExecuting(approval))
       await this.#settle(call, ending?.response ?? BROKEN, ending?.note)
     } catch (error) {
       this.#options.onError(error)
-      if (this.#closed) return
-      if (!call.cancelled) this.#options.answer(call.id, call.tool.name, BROKEN)
-      this.#forget(call)
+      if (this.#isClosed) return
+      if (!call.isCancelled) this.#options.sendResult(call.id, call.tool.name, BROKEN)
+      this.#remove(call)
     }
   }
 }
 
-// A live run has a copy of the agent, and runs no workflows.
+function clearTimer({ phase }: OpenCall): void {
+  if (phase.name === 'awaiting-output') clearTimeout(phase.timer)
+}
+
+// A live run uses a copy of the agent, and never runs a workflow.
 function isAnyRoot(): boolean {
   return true
 }
@@ -422,16 +444,24 @@ function isOver({ state }: Approval): boolean {
   return !['requested', 'approved', 'executing'].includes(state.name)
 }
 
-/** Whether a call that this run did not start was run by another process, which stores and tells the result. */
+/** Whether another process runs or ran a call that this run did not start. That process stores and streams the result. */
 function ranElsewhere({ state }: Approval): boolean {
   return ['executing', 'succeeded', 'failed'].includes(state.name)
+}
+
+/** Returns an executing approval as `unknown`: the call may have taken effect, but its outcome could not be recorded. */
+function unknownIfExecuting(approval: Approval): Approval {
+  const { state } = approval
+  return state.name === 'executing'
+    ? { ...approval, state: { ...state, name: 'unknown' } }
+    : approval
 }
 
 function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
 }
 
-/** Lets a tool run that would ask, or refuse, without a confirmation. */
+/** Confirms a call, so that a tool with `requireConfirmation` runs. */
 function confirm({ toolContext }: ToolCall): void {
   toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
   toolContext.actions.requestedToolConfirmations = {}

@@ -4,37 +4,48 @@ import type { Event } from '@google/adk'
 
 import { countSpeech } from '../agent/translate/count-audio.ts'
 import type { AudioCount } from '../protocol/message.ts'
+import { AsyncQueue } from '../shared/async-queue.ts'
 import type { Turn } from '../turns/turn.ts'
 import type { LiveCallState } from './live-calls.ts'
-import { Segment } from './segment.ts'
+import type { TurnTaking } from './turn-taking.ts'
 
 export interface LiveMessageOptions {
   readonly messageId?: string
   readonly userMessageId?: string
-  /** Whether its stream stays open while it waits for a person. Default false: it ends, and goes on in another. */
+  /** Whether the stream stays open while calls wait for the user. Default false: it ends, and a later one continues the message. */
   readonly held?: boolean
-  /** What is set in the session state with what the person said. */
+  /** Session state that is set with the user's message. */
   readonly state?: Readonly<Record<string, unknown>>
 }
 
-/** What a person said and the message that answers it, as it is made in a live run. */
+/** One streamed section of a message: from its start or a pause to the next pause or its end. */
+interface MessageStream {
+  readonly events: AsyncQueue<Event>
+  /** Whether calls were still running when the section ended. */
+  hasRunningCalls: boolean
+}
+
+/** `stopped`: the user stopped the reply. */
+type StreamState =
+  | { readonly state: 'new' }
+  | { readonly state: 'started'; readonly stream: MessageStream }
+  | { readonly state: 'stopped' }
+
+/** A user message and the assistant message that replies to it. */
 export class LiveMessage {
   readonly messageId: string
   readonly userMessageId: string
   readonly held: boolean
   readonly state: Readonly<Record<string, unknown>>
-  /** What was heard so far, of something that was spoken. */
-  heard = ''
-  /** How much of the answer was spoken. */
+  /** The transcript of the user's speech so far. Empty if the user wrote the message. */
+  transcript = ''
+  isUserMessageStored = false
+  /** How much audio the reply has. */
   audio: AudioCount | undefined
-  /** Whether what the person said is in the session. */
-  written = false
-  /** The turn that tells the message now, or told it last. */
+  /** The turn that streams the message, or the last one that did. */
   turn: Promise<Turn> | undefined
-  /** Whether the person wanted to hear no more of it. */
-  stopped = false
   readonly #calls = new Map<string, Exclude<LiveCallState, 'ended'>>()
-  #segment: Segment | undefined
+  #stream: StreamState = { state: 'new' }
 
   constructor(options: LiveMessageOptions = {}) {
     const { messageId = randomUUID(), userMessageId = randomUUID(), held = false } = options
@@ -44,49 +55,255 @@ export class LiveMessage {
     this.state = options.state ?? {}
   }
 
-  /** Whether the message is being told. */
-  get open(): boolean {
-    return this.#segment?.open === true
+  get isStreaming(): boolean {
+    return this.#stream.state === 'started' && this.#stream.stream.events.isOpen
   }
 
-  /** Begins to tell, from the start or after a pause. */
-  begin(): Segment {
-    this.#segment = new Segment()
-    return this.#segment
+  get isStopped(): boolean {
+    return this.#stream.state === 'stopped'
   }
 
-  tell(event: Event): void {
+  /** Starts to stream, at the beginning or after a pause. */
+  start(): MessageStream {
+    const stream: MessageStream = { events: new AsyncQueue(), hasRunningCalls: false }
+    this.#stream = { state: 'started', stream }
+    return stream
+  }
+
+  push(event: Event): void {
     this.audio = countSpeech(this.audio, event.content?.parts ?? [])
-    this.#segment?.push(event)
+    if (this.#stream.state === 'started') this.#stream.stream.events.push(event)
   }
 
-  noteCall(toolCallId: string, state: LiveCallState): void {
+  /** Ends the stream: the message is complete, or it pauses. */
+  pause(): void {
+    if (this.#stream.state !== 'started') return
+    const { stream } = this.#stream
+    stream.hasRunningCalls = this.hasRunningCalls
+    stream.events.close()
+  }
+
+  fail(error: unknown): void {
+    if (this.#stream.state === 'started') this.#stream.stream.events.fail(error)
+  }
+
+  /** Ends the stream because the user stopped the reply. */
+  stop(): void {
+    this.pause()
+    this.#stream = { state: 'stopped' }
+  }
+
+  /** Allows a stopped message to stream again. */
+  allowStream(): void {
+    if (this.#stream.state === 'stopped') this.#stream = { state: 'new' }
+  }
+
+  setCallState(toolCallId: string, state: LiveCallState): void {
     if (state === 'ended') this.#calls.delete(toolCallId)
     else this.#calls.set(toolCallId, state)
   }
 
-  /** Whether a call of it does something. */
-  get works(): boolean {
-    return this.runs || [...this.#calls.values()].includes('executing')
+  /** Whether a call runs, approved or not. */
+  get isWorking(): boolean {
+    return this.hasRunningCalls || this.#hasCallIn('executing')
   }
 
-  /** Whether a call of it runs that is shown to run. */
-  get runs(): boolean {
-    return [...this.#calls.values()].includes('running')
+  /** Whether a call runs that clients see as running. */
+  get hasRunningCalls(): boolean {
+    return this.#hasCallIn('running')
   }
 
-  /** Whether a call of it waits for a person or a client. */
-  get waits(): boolean {
-    return [...this.#calls.values()].includes('waiting')
+  /** Whether a call waits for a decision or for the output of a browser tool. */
+  get hasWaitingCalls(): boolean {
+    return this.#hasCallIn('waiting')
   }
 
-  /** Nothing more comes for now: the message is whole, or it pauses. */
-  pause(): void {
-    if (this.#segment) this.#segment.leavesCalls = this.runs
-    this.#segment?.end()
+  #hasCallIn(state: LiveCallState): boolean {
+    return [...this.#calls.values()].some((other) => other === state)
+  }
+}
+
+/** Streams a message in a turn of its chat, after the previous turn has ended. */
+export type OpenTurn = (
+  messageId: string,
+  options: {
+    readonly events: AsyncQueue<Event>
+    /** Whether calls still run at the end of the events. */
+    readonly leavesCalls: () => boolean
+    /** Whether an earlier turn has streamed the message up to a pause. */
+    readonly resumes: boolean
+    /** Whether no client requested the turn. */
+    readonly background: boolean
+  },
+) => Promise<Turn>
+
+export interface LiveMessagesOptions {
+  readonly turnTaking: TurnTaking<LiveMessage>
+  readonly openTurn: OpenTurn
+  /** A turn started that no client requested. */
+  readonly onTurn: (turn: Turn, message: LiveMessage) => void
+  /** The user stopped a message. */
+  readonly onStop: (message: LiveMessage) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A message pauses when the model has waited for calls this long without output: it may make further calls. */
+const IDLE_MS = 100
+
+/** The incomplete messages of a live conversation. */
+export class LiveMessages {
+  readonly #options: LiveMessagesOptions
+  readonly #messages = new Map<string, LiveMessage>()
+  readonly #byCall = new Map<string, LiveMessage>()
+  /** Calls that the model made after the user stopped the reply. They are neither stored nor streamed. */
+  readonly #unstoredCalls = new Set<string>()
+  #idleTimer: NodeJS.Timeout | undefined
+
+  constructor(options: LiveMessagesOptions) {
+    this.#options = options
   }
 
-  fail(error: unknown): void {
-    this.#segment?.fail(error)
+  /** Whether a call runs or the model replies. Calls that wait for the user do not count. */
+  get isBusy(): boolean {
+    return [...this.#messages.values()].some((message) => this.#isBusy(message))
+  }
+
+  /** Returns the turn that continues a message after a client's response. Returns undefined if the message is unknown. */
+  async turnOf(messageId: string): Promise<Turn | undefined> {
+    const message = this.#messages.get(messageId)
+    if (!message) return undefined
+    return message.isStreaming
+      ? message.turn
+      : this.open(message, { background: false, resumes: true })
+  }
+
+  isStreaming(messageId: string): boolean {
+    return this.#messages.get(messageId)?.isStreaming === true
+  }
+
+  /** Returns the message that made a call. */
+  ofCall(toolCallId: string): LiveMessage {
+    const message = this.#byCall.get(toolCallId)
+    if (!message) throw new Error(`The call ${toolCallId} belongs to no message.`)
+    return message
+  }
+
+  addCalls(message: LiveMessage, toolCallIds: readonly string[], isUnstored: boolean): void {
+    for (const id of toolCallIds) {
+      this.#byCall.set(id, message)
+      if (isUnstored) this.#unstoredCalls.add(id)
+    }
+  }
+
+  /** Whether the chat does not hold a call. */
+  isUnstored(toolCallId: string): boolean {
+    return this.#unstoredCalls.has(toolCallId)
+  }
+
+  /** Whether the user had stopped the reply before the model made a call. */
+  isUnwanted(toolCallId: string): boolean {
+    return this.isUnstored(toolCallId) || this.ofCall(toolCallId).isStopped
+  }
+
+  /** Lets the message of a call stream again, because the decision or output that the call waited for has arrived. */
+  resume(toolCallId: string): void {
+    this.ofCall(toolCallId).allowStream()
+  }
+
+  setCallState(toolCallId: string, state: LiveCallState): void {
+    const message = this.ofCall(toolCallId)
+    message.setCallState(toolCallId, state)
+    if (state === 'ended') this.#unstoredCalls.delete(toolCallId)
+    if (state === 'waiting' || state === 'ended') this.closeIfDone(message)
+  }
+
+  /** Opens a turn that starts or continues a message. */
+  open(
+    message: LiveMessage,
+    { background, resumes = false }: { background: boolean; resumes?: boolean },
+  ): Promise<Turn> {
+    this.#messages.set(message.messageId, message)
+    const stream = message.start()
+    message.turn = this.#options.openTurn(message.messageId, {
+      events: stream.events,
+      leavesCalls: () => stream.hasRunningCalls,
+      background,
+      resumes,
+    })
+    message.turn.then(
+      ({ signal }) => signal.addEventListener('abort', () => this.#stop(message), { once: true }),
+      () => message.pause(),
+    )
+    return message.turn
+  }
+
+  /** Opens a turn for a message that has output and no turn. Does nothing if the user stopped the message. */
+  openIfNeeded(message: LiveMessage): void {
+    if (message.isStreaming || message.isStopped) return
+    this.pauseOthers()
+    const resumes = message.turn !== undefined
+    const { onTurn, onError } = this.#options
+    this.open(message, { background: true, resumes }).then((turn) => onTurn(turn, message), onError)
+  }
+
+  /** Pauses the messages that expect no reply, so that another one can stream. Their calls continue, and later turns stream the results. */
+  pauseOthers(): void {
+    for (const message of this.#messages.values())
+      if (!this.#options.turnTaking.isReplyExpected(message)) message.pause()
+  }
+
+  /** Whether calls of a message run. */
+  hasRunningCalls(messageId: string): boolean {
+    return this.#messages.get(messageId)?.hasRunningCalls === true
+  }
+
+  resetIdleTimer(): void {
+    clearTimeout(this.#idleTimer)
+  }
+
+  /** Ends the stream of a message that has no more output for now, and removes the message if it is complete. */
+  closeIfDone(message: LiveMessage): void {
+    this.resetIdleTimer()
+    if (message.isStreaming) this.#pauseIfDone(message)
+    const isDone = !message.isStreaming && !message.hasWaitingCalls && !message.isWorking
+    if (isDone && !this.#options.turnTaking.isReplyExpected(message)) this.#remove(message)
+  }
+
+  /** Ends the streams of all messages. */
+  end(failure: unknown): void {
+    this.resetIdleTimer()
+    for (const message of this.#messages.values()) {
+      if (failure === undefined) message.pause()
+      else message.fail(failure)
+    }
+  }
+
+  #isBusy(message: LiveMessage): boolean {
+    if (message.isWorking) return true
+    return this.#options.turnTaking.isReplyExpected(message) && !this.#isBlocked(message)
+  }
+
+  /** Whether the model's turn for a message is blocked by calls that wait for the user. */
+  #isBlocked(message: LiveMessage): boolean {
+    const { turnTaking } = this.#options
+    return message.hasWaitingCalls && turnTaking.speaker === message && turnTaking.isBlocked
+  }
+
+  #pauseIfDone(message: LiveMessage): void {
+    if (message.isWorking || (message.held && message.hasWaitingCalls)) return
+    if (!this.#options.turnTaking.isReplyExpected(message)) message.pause()
+    else if (this.#isBlocked(message)) {
+      this.#idleTimer = setTimeout(() => message.pause(), IDLE_MS)
+    }
+  }
+
+  #stop(message: LiveMessage): void {
+    message.stop()
+    this.#options.onStop(message)
+  }
+
+  #remove(message: LiveMessage): void {
+    this.#messages.delete(message.messageId)
+    for (const [id, other] of this.#byCall) if (other === message) this.#byCall.delete(id)
   }
 }

@@ -1,8 +1,13 @@
+import type { ErrorCode } from './error-codes.ts'
+
+export type { ErrorCode } from './error-codes.ts'
+export { ERROR_CODES } from './error-codes.ts'
+
 /**
  * Every error that the server reports to a client, with its HTTP status and a neutral message (ER1). Errors with the prefix
  * `model-` occur in a stream that has already started; their status is the one that a request would have.
  */
-const ERRORS = {
+const ERRORS: Readonly<Record<ErrorCode, readonly [status: number, message: string]>> = {
   'malformed-json': [400, 'The body is not valid JSON. Send UTF-8 JSON.'],
   'bad-request': [400, 'The request does not have the expected shape.'],
   unauthenticated: [401, 'Sign in, or send valid credentials, and try again.'],
@@ -76,13 +81,7 @@ const ERRORS = {
     'The agent reached the limit of model calls for one message and stopped before it was done. Ask for less at a time, or say how to continue.',
   ],
   'unknown-tool': [502, 'The model called a tool that does not exist. Try again.'],
-} as const satisfies Record<string, readonly [status: number, message: string]>
-
-/** An error code. PROTOCOL.md lists them. */
-export type ErrorCode = keyof typeof ERRORS
-
-// The keys are those of `ERRORS`.
-export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
+}
 
 export interface ProtocolErrorOptions {
   /** A message for the client instead of the default one of the code. It must not contain anything secret. */

@@ -7,7 +7,7 @@ import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { ListEvents } from '../turns/list-events.ts'
-import { Turns } from '../turns/turns.ts'
+import { TurnRegistry } from '../turns/turn-registry.ts'
 import { signedCookie } from './auth/signed-cookie.ts'
 import { AgentHost } from './chats/agent-host.ts'
 import { ApprovalDecisions } from './chats/approval-decisions.ts'
@@ -15,7 +15,7 @@ import type { Backend } from './chats/backend.ts'
 import { LazyBackend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
 import { ChatAgents, findTool, hasAgents, readAgents } from './chats/chat-agents.ts'
-import { fenceSessions, lockChats } from './chats/chat-locks.ts'
+import { createChatLocker, fenceSessions } from './chats/chat-locks.ts'
 import { RequestChatService } from './chats/chat-service.ts'
 import { LiveChatService } from './chats/live-chat-service.ts'
 import { LiveOwners } from './chats/live-owners.ts'
@@ -107,7 +107,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const lists = new ListEvents()
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    events.tell(approval.chat, { type: 'approval', approvalId: approval.id, state })
+    events.publish(approval.chat, { type: 'approval', approvalId: approval.id, state })
     lists.approvalChanged(approval, state)
     if (change.elsewhere) services.changedElsewhere(change)
   })
@@ -223,8 +223,8 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onError,
     onChunk,
     onTurn: ({ messageId, ...chat }) => {
-      events.tell(chat, { type: 'turn', messageId })
-      lists.turnBegan(chat, messageId)
+      events.publish(chat, { type: 'turn', messageId })
+      lists.turnStarted(chat, messageId)
     },
     whilePending: options.whilePending ?? 'keep',
     whenShortened: options.whenShortened ?? 'keep',
@@ -318,12 +318,12 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
 function openTurns(
   options: AnyBridgeOptions,
   { limits, backend, lists }: Pick<ServiceParts, 'limits' | 'backend' | 'lists'>,
-): Turns {
-  return new Turns({
+): TurnRegistry {
+  return new TurnRegistry({
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
-    hold: lockChats(backend, toObservers(options).onError),
+    lockChat: createChatLocker(backend, toObservers(options).onError),
     onChange: (chat) => lists.chatChanged(chat),
   })
 }

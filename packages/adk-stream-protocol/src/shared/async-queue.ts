@@ -6,6 +6,10 @@ export class AsyncQueue<Value> implements AsyncIterableIterator<Value, void> {
   #end: 'open' | 'closed' | { readonly error: unknown } = 'open'
   #reader: Reader<Value> | undefined
 
+  get isOpen(): boolean {
+    return this.#end === 'open'
+  }
+
   push(value: Value): void {
     if (this.#end !== 'open') return
     const reader = this.#reader
@@ -15,6 +19,13 @@ export class AsyncQueue<Value> implements AsyncIterableIterator<Value, void> {
     }
     this.#reader = undefined
     reader.resolve({ done: false, value })
+  }
+
+  /** Removes the queued values up to the last one that matches. Keeps all if none matches. */
+  removeThroughLast(matches: (value: Value) => boolean): void {
+    const queued = this.#values.slice(this.#next)
+    this.#values = queued.slice(queued.findLastIndex(matches) + 1)
+    this.#next = 0
   }
 
   /** Ends the iteration after the values that are already queued. */

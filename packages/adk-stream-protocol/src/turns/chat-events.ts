@@ -1,14 +1,14 @@
 import type { ChatEvent } from '../protocol/server-views.ts'
-import type { ChatKey } from './turns.ts'
-import { keyOf } from './turns.ts'
+import type { ChatKey } from './turn-registry.ts'
+import { keyOf } from './turn-registry.ts'
 
 type Listener = (event: ChatEvent) => void
 
-/** Who watches which chat. */
+/** Delivers the events of chats to their listeners. */
 export class ChatEvents {
   readonly #listeners = new Map<string, Set<Listener>>()
 
-  tell(chat: ChatKey, event: ChatEvent): void {
+  publish(chat: ChatKey, event: ChatEvent): void {
     for (const listener of this.#listeners.get(keyOf(chat)) ?? []) listener(event)
   }
 
@@ -16,14 +16,14 @@ export class ChatEvents {
     return this.#listeners.has(keyOf(chat))
   }
 
-  /** Watches a chat; gives the way to stop. */
+  /** Adds a listener for a chat. Returns a function that removes it. */
   watch(chat: ChatKey, listener: Listener): () => void {
     const key = keyOf(chat)
     const listeners = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, listeners.add(listener))
     return () => {
       listeners.delete(listener)
-      // The chat may have got watchers of its own again.
+      // The chat may have a new set of listeners meanwhile.
       if (listeners.size === 0 && this.#listeners.get(key) === listeners)
         this.#listeners.delete(key)
     }

@@ -1,4 +1,4 @@
-/** Counts what each key holds at once, up to a limit; a key that holds nothing costs nothing. */
+/** Counts what each key holds at once, up to a limit. */
 export class Quota {
   readonly #max: number
   readonly #held = new Map<string, number>()
@@ -7,7 +7,7 @@ export class Quota {
     this.#max = max
   }
 
-  /** Takes one for a key, and gives the way to give it back, which counts once; nothing when the key has all that it may. */
+  /** Takes one for a key. Returns a function that releases it once, or undefined if the key is at its limit. */
   take(key: string): (() => void) | undefined {
     if (!this.tryTake(key)) return undefined
     let isHeld = true
@@ -18,7 +18,7 @@ export class Quota {
     }
   }
 
-  /** Takes one for a key, which `giveBack` is called for once; false when the key has all that it may. */
+  /** Takes one for a key. Returns false if the key is at its limit. Call `giveBack` once to release it. */
   tryTake(key: string): boolean {
     const held = this.#held.get(key) ?? 0
     if (held >= this.#max) return false

@@ -13,48 +13,48 @@ import { toProtocolError } from '../protocol/errors.ts'
 import type { Turn } from './turn.ts'
 
 export interface RunTurnOptions extends TranslationOptions {
-  /** Where a turn goes on that was told before. Default: it begins. */
+  /** The state of a turn that continues. Default: the turn starts. */
   readonly from?: Translation
-  /** Whether sound is only for those who listen now. Default false: it is told like everything else. */
+  /** Whether only present readers receive audio. Default false: audio is logged like other chunks. */
   readonly passSound?: boolean
-  /** Whether what runs is left to run when the events end. Default false: it has no result. */
+  /** Whether calls continue to run after the events end. Default false: they end without a result. */
   readonly leavesCalls?: () => boolean
-  /** Sees every chunk as it is told. */
+  /** Called for every chunk. */
   readonly onChunk: ((chunk: Chunk) => void) | undefined
   readonly onError: (error: unknown) => void
 }
 
-/** How a run ended, and what of it ADK has not stored. */
+/** How a run ended, and the output that ADK has not stored. */
 export interface RunOutcome {
   readonly end: 'completed' | 'stopped' | 'failed'
-  /** What was streamed after the last event that ADK stored. */
+  /** The output after the last event that ADK stored. */
   readonly unstored: PartialAnswer
-  /** Whether it stands still until somebody outside answers. */
+  /** Whether the turn waits for a response. */
   readonly paused: boolean
-  /** Calls that wait for a result from outside: call → tool. */
+  /** Calls that wait for a result from a client: call → tool. */
   readonly waiting: ReadonlyMap<string, string>
 }
 
-/** How long a stopped run may take to come to its end before the turn ends without it: a tool need not heed the signal. */
+/** How long a stopped run may take to end. Then the turn ends without it: a tool may ignore the signal. */
 const ABANDON_AFTER_MS = 1_000
 
-/** Drives a run of the agent and tells its events to the turn. Never throws: what goes wrong is told, and reported. */
+/** Runs the agent and writes its events to the turn. Never throws: an error ends the turn and is reported. */
 export async function runTurn(
   turn: Turn,
   events: AsyncIterable<Event>,
   options: RunTurnOptions,
 ): Promise<RunOutcome> {
-  const telling = new TurnWriter(turn, options)
-  if (!options.from) telling.append({ type: 'start', messageId: turn.messageId })
+  const writer = new TurnWriter(turn, options)
+  if (!options.from) writer.append({ type: 'start', messageId: turn.messageId })
   const abandonment = waitForAbandonment(turn.signal)
   try {
-    await Promise.race([telling.follow(events), abandonment.promise])
+    await Promise.race([writer.follow(events), abandonment.promise])
   } catch (thrown) {
-    if (!turn.signal.aborted) telling.fail(thrown)
+    if (!turn.signal.aborted) writer.fail(thrown)
   } finally {
     abandonment.cancel()
   }
-  return telling.finish()
+  return writer.finish()
 }
 
 class TurnWriter {
@@ -64,7 +64,7 @@ class TurnWriter {
   #unstored: { readonly kind: TextKind; readonly id: string }[] = []
   #author = ''
   #invocationId = ''
-  #over = false
+  #isOver = false
 
   constructor(turn: Turn, options: RunTurnOptions) {
     this.#turn = turn
@@ -75,10 +75,10 @@ class TurnWriter {
   async follow(events: AsyncIterable<Event>): Promise<void> {
     const { signal, log } = this.#turn
     for await (const event of events) {
-      // The world may have changed while the run was thinking: the turn was stopped, or ended without it.
-      if (this.#over || signal.aborted) return
-      this.#tell(event)
-      // ADK goes on after some errors, and repeats them; the client has stopped reading.
+      // The turn may have been stopped, or have ended without the run.
+      if (this.#isOver || signal.aborted) return
+      this.#write(event)
+      // ADK continues after some errors and repeats them. The client has stopped reading.
       if (this.#state.error) return
       if (log.congested) await log.room()
     }
@@ -87,7 +87,7 @@ class TurnWriter {
   append(chunk: Chunk): void {
     if (this.#options.passSound === true && isSound(chunk)) this.#turn.log.pass(chunk)
     else this.#turn.log.append(chunk)
-    // A client may lose its connection and answer over another one, while this turn runs on.
+    // A client may lose its connection and respond over another one while this turn runs.
     if (chunk.type === 'tool-input-available') this.#turn.log.markPause(chunk.toolCallId)
     if (chunk.type === 'tool-approval-request') this.#turn.log.markPause(chunk.approvalId)
     this.#options.onChunk?.(chunk)
@@ -99,7 +99,7 @@ class TurnWriter {
   }
 
   finish(): RunOutcome {
-    this.#over = true
+    this.#isOver = true
     const stopped = this.#turn.signal.aborted
     const unstored = {
       parts: this.#unstored.map(({ kind, id }) => ({
@@ -123,20 +123,20 @@ class TurnWriter {
     }
   }
 
-  #tell(event: Event): void {
+  #write(event: Event): void {
     const [state, chunks] = translateEvent(this.#state, event, this.#options)
     this.#state = state
     this.#author = event.author ?? this.#author
     this.#invocationId = event.invocationId
-    // The whole event repeats what was streamed. An error has no content: what was streamed before it is stored nowhere.
+    // A complete event repeats the streamed output. An error has no content: the output before it is not stored.
     if (!event.partial && event.content && !holdsOnlySound(event)) this.#unstored = []
     for (const chunk of chunks) {
-      if (event.partial) this.#noteUnstored(chunk)
+      if (event.partial) this.#recordUnstored(chunk)
       this.append(chunk)
     }
   }
 
-  #noteUnstored(chunk: Chunk): void {
+  #recordUnstored(chunk: Chunk): void {
     if (chunk.type === 'text-start') this.#unstored.push({ kind: 'text', id: chunk.id })
     if (chunk.type === 'reasoning-start') this.#unstored.push({ kind: 'reasoning', id: chunk.id })
   }
@@ -148,14 +148,14 @@ function waitForAbandonment(signal: AbortSignal): { promise: Promise<void>; canc
   const promise = new Promise<void>((resolve) => {
     abandon = resolve
   })
-  const giveTime = (): void => {
+  const startTimer = (): void => {
     timer = setTimeout(() => abandon?.(), ABANDON_AFTER_MS)
   }
-  if (signal.aborted) giveTime()
-  else signal.addEventListener('abort', giveTime, { once: true })
-  // Not by a signal of its own: to abort one costs 50 µs, and every turn ends here.
+  if (signal.aborted) startTimer()
+  else signal.addEventListener('abort', startTimer, { once: true })
+  // Not with an AbortController: an abort costs 50 µs, and every turn ends here.
   const cancel = (): void => {
-    signal.removeEventListener('abort', giveTime)
+    signal.removeEventListener('abort', startTimer)
     clearTimeout(timer)
   }
   return { promise, cancel }

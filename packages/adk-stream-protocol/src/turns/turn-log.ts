@@ -1,55 +1,55 @@
 import type { Chunk, DeltaChunk, SoundChunk, TextKind } from '../protocol/chunk.ts'
 import { isDelta, serialiseChunk } from '../protocol/chunk.ts'
-import type { Sink } from './attachment.ts'
-import { Attachment } from './attachment.ts'
-import { DeltaRun } from './delta-run.ts'
+import type { Sink } from './log-reader.ts'
+import { LogReader } from './log-reader.ts'
+import { DeltaBuffer } from './delta-buffer.ts'
 
 export interface TurnLogLimits {
   /** How far a reader may fall behind another one before it is detached, in characters. */
   readonly maxLag: number
-  /** How long a reader may take nothing before it is detached. */
+  /** How long a reader's sink may stay full before the reader is detached. */
   readonly stallTimeoutMs: number
-  /** How much of a turn is kept for replay, in characters. A longer turn goes on, but cannot be resumed. */
+  /** How much of a turn is kept for replay, in characters. A longer turn continues, but cannot be resumed. */
   readonly maxReplay: number
 }
 
-/** Where a client reads from: the first chunk, the last pause, or the pause after an approval that it has seen asked. */
+/** Where a client starts to read: at the first chunk, at the last pause, or after an approval or call that it has seen. */
 export type ReadFrom = 'start' | 'pause' | { readonly after: string }
 
-/** How far ahead of its only reader a turn may run before it pauses, in characters. */
+/** How far a turn may run ahead of its fastest reader before it waits, in characters. */
 const PAUSE_LAG = 65_536
 
-/** A place in the log: the entry, and how far into it if it is a run of deltas. */
+/** A position in the log: the entry, and the offset in it if it holds deltas. */
 export interface Position {
   readonly entry: number
   readonly offset: number
 }
 
-/** How much sound is kept for the first reader, in pieces of some 80 ms. */
+/** How much audio is kept for the first reader, in pieces of about 80 ms. */
 const MAX_EARLY = 25
 
 const START: Position = { entry: 0, offset: 0 }
 
 /**
- * The append-only log of one turn. Every chunk is serialised once and goes to all readers that keep up; a reader that does not
- * catches up from the log, with deltas joined. Readers hold no queue of their own, so memory is the turn, once.
+ * The append-only log of one turn. Every chunk is serialised once and passed to all readers that keep up. A slower reader catches up from
+ * the log, with deltas joined. Readers have no queues, so a turn is in memory once.
  */
 export class TurnLog {
   readonly #limits: TurnLogLimits
-  readonly #attachments = new Set<Attachment>()
-  #entries: (string | DeltaRun)[] = []
-  /** Entries that are no longer kept; positions count them. */
+  readonly #readers = new Set<LogReader>()
+  #entries: (string | DeltaBuffer)[] = []
+  /** The number of entries that were dropped. Positions count them. */
   #dropped = 0
   #size = 0
   #state: 'open' | 'ended' = 'open'
   #replayable = true
   #awaited = true
-  /** Sound from before the first reader came. */
+  /** Audio from before the first reader. */
   readonly #early: SoundChunk[] = []
   #pause = START
   readonly #marks = new Map<string, Position>()
   #roomWaiters: (() => void)[] = []
-  /** Called when the last reader has gone. */
+  /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
 
   constructor(limits: TurnLogLimits) {
@@ -60,20 +60,20 @@ export class TurnLog {
     return this.#state === 'ended'
   }
 
-  /** Whether the turn can still be read from its first chunk on. */
+  /** Whether the turn can still be read from its first chunk. */
   get replayable(): boolean {
     return this.#replayable
   }
 
-  /** Whether somebody reads the turn, or is about to: who began it has not come yet. */
+  /** Whether the turn has a reader, or the client that started it has not attached yet. */
   get watched(): boolean {
-    return this.#awaited || this.#attachments.size > 0
+    return this.#awaited || this.#readers.size > 0
   }
 
-  /** True when no reader can take more: the producer should wait for `room()`. */
+  /** Whether no reader can take more. Then the producer should await `room()`. */
   get congested(): boolean {
-    if (this.#attachments.size === 0) return false
-    for (const attachment of this.#attachments) if (attachment.lag < PAUSE_LAG) return false
+    if (this.#readers.size === 0) return false
+    for (const reader of this.#readers) if (reader.lag < PAUSE_LAG) return false
     return true
   }
 
@@ -90,77 +90,77 @@ export class TurnLog {
       : this.#appendEntry(serialiseChunk(chunk))
     this.#size += json.length
     if (this.#size > this.#limits.maxReplay) this.#replayable = false
-    const crowded = this.#attachments.size > 1
-    for (const attachment of this.#attachments) {
-      attachment.offer(json)
-      if (crowded && attachment.lag > this.#limits.maxLag) attachment.detach('slow')
+    const crowded = this.#readers.size > 1
+    for (const reader of this.#readers) {
+      reader.offer(json)
+      if (crowded && reader.lag > this.#limits.maxLag) reader.detach('slow')
     }
     if (!this.#replayable) this.#dropRead()
   }
 
-  /** Gives sound to those who read now. It is not kept for later, but for a first reader who is on the way. */
+  /** Passes audio to the present readers. It is kept only for a first reader that has not attached yet. */
   pass(sound: SoundChunk): void {
     if (this.#awaited && this.#early.length < MAX_EARLY) this.#early.push(sound)
-    for (const attachment of this.#attachments) attachment.pass(sound)
+    for (const reader of this.#readers) reader.pass(sound)
   }
 
-  /** No chunk follows; readers end when they have read all. */
+  /** Ends the log. Readers end when they have read everything. */
   end(): void {
     this.#state = 'ended'
-    for (const attachment of this.#attachments) attachment.finish()
+    for (const reader of this.#readers) reader.finish()
     this.#wakeRoom()
   }
 
-  /** Remembers this place: a client that answered what the turn waited for, or this approval or call, has seen all before it. */
+  /** Marks the current position. A client that responds to the pause, approval or call has read everything before it. */
   markPause(id?: string): void {
     if (id === undefined) this.#pause = this.tip
     else this.#marks.set(id, this.tip)
   }
 
-  /** Whether the place behind a question or a call is known. */
+  /** Whether the position after an approval or a call is marked. */
   isMarked(id: string): boolean {
     return this.#marks.has(id)
   }
 
-  /** Whether a reader gets the first chunk. */
+  /** Whether a reader receives the first chunk. */
   isFromStart(from: ReadFrom): boolean {
-    return this.#placeOf(from) === START
+    return this.#positionOf(from) === START
   }
 
-  /** Reads the turn from a place on. Refused for a turn too long to be replayed. */
-  attach(sink: Sink, from: ReadFrom = 'start'): Attachment | undefined {
+  /** Adds a reader. Returns undefined if the turn is too long to be replayed. */
+  attach(sink: Sink, from: ReadFrom = 'start'): LogReader | undefined {
     this.#awaited = false
     if (!this.#replayable) return undefined
-    const attachment = new Attachment(sink, {
+    const reader = new LogReader(sink, {
       log: this,
       stallTimeoutMs: this.#limits.stallTimeoutMs,
       onGone: () => {
-        this.#attachments.delete(attachment)
+        this.#readers.delete(reader)
         this.#wakeRoom()
-        if (this.#attachments.size === 0) this.onUnwatched()
+        if (this.#readers.size === 0) this.onUnwatched()
       },
       onRoom: () => this.#wakeRoom(),
     })
-    this.#attachments.add(attachment)
-    attachment.catchUp(this.#placeOf(from))
-    for (const sound of this.#early.splice(0)) attachment.pass(sound)
-    return attachment
+    this.#readers.add(reader)
+    reader.catchUp(this.#positionOf(from))
+    for (const sound of this.#early.splice(0)) reader.pass(sound)
+    return reader
   }
 
-  #placeOf(from: ReadFrom): Position {
+  #positionOf(from: ReadFrom): Position {
     if (from === 'start') return START
     return (from === 'pause' ? undefined : this.#marks.get(from.after)) ?? this.#pause
   }
 
-  /** The place behind the last chunk. */
+  /** The position after the last chunk. */
   get tip(): Position {
     const last = this.#entries.at(-1)
-    return last instanceof DeltaRun
+    return last instanceof DeltaBuffer
       ? { entry: this.#dropped + this.#entries.length - 1, offset: last.length }
       : { entry: this.#dropped + this.#entries.length, offset: 0 }
   }
 
-  /** The JSON of the chunk at a place, and the place behind it; nothing at the tip. */
+  /** Returns the JSON of the chunk at a position, and the position after it. Returns undefined at the tip. */
   read({
     entry,
     offset,
@@ -175,19 +175,19 @@ export class TurnLog {
     return this.read({ entry: entry + 1, offset: 0 })
   }
 
-  /** The prose streamed so far in a part. */
+  /** Returns the text of a part so far. */
   textOf(kind: TextKind, id: string): string {
     const chunk = { type: `${kind}-delta`, id, delta: '' } as const
     const run = this.#entries.findLast(
-      (entry) => entry instanceof DeltaRun && entry.belongsTo(chunk),
+      (entry) => entry instanceof DeltaBuffer && entry.belongsTo(chunk),
     )
-    return run instanceof DeltaRun ? run.text : ''
+    return run instanceof DeltaBuffer ? run.text : ''
   }
 
   #appendDelta(chunk: DeltaChunk): string {
     const last = this.#entries.at(-1)
-    if (last instanceof DeltaRun && last.belongsTo(chunk)) return last.add(chunk.delta)
-    const run = new DeltaRun(chunk.type, chunk.id)
+    if (last instanceof DeltaBuffer && last.belongsTo(chunk)) return last.add(chunk.delta)
+    const run = new DeltaBuffer(chunk.type, chunk.id)
     this.#entries.push(run)
     return run.add(chunk.delta)
   }
@@ -197,9 +197,9 @@ export class TurnLog {
     return json
   }
 
-  // A turn too long to be replayed is kept only as far as a reader still has to catch up.
+  // A turn that cannot be replayed is kept only while a reader has to catch up.
   #dropRead(): void {
-    for (const attachment of this.#attachments) if (attachment.lagging) return
+    for (const reader of this.#readers) if (reader.lagging) return
     this.#dropped += this.#entries.length
     this.#entries = []
   }

@@ -1,16 +1,16 @@
 import { serialiseChunk } from '../protocol/chunk.ts'
-import type { Attachment, Sink } from './attachment.ts'
+import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
 import { TurnLog } from './turn-log.ts'
 
 export interface TurnOptions extends TurnLogLimits {
-  /** Whether the turn goes on with nobody waiting for it, by a decision from elsewhere. Default false. */
+  /** Whether no client requested the turn, for example after a decision in another client. Default false. */
   readonly background?: boolean
-  /** How long a turn goes on when nobody reads it any more. */
+  /** How long a turn runs without a reader. */
   readonly disconnectGraceMs: number
 }
 
-/** The making of one assistant message. It outlives the connections that read it. */
+/** One assistant message being produced. It outlives the connections that read it. */
 export class Turn {
   readonly messageId: string
   readonly background: boolean
@@ -18,7 +18,7 @@ export class Turn {
   readonly #abort = new AbortController()
   readonly #graceMs: number
   #grace: NodeJS.Timeout | undefined
-  /** Resolves when the turn has left the chat ready for the next one. Never rejects. */
+  /** Resolves when the chat is ready for the next turn. Never rejects. */
   readonly settled: Promise<void>
   #settle: () => void = () => undefined
 
@@ -38,29 +38,29 @@ export class Turn {
     return this.#abort.signal
   }
 
-  /** Reads the turn from its start, or for the client that answered it, from a pause on. */
-  attach(sink: Sink, from: ReadFrom = 'start'): Attachment | undefined {
+  /** Reads the turn from its start, or from a pause for a client that has the part before it. */
+  attach(sink: Sink, from: ReadFrom = 'start'): LogReader | undefined {
     clearTimeout(this.#grace)
-    // The client goes on with the message it has; the id says which one.
+    // The client continues the message that it has. The id identifies it.
     if (!this.log.isFromStart(from))
       sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
     return this.log.attach(sink, from)
   }
 
-  /** Stops the model and the tools; what was told so far stands. */
+  /** Stops the model and the tools. Chunks that were streamed stay valid. */
   stop(): void {
     clearTimeout(this.#grace)
     this.#abort.abort()
   }
 
-  /** The session is in order; the next turn may begin. */
+  /** Marks the turn as settled. The next turn may start. */
   settle(): void {
     clearTimeout(this.#grace)
     this.#settle()
   }
 
-  // TU5: a stock client's stop() and a lost connection look alike: the response is closed. The grace period decides which of
-  // the two is meant; without one, both stop the model at once.
+  // TU5: a stock client's stop() and a lost connection look the same: the response is closed. With a grace period, the turn stops
+  // if no reader returns in time. Without one, it stops at once.
   #waitForReader(): void {
     if (this.log.ended) return
     if (this.#graceMs <= 0) this.stop()

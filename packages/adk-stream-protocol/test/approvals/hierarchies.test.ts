@@ -1,5 +1,5 @@
 import { type BaseLlm, type BaseTool, LlmAgent } from '@google/adk'
-import type { Act, Mind } from 'gemini-emulator'
+import type { Action, Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -16,15 +16,15 @@ function hierarchy(model: BaseLlm, tools: BaseTool[]): LlmAgent {
 }
 
 /** A model that does one thing each time it is asked, and says so when it is asked too often. */
-function inTurn(acts: readonly Act[]): Mind {
-  const left = [...acts]
+function inTurn(actions: readonly Action[]): Responder {
+  const left = [...actions]
   return () => [left.shift() ?? { type: 'say', text: ' And another answer.' }]
 }
 
-const to = (...names: readonly string[]): Act[] =>
+const to = (...names: readonly string[]): Action[] =>
   names.map((agentName) => ({ type: 'call', name: 'transfer_to_agent', args: { agentName } }))
-const PAY: Act = { type: 'call', name: 'process_payment', args: { amount: 5, recipient: 'A' } }
-const ANSWER: Act = { type: 'say', text: 'The one answer.' }
+const PAY: Action = { type: 'call', name: 'process_payment', args: { amount: 5, recipient: 'A' } }
+const ANSWER: Action = { type: 'say', text: 'The one answer.' }
 
 describe.each(approvingClients)('$name', (client) => {
   test.each([
@@ -34,8 +34,8 @@ describe.each(approvingClients)('$name', (client) => {
     ['back from two levels', ['mid', 'leaf', 'mid'], 4],
     ['back and down again', ['mid', 'root', 'mid', 'leaf'], 5],
   ])('[MP110] one agent answers after a transfer %s', async (_name, path, calls) => {
-    const mind = inTurn([...to(...path), ANSWER])
-    await using office = await Office.open({ agent: hierarchy, mind })
+    const respond = inTurn([...to(...path), ANSWER])
+    await using office = await Office.open({ agent: hierarchy, respond })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send('Go.')
@@ -49,8 +49,8 @@ describe.each(approvingClients)('$name', (client) => {
     ['and back after the decision', ['mid', 'leaf'], ['mid'], 5],
     ['and on after the decision', ['mid', 'leaf'], ['last'], 5],
   ])('[MP110] no agent speaks while an approval is open: %s', async (_name, path, then, calls) => {
-    const mind = inTurn([...to(...path), PAY, ...to(...then), ANSWER])
-    await using office = await Office.open({ agent: hierarchy, mind })
+    const respond = inTurn([...to(...path), PAY, ...to(...then), ANSWER])
+    await using office = await Office.open({ agent: hierarchy, respond })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send('Go.')

@@ -1,5 +1,5 @@
-import type { Mind } from 'gemini-emulator'
-import { scriptMind } from 'gemini-emulator'
+import type { Responder } from 'gemini-emulator'
+import { scriptResponder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { textOf, toolParts } from '../support/chat-probe.ts'
@@ -9,19 +9,19 @@ import { FREE_MODEL, Office } from './support/office.ts'
 import { callPayment } from './support/payments.ts'
 
 /** Says what came of the payment when the result is news, and follows the script of the newest message otherwise. */
-const mind: Mind = (prompt) => {
+const respond: Responder = (prompt) => {
   const { contents } = prompt
   const told = JSON.stringify(contents)
   const spoken = contents.some(({ role, parts = [] }) =>
     parts.some(({ text }) => role === 'model' && text === 'Paid after all.'),
   )
   if (told.includes('"balance"') && !spoken) return [{ type: 'say', text: 'Paid after all.' }]
-  return scriptMind(prompt)
+  return scriptResponder(prompt)
 }
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
-    await using office = await Office.open({ mind, liveModel: FREE_MODEL })
+    await using office = await Office.open({ respond, liveModel: FREE_MODEL })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send(callPayment(50))
@@ -58,7 +58,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP14] the page answers an older question when it sends what it holds', async () => {
-    await using office = await Office.open({ mind, liveModel: FREE_MODEL })
+    await using office = await Office.open({ respond, liveModel: FREE_MODEL })
     const page = office.page()
     const chat = await page.open(client)
     await chat.send(callPayment(50))
@@ -79,7 +79,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.skipIf(client.ours)(
     '[AP131] a click on an older question counts when the next message is sent',
     async () => {
-      await using office = await Office.open({ mind, liveModel: FREE_MODEL })
+      await using office = await Office.open({ respond, liveModel: FREE_MODEL })
       const page = office.page()
       const chat = await page.open(client)
       await chat.send(callPayment(50))

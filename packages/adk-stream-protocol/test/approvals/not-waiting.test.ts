@@ -15,7 +15,7 @@ import {
   ToolNode,
   Workflow,
 } from '@google/adk'
-import type { Mind } from 'gemini-emulator'
+import type { Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
@@ -162,7 +162,7 @@ function besideLoop() {
 }
 
 /** A model that calls the payment once; as an outer agent it calls the agent `inner` first. */
-const payOnce: Mind = ({ systemInstruction, contents }) => {
+const payOnce: Responder = ({ systemInstruction, contents }) => {
   const isAnswered = contents.at(-1)?.parts?.some(({ functionResponse }) => functionResponse)
   const isLast = systemInstruction.includes('I am last')
   if (isAnswered === true || isLast) return [{ type: 'say', text: 'Done.' }]
@@ -240,7 +240,7 @@ describe.each([
   test.each(PLACES)('[AP112] is not run, and nobody is asked, in %s', async (_place, make) => {
     const runs: string[] = []
     await using server = await serve({
-      mind: payOnce,
+      respond: payOnce,
       agent: (llm) => make(llm, [makeTool(runs)]),
     })
     const browser = server.browser()
@@ -259,7 +259,7 @@ test('[AP112] a tool is not run inside an AgentTool of an AgentTool, and the age
   const runs: string[] = []
   const asked: string[] = []
   await using server = await serve({
-    mind: (prompt) => {
+    respond: (prompt) => {
       const { systemInstruction, contents } = prompt
       const answer = contents.at(-1)?.parts?.find(({ functionResponse }) => functionResponse)
       if (answer) {
@@ -293,7 +293,7 @@ test('[AP112] a tool that an agent inside an AgentTool is given later is gated b
   const runs: string[] = []
   let inner: LlmAgent | undefined
   await using server = await serve({
-    mind: payOnce,
+    respond: payOnce,
     approvals: { pay: true },
     agent: (llm) => {
       inner = new LlmAgent({ name: 'inner', model: llm, tools: [] })

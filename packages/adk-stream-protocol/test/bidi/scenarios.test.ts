@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { scriptMind } from 'gemini-emulator'
+import { scriptResponder } from 'gemini-emulator'
 
 import { FREE_MODEL, Office } from '../approvals/support/office.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
@@ -375,10 +375,10 @@ test('[BD9] [BD13] a second socket reads the same turn, and either may decide', 
 test('[BD3] [BD13] a new message while one waits: both turns end, each once', async () => {
   await using office = await Office.open({
     liveModel: FREE_MODEL,
-    mind: (prompt) =>
+    respond: (prompt) =>
       JSON.stringify(prompt.contents.at(-1)).includes('"balance"')
         ? [{ type: 'say', text: 'Paid after all.' }]
-        : scriptMind(prompt),
+        : scriptResponder(prompt),
   })
   await using client = await BidiClient.open(office.url)
   client.say(callPayment(50))

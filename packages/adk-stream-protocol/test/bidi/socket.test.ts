@@ -183,7 +183,7 @@ test('[BD2] [BD14] sound that is too much is refused by its event, and the next 
 test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its words are a message of the person', async () => {
   await using office = await Office.open({ live: (model) => ({ model }) })
   await using client = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
-  office.emulator.live.hear('[[say Hello to you.]]')
+  office.emulator.live.queueTranscript('[[say Hello to you.]]')
   // Nobody hears what is said before the model is there; this is how a page knows.
   const headers = { 'x-api-key': 'hanako' }
   await using watcher = await SocketClient.open(office.url, { headers })

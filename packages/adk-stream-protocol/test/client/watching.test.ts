@@ -1,9 +1,9 @@
 import { Modality } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
-import type { MessageView } from '../../src/client/sync/response-states.ts'
+import type { MessageView } from '../../src/client/sync/chat-messages.ts'
 import type { LiveEvent } from '../../src/client/index.ts'
-import { addMessage, showTurn } from '../../src/client/sync/show-turn.ts'
+import { showTurn, showUserMessage } from '../../src/client/sync/show-turn.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
@@ -80,7 +80,7 @@ describe.each(versions)('$name', (version) => {
     const events: LiveEvent[] = []
     page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
     await page.transport.ping()
-    office.emulator.live.hear('[[say Good morning.]]')
+    office.emulator.live.queueTranscript('[[say Good morning.]]')
     for (const piece of utterance()) expect(page.transport.sendAudio(piece)).toBe(true)
     await chat.until(() => events.some(({ type }) => type === 'user-message'))
     await chat.until(() => textOf(chat.messages[1]).includes('morning.'))
@@ -100,7 +100,7 @@ test('[CL13] what was heard in part is shown before its answer, and replaced whe
   const turn = { messageId: 'a1', userMessage: toMessage('Good'), continues: false }
   await showTurn(chat, { ...turn, chunks: answer() })
   expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
-  addMessage(chat, toMessage('Good morning.'))
+  showUserMessage(chat, toMessage('Good morning.'))
   expect(chat.messages.map(({ id }) => id)).toEqual(['u1', 'a1'])
   expect(chat.messages[0]).toEqual(toMessage('Good morning.'))
 })

@@ -1,5 +1,5 @@
 import { LlmAgent, ParallelAgent, SequentialAgent } from '@google/adk'
-import type { Mind } from 'gemini-emulator'
+import type { Responder } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { assistant } from '../support/agents.ts'
@@ -8,7 +8,7 @@ import { clients } from '../support/clients.ts'
 import { serve } from '../support/serve.ts'
 
 /** Each agent says who it is, in two pieces with a gate of its own between them. */
-const whoIAm: Mind = ({ systemInstruction }) => {
+const whoIAm: Responder = ({ systemInstruction }) => {
   const name = /I am (\w+)/.exec(systemInstruction)?.[1] ?? 'nobody'
   return [
     { type: 'say', text: `${name} begins. ` },
@@ -42,7 +42,7 @@ describe.each(clients)('$name', (client) => {
 
   test('[MP7] agents in parallel do not mix their texts', async () => {
     await using server = await serve({
-      mind: whoIAm,
+      respond: whoIAm,
       agent: (model) =>
         // Deprecated in favour of Workflow, but in use; what counts here are its branches.
         // oxlint-disable-next-line typescript/no-deprecated
@@ -75,7 +75,7 @@ describe.each(clients)('$name', (client) => {
 
   test('[MP7] agents one after the other are one message', async () => {
     await using server = await serve({
-      mind: whoIAm,
+      respond: whoIAm,
       agent: (model) =>
         // oxlint-disable-next-line typescript/no-deprecated
         new SequentialAgent({

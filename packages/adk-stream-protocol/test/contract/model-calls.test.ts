@@ -1,6 +1,6 @@
 import type { BaseTool } from '@google/adk'
 import { getUserChoiceTool, LongRunningFunctionTool, requestInputTool } from '@google/adk'
-import type { Act } from 'gemini-emulator'
+import type { Action } from 'gemini-emulator'
 import { describe, expect, test } from 'vitest'
 
 import { ProtocolError } from '../../src/protocol/errors.ts'
@@ -30,9 +30,9 @@ describe.each(CALLS.map(([asking, args]) => ({ asking, args, name: asking.name }
       ['after another call', [{ type: 'call', name: 'look', args: {} }]],
     ] as const)('[MP111] the model is asked once for it, %s', async (_case, before) => {
       let asked = 0
-      const left: Act[] = [...before, { type: 'call', name, args }]
+      const left: Action[] = [...before, { type: 'call', name, args }]
       await using server = await serve({
-        mind: () => {
+        respond: () => {
           asked += 1
           return [left.shift() ?? { type: 'call', name, args }]
         },
@@ -53,7 +53,7 @@ test.each([
   async (given, times) => {
     let asked = 0
     await using server = await serve({
-      mind: () => {
+      respond: () => {
         asked += 1
         return [{ type: 'call', name: 'look', args: {} }]
       },

@@ -14,7 +14,7 @@ const two = (model: ConstructorParameters<typeof LlmAgent>[0]['model']) => [
 describe.each(clients)('$name', (client) => {
   test('[CV110] a workflow of agents is one message, also after a reload', async () => {
     await using server = await serve({
-      mind: ({ systemInstruction }) => [
+      respond: ({ systemInstruction }) => [
         { type: 'say', text: systemInstruction.includes('first') ? 'One.' : 'Two.' },
       ],
       agent: (model) => new Workflow({ name: 'flow', edges: [['START', ...two(model)]] }),
@@ -35,7 +35,7 @@ describe.each(clients)('$name', (client) => {
 
   test('[CV110] functions and agents of a workflow', async () => {
     await using server = await serve({
-      mind: () => [{ type: 'say', text: 'Said.' }],
+      respond: () => [{ type: 'say', text: 'Said.' }],
       agent: (model) =>
         new Workflow({
           name: 'flow',
@@ -60,7 +60,7 @@ describe.each(clients)('$name', (client) => {
 
   test('[CV110] a workflow as tool of an agent', async () => {
     await using server = await serve({
-      mind: ({ systemInstruction, contents }) => {
+      respond: ({ systemInstruction, contents }) => {
         if (systemInstruction.includes('I am inner')) return [{ type: 'say', text: 'Inner.' }]
         const isAnswered = contents.at(-1)?.parts?.some(({ functionResponse }) => functionResponse)
         return isAnswered === true

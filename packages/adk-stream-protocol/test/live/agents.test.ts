@@ -12,7 +12,7 @@ const pay = new FunctionTool({
   execute: () => ({ paid: true }),
 })
 
-test('[LV35] an agent whose sub-agents would talk past the gate is refused when the bridge is made', () => {
+test('[LV35] createBridge rejects an agent whose sub-agents would bypass approvals', () => {
   const model = 'gemini-2.5-flash-native-audio-preview-12-2025'
   const payer = new LlmAgent({ name: 'payer', model, tools: [pay] })
   const agent = new RoutedAgent({ name: 'router', agents: [payer], router: () => 'payer' })

@@ -31,7 +31,7 @@ function decided(client: SocketClient, approvalId: string) {
   )
 }
 
-/** How many calls were told to have an output, in whichever turns. */
+/** The number of calls that have an output, in all turns. */
 function outputs(client: SocketClient): number {
   const ids = client.frames.flatMap(({ chunk }) => {
     const { type, toolCallId } = (chunk ?? {}) as { type?: string; toolCallId?: unknown }
@@ -51,7 +51,7 @@ describe.each([
   ['a model that goes on talking', FREE_MODEL],
   ['a model that waits', BLOCKING_MODEL],
 ])('%s', (_, liveModel) => {
-  test('[LV9] two payments wait together and are decided in any order, by frame and over HTTP', async () => {
+  test('[LV9] two payments wait at once and are decided in any order, by frame and over HTTP', async () => {
     await using office = await openLiveOffice({ liveModel })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -80,7 +80,7 @@ describe.each([
       ])
   })
 
-  test('[LV10] a stream that is held stays open until all is decided', async () => {
+  test('[LV10] a held stream stays open until all approvals are decided', async () => {
     await using office = await openLiveOffice({ liveModel })
     await using client = await joinLive(office)
     const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: TWO_PAYMENTS }] }
@@ -102,7 +102,7 @@ describe.each([
     expect(await toolStates(office)).toEqual(['output-denied', 'output-available'])
   })
 
-  test('[LV11] a live approval that is not decided in time expires; the model and the page are told', async () => {
+  test('[LV11] a live approval expires at its deadline; the model and the client receive the result', async () => {
     await using office = await openLiveOffice({ liveModel, live: { approvalDeadlineMs: 60 } })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -118,7 +118,7 @@ describe.each([
   })
 })
 
-test('[LV101] a live approval has an id as ADK gives one over SSE', async () => {
+test('[LV101] the id of a live approval has the form of ADK’s ids over SSE', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.say(callPayment(50))
@@ -126,7 +126,7 @@ test('[LV101] a live approval has an id as ADK gives one over SSE', async () => 
   expect(id).toMatch(/^adk-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 })
 
-test('[LV9] the conversation goes on while payments wait, where the model lets it', async () => {
+test('[LV9] the conversation continues while payments wait, if the model supports it', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -143,13 +143,13 @@ test('[LV9] the conversation goes on while payments wait, where the model lets i
   expect(office.wallet.payments).toHaveLength(1)
 })
 
-test('[LV12] a call that the model takes back is cancelled everywhere, and never runs', async () => {
+test('[LV12] a call that the model cancels is cancelled everywhere and never runs', async () => {
   await using office = await openLiveOffice({ spoken: true, liveModel: BLOCKING_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say(callPayment(50))
   const [id = ''] = await untilAsked(client)
-  office.emulator.live.hear('[[say Never mind.]]')
+  office.emulator.live.queueTranscript('[[say Never mind.]]')
   speak(client)
   await client.next(() => unasked(client).some((request) => client.text(request) === 'Never mind.'))
   await office.page().untilState(id, 'cancelled')
@@ -168,7 +168,7 @@ test('[LV12] a call that the model takes back is cancelled everywhere, and never
   expect(await whole(client, 'r9')).toBe('And on.')
 })
 
-test('[LV9] a decision may come with `send`, as the AI SDK sends it', async () => {
+test('[LV9] a decision can arrive with `send`, as the AI SDK sends it', async () => {
   await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
   await using client = await joinLive(office)
   client.say(`${callPayment(50)} [[then]] [[say Done.]]`)

@@ -36,7 +36,7 @@ function openOffice(options: Parameters<typeof locate>[0] & { liveModel: string 
 }
 
 describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) => {
-  test('[LV13] the output of a browser tool comes by frame, counts once, and the message goes on', async () => {
+  test('[LV13] the output of a browser tool arrives by frame, counts once, and the message continues', async () => {
     await using office = await openOffice({ liveModel })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -54,12 +54,12 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     await client.next(() => unasked(client).some((id) => client.text(id) === 'There you are.'))
     expect(await locationPart(office)).toMatchObject({ state: 'output-available', output: TOKYO })
     expect(await office.page().messages()).toHaveLength(2)
-    const told = lastSession(office).received.filter((frame) => 'toolResponse' in frame)
-    expect(told).toHaveLength(1)
-    expect(JSON.stringify(told)).toContain('139.7')
+    const results = lastSession(office).received.filter((frame) => 'toolResponse' in frame)
+    expect(results).toHaveLength(1)
+    expect(JSON.stringify(results)).toContain('139.7')
   })
 
-  test('[LV13] it may come with `send`, as the AI SDK sends it', async () => {
+  test('[LV13] the output can arrive with `send`, as the AI SDK sends it', async () => {
     await using office = await openOffice({ liveModel })
     await using client = await joinLive(office)
     client.say(ASK)
@@ -75,7 +75,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     expect(await locationPart(office)).toMatchObject({ state: 'output-available', output: TOKYO })
   })
 
-  test('[LV13] a client that does not answer in time is told of to the model, and on the page', async () => {
+  test('[LV13] when the client sends no output in time, the model and the client receive an error', async () => {
     await using office = await openOffice({ liveModel, timeoutMs: 60 })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -87,7 +87,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     expect(JSON.stringify(lastSession(office).received)).toContain('did not answer in time')
   })
 
-  test('[LV13] an output of the wrong shape is an error of the call', async () => {
+  test('[LV13] an output with the wrong shape is an error of the call', async () => {
     await using office = await openOffice({ liveModel })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -99,7 +99,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
     expect(await locationPart(office)).toMatchObject({ state: 'output-error' })
   })
 
-  test('[LV13] a browser tool that needs approval is handed over when it has it', async () => {
+  test('[LV13] a browser tool that needs approval is handed to the client after the approval', async () => {
     await using office = await openOffice({ liveModel, gated: true })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -120,7 +120,7 @@ describe.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])('%s', (liveModel) =
   })
 })
 
-test('[LV14] a call that waits for the client outlives the conversation: it can be answered, and times out', async () => {
+test('[LV14] a call that waits for the client outlives the conversation: it accepts an output, and times out', async () => {
   await using office = await openOffice({ liveModel: FREE_MODEL, timeoutMs: 400 })
   const client = await joinLive(office)
   client.say(ASK)

@@ -21,7 +21,7 @@ class After extends BasePlugin {
   override afterToolCallback = fail
 }
 
-/** Has the payment asked for, approves it, and waits until the model has spoken of what came of it. */
+/** Requests the payment, approves it, and waits for the model's reply to the result. */
 async function approvePayment(office: Office): Promise<{ id: string; frames: string }> {
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -37,7 +37,7 @@ async function toolParts(office: Office): Promise<unknown[]> {
   return messages.flatMap(({ parts }) => parts.filter(({ type }) => type.startsWith('tool-')))
 }
 
-/** Where the callback is that throws. */
+/** The owner of the callback that throws. */
 const hosts = (agent: 'beforeToolCallback' | 'afterToolCallback') =>
   [
     ['a plugin', { plugins: [agent === 'afterToolCallback' ? new After('a') : new Before('b')] }],
@@ -46,7 +46,7 @@ const hosts = (agent: 'beforeToolCallback' | 'afterToolCallback') =>
 
 describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) => {
   test.each(hosts('afterToolCallback'))(
-    '[LV31] a callback of %s that throws after an approved call leaves the result as it is',
+    '[LV31] a callback of %s that throws after an approved call does not change the result',
     async (_, options) => {
       await using office = await openLiveOffice({ liveModel, ...options })
       const { id, frames } = await approvePayment(office)
@@ -62,7 +62,7 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
   )
 
   test.each(hosts('beforeToolCallback'))(
-    '[LV31] a callback of %s that throws before an approved call is the failure of the call',
+    '[LV31] an approved call fails if a callback of %s throws before it',
     async (_, options) => {
       await using office = await openLiveOffice({ liveModel, ...options })
       const { id, frames } = await approvePayment(office)
@@ -76,15 +76,17 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
   )
 })
 
-test('[LV31] a call that cannot be carried out ends on the page as it does for the model', async () => {
-  // No session can hold such a result.
+test('[LV31] the client and the model receive the same result of a call that could not run', async () => {
+  // A session cannot store this result.
   const look = tool('look', () => ({ seen: 10n }))
   await using office = await openLiveOffice({ tools: () => [look] })
   await using client = await joinLive(office)
   client.say('[[call look {}]] [[then]] [[say Seen.]]')
   expect(await whole(client)).toBe('Seen.')
-  const told = { error: 'The call could not be carried out.' }
-  expect(JSON.stringify(lastSession(office).received)).toContain(JSON.stringify(told))
-  expect(await toolParts(office)).toMatchObject([{ state: 'output-error', errorText: told.error }])
+  const result = { error: 'The call could not be carried out.' }
+  expect(JSON.stringify(lastSession(office).received)).toContain(JSON.stringify(result))
+  expect(await toolParts(office)).toMatchObject([
+    { state: 'output-error', errorText: result.error },
+  ])
   expect(office.errors.map(String).join()).toContain('bigint')
 })

@@ -17,7 +17,7 @@ import {
 const OLD = 'gemini-2.0-flash-live-001'
 const NEW = 'gemini-3.8-live'
 
-/** Notes its calls and leaves the answer to the test, as a gate does. */
+/** Records its calls and leaves the result to the test. */
 function gate(name: string, calls: unknown[]) {
   return new LongRunningFunctionTool({
     name,
@@ -30,7 +30,7 @@ function gate(name: string, calls: unknown[]) {
   })
 }
 
-/** Notes its calls and holds ADK's loop until the test lets go. */
+/** Records its calls and blocks ADK's loop until the test releases it. */
 function blocker(name: string, calls: string[], hold: Promise<void>) {
   return new FunctionTool({
     name,
@@ -50,7 +50,7 @@ test.each([
   [OLD, false],
   [NEW, false],
 ])(
-  '[LC11] a call is delivered at once by %s, whether or not its turn is completed (%s)',
+  '[LC11] %s delivers a call at once, whether or not its turn is complete (%s)',
   async (model, toolTurnComplete) => {
     await using emulator = await startEmulator({ live: { toolTurnComplete } })
     const calls: unknown[] = []
@@ -65,7 +65,7 @@ test.each([
 )
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC12] an open call outlives its connection and is answered on the next (%s)',
+  '[LC12] an open call outlives its connection; the next one carries its result (%s)',
   async (model) => {
     await using emulator = await startEmulator()
     const calls: unknown[] = []
@@ -84,7 +84,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
 )
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC12] a call that the next connection does not know is told in words, and not made again (%s)',
+  '[LC12] the next connection receives the result of an unknown call as text, and the call is not repeated (%s)',
   async (model) => {
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 0 } })
     const calls: unknown[] = []
@@ -106,7 +106,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   },
 )
 
-test('[LC13] a call that waits to be read when the connection has ended is not run', async () => {
+test('[LC13] a call that is still queued when the connection ends does not run', async () => {
   await using emulator = await startEmulator()
   const calls: string[] = []
   const hold = defer()
@@ -116,13 +116,13 @@ test('[LC13] a call that waits to be read when the connection has ended is not r
   await run.until(isCall)
   const session = await emulator.live.nextSession()
   session.close(1008, 'enough')
-  while (run.told.statuses.at(-1) !== 'closed') await new Promise(setImmediate)
+  while (run.reported.statuses.at(-1) !== 'closed') await new Promise(setImmediate)
   hold.resolve()
   expect(await run.ended).toMatchObject({ code: 1008 })
   expect(calls).toEqual(['first'])
 })
 
-test('[LC14] calls that are taken back are told at once, and those not yet read are not run', async () => {
+test('[LC14] cancelled calls are reported at once, and those still queued do not run', async () => {
   await using emulator = await startEmulator()
   const calls: string[] = []
   const hold = defer()
@@ -133,8 +133,8 @@ test('[LC14] calls that are taken back are told at once, and those not yet read 
   const session = await emulator.live.nextSession()
   const ids = session.pendingCalls.map(({ id }) => id)
   emulator.release('more')
-  while (run.told.cancelled.length < 2) await new Promise(setImmediate)
-  expect(run.told.cancelled).toEqual(ids)
+  while (run.reported.cancelled.length < 2) await new Promise(setImmediate)
+  expect(run.reported.cancelled).toEqual(ids)
   hold.resolve()
   run.say('[[say Well.]]')
   await run.until((event) => textOf([event]) === 'Well.')
@@ -142,7 +142,7 @@ test('[LC14] calls that are taken back are told at once, and those not yet read 
 })
 
 test.each(['nope', 'constructor', '__proto__', 'toString'])(
-  '[LC15] a call of %s, which is no tool, is answered with an error and the run goes on',
+  '[LC15] a call of %s, which is not a tool, gets an error, and the run continues',
   async (name) => {
     await using emulator = await startEmulator()
     const calls: unknown[] = []
@@ -155,7 +155,7 @@ test.each(['nope', 'constructor', '__proto__', 'toString'])(
   },
 )
 
-test('[LC15] tools called beside it are run', async () => {
+test('[LC15] other tools of the same message run', async () => {
   await using emulator = await startEmulator()
   const calls: unknown[] = []
   await using run = await runReconnecting(emulator, { tools: [gate('pay', calls)] })
@@ -167,11 +167,11 @@ test('[LC15] tools called beside it are run', async () => {
   expect(calls).toHaveLength(1)
 })
 
-test('[LC15] an answer that the SDK does not take is reported, and ends nothing', async () => {
+test('[LC15] a result that the SDK rejects is reported, and the run continues', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   run.queue.sendContent({ role: 'user', parts: [{ functionResponse: { name: 'x' } }] })
   run.say('[[say Still here.]]')
   expect(textOf(await run.until(isTurnComplete))).toBe('Still here.')
-  expect(run.told.errors).toHaveLength(1)
+  expect(run.reported.errors).toHaveLength(1)
 })

@@ -13,13 +13,13 @@ import {
   textOf,
 } from './support/reconnecting-run.ts'
 
-/** Waits until the newest handle stands for all that was said. */
+/** Waits until the newest handle covers the whole conversation. */
 async function atRest(session: LiveSession): Promise<void> {
   await session.waitForSent(() => 'sessionResumptionUpdate' in (session.sent.at(-1) ?? {}))
 }
 
 test.each([1000, 1001, 1006, 1011, 1012, 1013])(
-  '[LC3] a connection that ends with %i is replaced, and the conversation goes on',
+  '[LC3] a connection that ends with %i is replaced, and the conversation continues',
   async (code) => {
     await using emulator = await startEmulator()
     await using run = await runReconnecting(emulator)
@@ -32,13 +32,13 @@ test.each([1000, 1001, 1006, 1011, 1012, 1013])(
     run.say('[[say And again.]]')
     expect(textOf(await run.until(isTurnComplete))).toBe('And again.')
     expect(memoryOf(second)[1]).toBe('model: My name is Hanako.')
-    expect(run.told.statuses).toEqual(['connecting', 'open', 'reconnecting', 'open'])
-    expect(run.told.errors).toMatchObject([{ code, phase: 'open', retryable: true }])
-    expect(run.told.interruptions).toBe(0)
+    expect(run.reported.statuses).toEqual(['connecting', 'open', 'reconnecting', 'open'])
+    expect(run.reported.errors).toMatchObject([{ code, phase: 'open', retryable: true }])
+    expect(run.reported.interruptions).toBe(0)
   },
 )
 
-test('[LC3] ten lost connections in one conversation are survived', async () => {
+test('[LC3] a conversation survives ten lost connections', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator, { maxAttempts: 2 })
   for (let turn = 0; turn < 11; turn += 1) {
@@ -51,7 +51,7 @@ test('[LC3] ten lost connections in one conversation are survived', async () => 
   expect(memoryOf(emulator.live.sessions[10] ?? { history: [] })).toHaveLength(22)
 }, 30_000)
 
-test('[LC4] attempts from which nothing comes are bounded', async () => {
+test('[LC4] the number of failed attempts is limited', async () => {
   const emulator = await startEmulator()
   await using run = await runReconnecting(emulator, { maxAttempts: 3 })
   await emulator.live.nextSession()
@@ -59,28 +59,31 @@ test('[LC4] attempts from which nothing comes are bounded', async () => {
   expect(await run.ended).toBeInstanceOf(LiveConnectionError)
   expect(await run.ended).toMatchObject({ code: 1006, phase: 'setup' })
   // The loss, and three attempts.
-  expect(run.told.errors).toHaveLength(4)
-  expect(run.told.statuses).toEqual(['connecting', 'open', 'reconnecting', 'closed'])
+  expect(run.reported.errors).toHaveLength(4)
+  expect(run.reported.statuses).toEqual(['connecting', 'open', 'reconnecting', 'closed'])
 })
 
-test.each([1007, 1008, 4001])('[LC5] a connection refused with %i ends the run', async (code) => {
-  await using emulator = await startEmulator()
-  await using run = await runReconnecting(emulator)
-  const session = await emulator.live.nextSession()
-  session.close(code, 'not like this')
-  expect(await run.ended).toMatchObject({
-    name: 'LiveConnectionError',
-    code,
-    reason: 'not like this',
-    phase: 'open',
-    retryable: false,
-  })
-  await allClosed(emulator)
-  expect(emulator.live.sessions).toHaveLength(1)
-})
+test.each([1007, 1008, 4001])(
+  '[LC5] a connection that closes with %i ends the run',
+  async (code) => {
+    await using emulator = await startEmulator()
+    await using run = await runReconnecting(emulator)
+    const session = await emulator.live.nextSession()
+    session.close(code, 'not like this')
+    expect(await run.ended).toMatchObject({
+      name: 'LiveConnectionError',
+      code,
+      reason: 'not like this',
+      phase: 'open',
+      retryable: false,
+    })
+    await allClosed(emulator)
+    expect(emulator.live.sessions).toHaveLength(1)
+  },
+)
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC6] a handle that is refused is given up for a fresh connection with the history (%s)',
+  '[LC6] after a rejected handle, a new connection starts with the history (%s)',
   async (model) => {
     await using emulator = await startEmulator({ live: { handleLifetimeMs: 0 } })
     await using run = await runReconnecting(emulator, { model })
@@ -104,7 +107,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   },
 )
 
-test('[LC7] goAway in silence is followed at once, ten times over', async () => {
+test('[LC7] goAway between turns replaces the connection at once, ten times', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   let session = await emulator.live.nextSession()
@@ -118,10 +121,10 @@ test('[LC7] goAway in silence is followed at once, ten times over', async () => 
     session = next
   }
   expect(memoryOf(session)).toHaveLength(20)
-  expect(run.told.interruptions).toBe(0)
+  expect(run.reported.interruptions).toBe(0)
 })
 
-test('[LC7] goAway in mid-speech waits for the end of the turn', async () => {
+test('[LC7] goAway during a turn waits for the end of the turn', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   run.say('[[say Once upon]] [[go-away 60000]] [[wait end]] [[say a time.]]')
@@ -133,19 +136,19 @@ test('[LC7] goAway in mid-speech waits for the end of the turn', async () => {
   run.say('[[say Good.]]')
   await run.until(isTurnComplete)
   expect(memoryOf(second).slice(1, 2)).toEqual(['model: Once upona time.'])
-  expect(run.told.interruptions).toBe(0)
+  expect(run.reported.interruptions).toBe(0)
 })
 
-test('[LC7] but not longer than the time that is left', async () => {
+test('[LC7] goAway during a turn waits no longer than the time that is left', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   run.say('[[say Once upon]] [[go-away 400]] [[wait end]] [[say a time.]]')
   const events = await run.until(isTurnComplete)
   expect(events.some((event) => event.content?.parts?.[0]?.text === 'Once upon')).toBe(true)
   const [first] = emulator.live.sessions
-  // It left before it was closed.
+  // The client closed the connection before Gemini did.
   expect(await first?.ended).toMatchObject({ code: 1005 })
-  expect(run.told.interruptions).toBe(1)
+  expect(run.reported.interruptions).toBe(1)
 })
 
 async function loseInMidSpeech(emulator: Emulator, model: string) {
@@ -161,12 +164,12 @@ async function loseInMidSpeech(emulator: Emulator, model: string) {
 }
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC8] an answer that was cut off is over, and is given anew (%s)',
+  '[LC8] a reply that was cut off ends, and the model repeats it (%s)',
   async (model) => {
     await using emulator = await startEmulator()
     await using run = await loseInMidSpeech(emulator, model)
     expect(textOf(await run.until(isTurnComplete))).toBe('Half')
-    expect(run.told.interruptions).toBe(1)
+    expect(run.reported.interruptions).toBe(1)
     emulator.release('rest')
     expect(textOf(await run.until(isTurnComplete))).toBe('Halfand half.')
     const second = await emulator.live.nextSession()
@@ -175,7 +178,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
 )
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC9] what is written while there is no connection arrives, in order and once (%s)',
+  '[LC9] messages sent without a connection arrive in order and once (%s)',
   async (model) => {
     await using emulator = await startEmulator()
     await using run = await runReconnecting(emulator, { model })
@@ -183,7 +186,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
     await run.until(isTurnComplete)
     const first = await emulator.live.nextSession()
     await atRest(first)
-    // The first is sent into a connection that is gone already, the second finds none.
+    // The first is sent into a lost connection, the second without a connection.
     first.drop()
     run.say('[[say One.]]')
     run.say('[[say Two.]]')
@@ -192,7 +195,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
     await atRest(second)
     const asked = memoryOf(second).filter((line) => line.startsWith('user'))
     expect(asked).toEqual(['user: [[say Hello.]]', 'user: [[say One.]]', 'user: [[say Two.]]'])
-    // And not again with the connection after that.
+    // The connection after that does not receive it again.
     second.drop()
     const third = await emulator.live.nextSession()
     run.say('[[say Three.]]')
@@ -201,7 +204,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   },
 )
 
-test('[LC9] what was answered since the last handle is remembered, not asked again', async () => {
+test('[LC9] a message with a reply since the last handle becomes history and is not resent', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   const first = await emulator.live.nextSession()
@@ -219,7 +222,7 @@ test('[LC9] what was answered since the last handle is remembered, not asked aga
   ])
 })
 
-test('[LC10] a message that ends the connection each time is given up', async () => {
+test('[LC10] a message that closes the connection each time is dropped', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   run.say('[[say Well]] [[drop]]')
@@ -231,6 +234,6 @@ test('[LC10] a message that ends the connection each time is given up', async ()
   }
   run.say('[[say Fine.]]')
   await run.until((event) => textOf([event]) === 'Fine.')
-  expect(run.told.errors.map(String).some((error) => error.includes('Gave up'))).toBe(true)
+  expect(run.reported.errors.map(String).some((error) => error.includes('Gave up'))).toBe(true)
   expect(openSockets(emulator)).toBe(1)
 })

@@ -22,22 +22,22 @@ async function failureOf(
   return error as LiveConnectionError
 }
 
-test('[LC1] a wrong key ends the run with Gemini’s own words', async () => {
+test('[LC1] a wrong key ends the run with Gemini’s reason', async () => {
   await using emulator = await startEmulator({ apiKey: 'the right one' })
   await using run = await runReconnecting(emulator, { apiKey: 'a wrong one' })
   const error = await failureOf(run)
   expect(error).toMatchObject({ code: 1007, phase: 'setup', retryable: false })
   expect(error.reason).toContain('API key not valid')
-  expect(run.told.statuses).toEqual(['connecting', 'closed'])
+  expect(run.reported.statuses).toEqual(['connecting', 'closed'])
 })
 
-test('[LC1] so does a model that does not exist', async () => {
+test('[LC1] a model that does not exist ends the run with Gemini’s reason', async () => {
   await using emulator = await startEmulator({ models: ['gemini-other'] })
   await using run = await runReconnecting(emulator)
   expect(await failureOf(run)).toMatchObject({ code: 1008, phase: 'setup', retryable: false })
 })
 
-test('[LC1] a port where nobody listens is told at once', async () => {
+test('[LC1] a port without a listener is reported at once', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -49,13 +49,13 @@ test('[LC1] a port where nobody listens is told at once', async () => {
   expect(error.reason).toContain('ECONNREFUSED')
 })
 
-test('[LC1] a server that does not speak WebSocket is told as refused', async () => {
+test('[LC1] a server without WebSocket support is reported as refused', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting({ baseUrl: `${emulator.baseUrl}/elsewhere` })
   expect(await failureOf(run)).toMatchObject({ code: 'refused', retryable: false })
 })
 
-test('[LC1] a setup that is never completed times out, and its socket is closed', async () => {
+test('[LC1] an incomplete setup times out, and its socket is closed', async () => {
   await using emulator = await startEmulator({ live: { completeSetup: false } })
   await using run = await runReconnecting(emulator, { connectTimeoutMs: 50 })
   expect(await failureOf(run)).toMatchObject({ code: 'timeout', phase: 'setup', retryable: true })
@@ -63,7 +63,7 @@ test('[LC1] a setup that is never completed times out, and its socket is closed'
   expect(openSockets(emulator)).toBe(0)
 })
 
-test('[LC1] a connection that is being made can be aborted', async () => {
+test('[LC1] a connection can be aborted during its setup', async () => {
   await using emulator = await startEmulator({ live: { completeSetup: false } })
   const life = new AbortController()
   await using run = await runReconnecting(emulator, { signal: life.signal })
@@ -74,7 +74,7 @@ test('[LC1] a connection that is being made can be aborted', async () => {
   await allClosed(emulator)
 })
 
-test('[LC1] no key is shown', () => {
+test('[LC1] errors do not contain the key', () => {
   const cause = new SyntaxError('Invalid URL: ws://x/?key=secret-key&alt=1')
   const error = new LiveConnectionError({
     code: 1006,
@@ -85,7 +85,7 @@ test('[LC1] no key is shown', () => {
   expect(`${error.message} ${error.reason} ${String(error.cause)}`).not.toContain('secret-key')
 })
 
-test('[LC2] handles are asked for from the first connection on, and reach no event', async () => {
+test('[LC2] the first connection requests handles, and no event contains one', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   run.say('[[say Hello.]]')

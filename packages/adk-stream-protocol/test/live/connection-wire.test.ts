@@ -25,7 +25,7 @@ const VOICE = {
 }
 const DOT = { mimeType: 'image/png', data: 'iVBORw0KGgo=' }
 
-test('[LC16] frames that are no messages are reported and survived', async () => {
+test('[LC16] frames that are not messages are reported, and the run continues', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator)
   const session = await emulator.live.nextSession()
@@ -37,8 +37,11 @@ test('[LC16] frames that are no messages are reported and survived', async () =>
   session.send({ somethingNew: { from: 'the future' } })
   run.say('[[say Still here.]]')
   expect(textOf(await run.until(isTurnComplete))).toBe('Still here.')
-  expect(run.told.errors).toHaveLength(odd.length + 3)
-  expect(run.told.errors[0]).toMatchObject({ name: 'LiveConnectionError', code: 'invalid-frame' })
+  expect(run.reported.errors).toHaveLength(odd.length + 3)
+  expect(run.reported.errors[0]).toMatchObject({
+    name: 'LiveConnectionError',
+    code: 'invalid-frame',
+  })
 })
 
 const HISTORY: Content[] = [
@@ -53,7 +56,7 @@ const HISTORY: Content[] = [
 ]
 
 test.each([NATIVE_AUDIO, FLASH_LIVE])(
-  '[LC17] a history is known to the model, calls and all, and not answered (%s)',
+  '[LC17] the model knows the history with its calls, and does not reply to it (%s)',
   async (model) => {
     await using emulator = await startEmulator()
     await using run = await runReconnecting(emulator, { model, history: HISTORY })
@@ -72,7 +75,7 @@ test.each([NATIVE_AUDIO, FLASH_LIVE])(
   },
 )
 
-test('[LC17] it is also known to a connection that follows before a handle stands for it', async () => {
+test('[LC17] the history also reaches a second connection if no handle covers it yet', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator, { history: HISTORY })
   const first = await emulator.live.nextSession()
@@ -84,7 +87,7 @@ test('[LC17] it is also known to a connection that follows before a handle stand
   expect(memoryOf(second)).toHaveLength(HISTORY.length + 2)
 })
 
-test('[LC17] thoughts are left out, media named, and what is too long cut from the oldest on', () => {
+test('[LC17] the history omits thoughts, names media, and drops the oldest parts if it is too long', () => {
   const described = describeHistory([
     { role: 'model', parts: [{ text: 'hm', thought: true }] },
     { role: 'user', parts: [{ inlineData: DOT }, { text: 'What is this?' }] },
@@ -103,7 +106,7 @@ test('[LC17] thoughts are left out, media named, and what is too long cut from t
     '77777777',
     '88888888',
   ])
-  // Cutting again does not pile up the remark.
+  // A second truncation does not repeat the note.
   expect(describeHistory(cut, 1000)).toEqual(cut)
   expect(describeHistory([{ role: 'user', parts: [{ text: 'x'.repeat(500) }] }], 100)).toHaveLength(
     2,
@@ -123,30 +126,30 @@ test('[LC18] closing the queue closes the socket', async () => {
   expect(openSockets(emulator)).toBe(0)
 })
 
-test('[LC18] so does a reader that leaves', async () => {
+test('[LC18] a reader that stops closes the socket', async () => {
   await using emulator = await startEmulator()
   const run = await runReconnecting(emulator, { unread: true })
   run.say('[[say One two three four.]] [[wait never]]')
   await run.events.next()
   await run.events.return(undefined)
   await allClosed(emulator)
-  expect(run.told.statuses.at(-1)).toBe('closed')
+  expect(run.reported.statuses.at(-1)).toBe('closed')
   run.queue.close()
 })
 
-test('[LC18] and an abort, also between two connections', async () => {
+test('[LC18] an abort closes the socket, also between two connections', async () => {
   await using emulator = await startEmulator()
   const life = new AbortController()
   await using run = await runReconnecting(emulator, { signal: life.signal, retryDelayMs: 60_000 })
   const first = await emulator.live.nextSession()
   first.drop()
   const second = await emulator.live.nextSession()
-  // Nothing came of the second, so the third would come after a minute.
+  // The second attempt failed, so the third would start after a minute.
   second.drop()
-  while (run.told.errors.length < 2) await new Promise(setImmediate)
+  while (run.reported.errors.length < 2) await new Promise(setImmediate)
   life.abort()
   expect(await run.ended).toBeUndefined()
-  expect(run.told.statuses.at(-1)).toBe('closed')
+  expect(run.reported.statuses.at(-1)).toBe('closed')
   await allClosed(emulator)
 })
 
@@ -155,7 +158,7 @@ test.each([
   [FLASH_LIVE, 'audio'],
   ['gemini-3.8-live', 'audio'],
   ['gemini-2.0-flash-live-001', 'mediaChunks'],
-])('[LC19] %s gets sound as %s', async (model, field) => {
+])('[LC19] %s receives audio as %s', async (model, field) => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator, { model })
   run.queue.sendRealtime(SILENCE)
@@ -164,7 +167,7 @@ test.each([
   expect(Object.keys(frame['realtimeInput'] ?? {})).toEqual([field])
 })
 
-test('[LC19] a picture with words reaches a model that takes no content', async () => {
+test('[LC19] an image with text reaches a model that takes no content', async () => {
   await using emulator = await startEmulator()
   await using run = await runReconnecting(emulator, { model: FLASH_LIVE })
   run.queue.sendContent({
@@ -177,17 +180,17 @@ test('[LC19] a picture with words reaches a model that takes no content', async 
   expect(session.received.some((frame) => 'clientContent' in frame)).toBe(false)
 })
 
-test('[LC19] a microphone that goes mute ends the utterance', async () => {
-  await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
+test('[LC19] muting the microphone ends the utterance', async () => {
+  await using emulator = await startEmulator({ live: { defaultTranscript: '[[say I heard.]]' } })
   await using run = await runReconnecting(emulator)
-  // At once: the end does not overtake the sound.
+  // Sent at once: the end must not overtake the audio.
   run.queue.sendRealtime(VOICE)
   run.queue.sendRealtime(AUDIO_END)
   expect(textOf(await run.until(isTurnComplete))).toBe('I heard.')
 })
 
-test('[LC19] an activity that was begun goes on after a loss', async () => {
-  await using emulator = await startEmulator({ live: { utterance: '[[say I heard.]]' } })
+test('[LC19] an activity continues after a lost connection', async () => {
+  await using emulator = await startEmulator({ live: { defaultTranscript: '[[say I heard.]]' } })
   await using run = await runReconnecting(emulator, {
     runConfig: { realtimeInputConfig: { automaticActivityDetection: { disabled: true } } },
   })
@@ -203,7 +206,7 @@ test('[LC19] an activity that was begun goes on after a loss', async () => {
 })
 
 test.each([Modality.TEXT, Modality.AUDIO])(
-  '[LC20] an interruption is told at once (%s)',
+  '[LC20] an interruption is reported at once (%s)',
   async (modality) => {
     await using emulator = await startEmulator()
     await using run = await runReconnecting(emulator, {
@@ -211,10 +214,10 @@ test.each([Modality.TEXT, Modality.AUDIO])(
     })
     run.say('[[say Once upon a time]] [[wait never]]')
     await run.until((event) => event.content)
-    expect(run.told.interruptions).toBe(0)
+    expect(run.reported.interruptions).toBe(0)
     run.queue.sendRealtime(VOICE)
     await run.until(isTurnComplete)
-    expect(run.told.interruptions).toBe(1)
+    expect(run.reported.interruptions).toBe(1)
   },
 )
 
@@ -227,6 +230,6 @@ test.each([
   [FLASH_LIVE, false],
   ['gemini-2.5-flash', false],
   ['something-else', false],
-])('[LC21] %s takes calls that do not block: %s', (model, expected) => {
+])('[LC21] %s supports non-blocking calls: %s', (model, expected) => {
   expect(takesNonBlockingCalls(model)).toBe(expected)
 })

@@ -10,7 +10,7 @@ import { SocketClient } from '../sockets/support/socket-client.ts'
 import { framesOf, joinLive, openLiveOffice, whole } from './support/live-office.ts'
 import { speakInJson } from './support/voice.ts'
 
-test('[LV36] a server that closes begins no conversation for those who still speak', async () => {
+test('[LV36] a closing server starts no conversation for clients that still send audio', async () => {
   const called = defer()
   const gate = defer()
   const slow = tool('slow', async () => {
@@ -34,7 +34,7 @@ test('[LV36] a server that closes begins no conversation for those who still spe
   expect(emulator.live.sessions).toHaveLength(1)
 })
 
-test('[LV36] a conversation that is being begun when the server closes is not begun', async () => {
+test('[LV36] a conversation that is starting when the server closes does not open', async () => {
   const store = await openSqliteStore({ path: ':memory:' })
   const database = defer<Store>()
   await using server = await serve({
@@ -53,7 +53,7 @@ test('[LV36] a conversation that is being begun when the server closes is not be
   expect(server.emulator.live.sessions).toHaveLength(0)
 })
 
-/** The model sees the end of a conversation a moment before the server is done with it. */
+/** The model sees the end of a conversation shortly before the server has finished it. */
 async function sayWhenFree(client: SocketClient, chatId: string, tries = 1): Promise<string> {
   const requestId = `try-${tries}`
   client.say('[[say Three.]]', requestId, chatId)
@@ -62,7 +62,7 @@ async function sayWhenFree(client: SocketClient, chatId: string, tries = 1): Pro
   return sayWhenFree(client, chatId, tries + 1)
 }
 
-test('[LV37] a principal has so many conversations at once; who leaves one may have another', async () => {
+test('[LV37] the conversations of a principal are limited; leaving one allows another', async () => {
   const limits = { maxLiveChatsPerPrincipal: 2 }
   await using office = await openLiveOffice({ limits, live: { graceMs: 30 } })
   const [first, second] = [await joinLive(office), await joinLive(office)]
@@ -74,7 +74,7 @@ test('[LV37] a principal has so many conversations at once; who leaves one may h
   expect(await third.nextOf('error', 'r1')).toMatchObject({ code: 'too-many-live-chats' })
   third.send({ type: 'watch', id: 'chat-4' })
   expect(await third.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
-  // Others have theirs.
+  // Other principals have their own limit.
   await using other = await joinLive(office, 'taro')
   other.say('[[say Mine.]]')
   expect(await whole(other)).toBe('Mine.')
@@ -87,7 +87,7 @@ test('[LV37] a principal has so many conversations at once; who leaves one may h
 
 const PICTURE = { data: Buffer.from('a picture').toString('base64'), mimeType: 'image/jpeg' }
 
-/** The client says when somebody speaks. */
+/** The client marks the start and end of speech. */
 const BY_HAND = {
   responseModalities: [Modality.TEXT],
   realtimeInputConfig: { automaticActivityDetection: { disabled: true } },
@@ -98,7 +98,7 @@ for (const frame of [
   { type: 'image', ...PICTURE },
   { type: 'activity', state: 'start' },
 ]) {
-  test(`[LV38] a conversation that began with ${frame.type} is closed when its client has left`, async () => {
+  test(`[LV38] a conversation that ${frame.type} started is closed after its client has left`, async () => {
     await using office = await openLiveOffice({ live: { graceMs: 30, runConfig: BY_HAND } })
     const client = await joinLive(office)
     client.send({ ...frame, id: 'chat-1' })
@@ -109,7 +109,7 @@ for (const frame of [
   })
 }
 
-test('[WS23] who watches no more is told nothing, hears nothing, and keeps no conversation open', async () => {
+test('[WS23] a client that stops watching receives nothing and keeps no conversation open', async () => {
   await using office = await openLiveOffice({ live: { graceMs: 30 } })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
@@ -119,13 +119,13 @@ test('[WS23] who watches no more is told nothing, hears nothing, and keeps no co
   client.socket.send(Buffer.alloc(320))
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
   expect(openSockets(office.emulator)).toBe(0)
-  // One that was never watched is none.
+  // A chat that was never watched has no conversation.
   client.send({ type: 'unwatch', id: 'chat-9' })
   client.send({ type: 'ping', nonce: 'n' })
   expect(await client.nextOf('pong')).toMatchObject({ nonce: 'n' })
 })
 
-test('[WS23] who said something takes part after it stopped watching', async () => {
+test('[WS23] a client that sent something stays in the chat after it stops watching', async () => {
   await using office = await openLiveOffice({ live: { graceMs: 30 } })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -136,7 +136,7 @@ test('[WS23] who said something takes part after it stopped watching', async () 
   expect(await whole(client, 'r2')).toBe('Two.')
 })
 
-test('[LV39] what is no picture, or too large a one, is refused and begins nothing', async () => {
+test('[LV39] a frame that is not an image or is too large is rejected and starts no conversation', async () => {
   await using office = await openLiveOffice({ limits: { maxFileBytes: 100 } })
   await using client = await joinLive(office)
   client.send({ type: 'image', id: 'chat-1', ...PICTURE, mimeType: 'text/html' })
@@ -147,7 +147,7 @@ test('[LV39] what is no picture, or too large a one, is refused and begins nothi
   expect(office.emulator.live.sessions).toHaveLength(0)
 })
 
-test('[WS141] frames have the limits of messages: text, pictures and sound', async () => {
+test('[WS141] frames have the limits of messages: text, images and audio', async () => {
   await using office = await openLiveOffice({ limits: { maxTextLength: 100, maxFileBytes: 100 } })
   await using client = await joinLive(office)
   const picture = { type: 'image', ...PICTURE }
@@ -168,7 +168,7 @@ test('[WS141] frames have the limits of messages: text, pictures and sound', asy
     expect([frame, answer?.['frame'], answer?.['code']]).toEqual([frame, frame.type, code])
   }
   expect(office.emulator.live.sessions).toHaveLength(0)
-  // Exactly as much as is allowed.
+  // Exactly the limit.
   const data = Buffer.alloc(100).toString('base64')
   client.send({ ...picture, mimeType: 'IMAGE/PNG', data, id: 'chat-1' })
   const session = await office.emulator.live.nextSession()

@@ -15,7 +15,7 @@ import {
   whole,
 } from './support/live-office.ts'
 
-test('[LV21] a connection that is announced to end leaves no trace in the answer', async () => {
+test('[LV21] an announced end of a connection leaves no trace in the reply', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
@@ -29,7 +29,7 @@ test('[LV21] a connection that is announced to end leaves no trace in the answer
   expect(openSockets(office.emulator)).toBe(1)
 })
 
-test('[LV22] an answer that is cut off is begun anew in the same message', async () => {
+test('[LV22] a reply that is cut off starts again in the same message', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -54,7 +54,7 @@ test('[LV22] an answer that is cut off is begun anew in the same message', async
   ])
 })
 
-test('[LV21] ten of them in one conversation', async () => {
+test('[LV21] ten announced ends in one conversation leave no trace', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   for (let turn = 0; turn < 10; turn += 1) {
@@ -68,7 +68,7 @@ test('[LV21] ten of them in one conversation', async () => {
   expect(office.emulator.live.sessions.length).toBeGreaterThanOrEqual(10)
 })
 
-test('[LV23] a tool that does not exist is refused to the model, and the conversation goes on', async () => {
+test('[LV23] a call of a tool that does not exist gets an error, and the conversation continues', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.say('[[call nonsense {}]] [[then]] [[say Sorry.]]', 'r1')
@@ -79,22 +79,22 @@ test.each([
   [1007, 'model-refused'],
   [1008, 'model-refused'],
 ])(
-  '[LV24] a connection that the model closes with %i is an error of the turn, told as %s',
-  async (code, told) => {
+  '[LV24] a connection that the model closes with %i is an error of the turn with the code %s',
+  async (code, expected) => {
     await using office = await openLiveOffice({ liveModel: FREE_MODEL })
     await using client = await joinLive(office)
     client.say(`[[say One.]] [[close ${code} secret reason]]`, 'r1')
     await client.nextOf('end', 'r1')
     expect(await chunkOf(client, 'error', 'r1')).toBeDefined()
     const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
-    expect(metadata).toMatchObject({ messageMetadata: { error: { code: told } } })
+    expect(metadata).toMatchObject({ messageMetadata: { error: { code: expected } } })
     expect(JSON.stringify(client.frames)).not.toContain('secret reason')
     client.say('[[say Two.]]', 'r2')
     expect(await whole(client, 'r2')).toBe('Two.')
   },
 )
 
-test('[LV24] a model that fails each time it is asked is an error of the turn, in the end', async () => {
+test('[LV24] a model that fails each time is an error of the turn', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.say('[[close 1011 broken]]', 'r1')
@@ -110,7 +110,7 @@ test.each([
   ['in writing', FREE_MODEL, false],
   ['in sound, by a model that waits for its calls', 'gemini-3.1-flash-live-preview', true],
 ])(
-  '[LV24] a model that fails in mid-answer each time, %s: nothing is left for another message',
+  '[LV24] a model that fails during each reply, %s: the next message is not affected',
   async (_how, liveModel, spoken) => {
     await using office = await openLiveOffice({ liveModel, spoken })
     await using client = await joinLive(office)
@@ -134,11 +134,11 @@ test.each([
 )
 
 test.each([
-  // Google cuts the reason of a close after 123 bytes, and the seconds with it.
+  // Google truncates a close reason after 123 bytes, and so drops the seconds.
   ['[[fail 429 retry=26]]', undefined],
   ['[[close 1011 RESOURCE_EXHAUSTED: Please retry in 25.2s.]]', 26],
 ])(
-  '[LV24] a quota that is used up is told at once, and not asked for again: %s',
+  '[LV24] an exhausted quota is reported at once, without another attempt: %s',
   async (script, retryAfterSeconds) => {
     await using office = await openLiveOffice({ liveModel: FREE_MODEL })
     await using client = await joinLive(office)
@@ -158,7 +158,7 @@ test.each([
   },
 )
 
-test('[LV24] a model that cannot be reached is an error of the request', async () => {
+test('[LV24] an unreachable model is an error of the request', async () => {
   await using office = await openLiveOffice()
   await office.emulator.close()
   await using client = await joinLive(office)
@@ -170,7 +170,7 @@ test('[LV24] a model that cannot be reached is an error of the request', async (
   )
 })
 
-test('[LV25] a stopped answer falls silent, is marked, and later ones are whole', async () => {
+test('[LV25] a stopped reply ends and is marked as stopped, and later replies are complete', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -189,7 +189,7 @@ test('[LV25] a stopped answer falls silent, is marked, and later ones are whole'
   ])
 })
 
-test('[LV25] so does one of a model that cannot be hushed: the rest of what it says is for nobody', async () => {
+test('[LV25] a stopped reply also ends if the model cannot be interrupted: the rest is discarded', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -204,7 +204,7 @@ test('[LV25] so does one of a model that cannot be hushed: the rest of what it s
   expect(finishOf(client, 'r2')).toMatchObject({ finishReason: 'stop' })
 })
 
-test('[LV25] `interrupt` ends what is being said, and the message is whole', async () => {
+test('[LV25] `interrupt` ends the model’s speech, and the message is complete', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })

@@ -20,7 +20,7 @@ interface Asked {
   readonly toolCallId: string
 }
 
-/** Each way in which a client gives its decision and the result of the call at once. */
+/** The ways in which a client sends a decision and a result together. */
 const WAYS: readonly {
   readonly name: string
   readonly answer: (office: Office) => Promise<void>
@@ -84,7 +84,7 @@ const WAYS: readonly {
   ...[6, 7].map(libraryWay),
 ]
 
-/** Waits for as long as a test may take. */
+/** Waits up to the test's timeout. */
 function until(fits: () => boolean): Promise<boolean> {
   return vi.waitUntil(fits, { timeout: 30_000, interval: 5 })
 }
@@ -118,7 +118,7 @@ interface AnswerableChat {
   addToolOutput(given: { tool: never; toolCallId: string; output: never }): unknown
 }
 
-/** Approves and gives the result without anything between. */
+/** Approves and sends the result without waiting in between. */
 async function answerBoth(chat: AnswerableChat): Promise<void> {
   const [part] = toolParts(chat.messages.at(-1) as ChatMessage | undefined)
   const { approval, toolCallId } = part as unknown as {
@@ -201,7 +201,7 @@ describe.each([
   ['a model that goes on talking', { liveModel: FREE_MODEL }],
   ['a model that waits', {}],
 ])('%s', (_model, options) => {
-  test.each(WAYS)('[BT6] decision and result at once, by $name', async ({ answer }) => {
+  test.each(WAYS)('[BT6] a decision and a result arrive together, by $name', async ({ answer }) => {
     await using office = await Office.open({
       tools: () => [locationTool({ gated: true })],
       ...options,

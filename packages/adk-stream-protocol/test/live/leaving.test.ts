@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
-import { LiveRoom } from '../../src/live/live-room.ts'
+import { LiveWatchers } from '../../src/live/live-watchers.ts'
 import { Office } from '../approvals/support/office.ts'
 import { joinLive, openLiveOffice } from './support/live-office.ts'
 
@@ -8,7 +8,7 @@ test.each([
   ['live', () => openLiveOffice()],
   ['turn by turn', () => Office.open({ live: undefined as never, disconnectGraceMs: 60_000 })],
 ])(
-  '[WS24] %s, who said goodbye reads no more: another page stops the answer',
+  '[WS24] %s, a client that closed its socket counts as no reader: another one stops the reply',
   async (_, openOffice) => {
     await using office = await openOffice()
     await using first = await joinLive(office)
@@ -18,11 +18,11 @@ test.each([
     second.resume('r2')
     await second.untilText('One.', 'r2')
     first.socket.close(1000)
-    // It does not read the server's answer to that, as a page does that was put to sleep: the connection stays.
+    // Like a suspended page, it does not read the server's close frame: the connection stays open.
     first.socket.pause()
     await second.sync()
     second.send({ type: 'abort', requestId: 'r2' })
-    // Had the first still counted, the answer would go on for its time of grace.
+    // If the first still counted as a reader, the reply would continue for its grace period.
     await vi.waitFor(
       async () => {
         const messages = await office.page().messages()
@@ -35,16 +35,16 @@ test.each([
   },
 )
 
-/** How many clients are in any conversation. */
+/** The number of clients in all conversations. */
 function countMembers(): () => number {
-  const joined = vi.spyOn(LiveRoom.prototype, 'join')
-  const left = vi.spyOn(LiveRoom.prototype, 'leave')
+  const joined = vi.spyOn(LiveWatchers.prototype, 'add')
+  const left = vi.spyOn(LiveWatchers.prototype, 'delete')
   return () => joined.mock.calls.length - left.mock.calls.length
 }
 
 afterEach(() => vi.restoreAllMocks())
 
-test('[LV43] whoever names chats in which nothing happens is in none of them', async () => {
+test('[LV43] frames for chats without a conversation leave the client in none of them', async () => {
   await using office = await openLiveOffice({ limits: { maxLiveChatsPerPrincipal: 2 } })
   const members = countMembers()
   await using client = await joinLive(office)
@@ -74,7 +74,7 @@ test('[LV43] whoever names chats in which nothing happens is in none of them', a
   expect(members()).toBe(2)
 })
 
-test('[LV19] of two who talk in a chat, the one who stays keeps the conversation', async () => {
+test('[LV19] if one of two clients leaves a chat, the conversation stays open for the other', async () => {
   await using office = await openLiveOffice({ live: { graceMs: 20 } })
   await using staying = await joinLive(office)
   const leaving = await joinLive(office)
@@ -86,7 +86,7 @@ test('[LV19] of two who talk in a chat, the one who stays keeps the conversation
   let ended = false
   void session?.ended.then(() => (ended = true))
   await leaving[Symbol.asyncDispose]()
-  // A conversation that is left is over by then.
+  // By then, a conversation without clients has ended.
   const other = await joinLive(office, 'taro')
   other.say('[[say Mine.]]')
   await other.nextOf('end', 'r1')

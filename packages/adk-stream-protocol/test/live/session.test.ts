@@ -27,7 +27,7 @@ async function sayBySse(office: Office, text: string, id = 'chat-1'): Promise<vo
 
 const look = tool('look', () => ({ seen: 'a whale' }))
 
-test('[LV15] what was said turn by turn is known live', async () => {
+test('[LV15] a live conversation knows the turns over SSE', async () => {
   await using office = await openLiveOffice()
   await sayBySse(office, 'My name is Hanako. [[say Noted.]]')
   await using client = await joinLive(office)
@@ -38,13 +38,13 @@ test('[LV15] what was said turn by turn is known live', async () => {
   expect(memory).toContain('Noted.')
 })
 
-test('[LV15] what was typed, spoken and done live is known turn by turn', async () => {
+test('[LV15] turns over SSE know the live messages, speech and calls', async () => {
   await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]] [[then]] [[say I saw it.]]')
   await whole(client)
-  office.emulator.live.hear('I live in Kyoto. [[say Kyoto it is.]]')
+  office.emulator.live.queueTranscript('I live in Kyoto. [[say Kyoto it is.]]')
   speak(client)
   await whole(client, await nextUnasked(client))
   await sayBySse(office, '[[say And now by SSE.]]')
@@ -54,7 +54,7 @@ test('[LV15] what was typed, spoken and done live is known turn by turn', async 
   expect(office.told).toContain('Kyoto it is.')
 })
 
-test('[LV15] a conversation that is open learns what its chat was told elsewhere', async () => {
+test('[LV15] an open conversation learns of messages sent elsewhere', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.say('[[say One.]]', 'r1')
@@ -67,7 +67,7 @@ test('[LV15] a conversation that is open learns what its chat was told elsewhere
   expect(openSockets(office.emulator)).toBe(1)
 })
 
-test('[LV16] the stored conversation is what was streamed: same messages, parts and ids', async () => {
+test('[LV16] the stored conversation equals the streamed one: same messages, parts and ids', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL, tools: () => [look] })
   await using client = await joinLive(office)
   client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
@@ -90,28 +90,28 @@ test('[LV16] the stored conversation is what was streamed: same messages, parts 
   expect(framesOf(again, 'refused')).toEqual([])
 })
 
-test('[LV16] what is spoken before a call is told and stored once, and before it', async () => {
+test('[LV16] speech before a call is streamed and stored once, and before the call', async () => {
   await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
   await using client = await joinLive(office)
   client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
   await whole(client, 'r1')
-  const told = client
+  const streamed = client
     .chunks('r1')
     .filter(({ type }) => type === 'text-delta' || type === 'tool-input-available')
     .map(({ delta, toolName }) => delta ?? toolName)
-  expect(told.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
+  expect(streamed.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
   const [, assistant] = await office.page().messages()
   const stored = assistant?.parts.flatMap(({ type, text }) =>
     type === 'step-start' ? [] : (text ?? type),
   )
   expect(stored).toEqual(['Let me look.', 'tool-look', 'A whale.'])
-  // The metadata of both is the same, with all that was spoken before and after the call.
+  // Both have the same metadata, with all audio before and after the call.
   const { messageMetadata } = finishOf(client) as { messageMetadata?: { audio?: unknown } }
   expect(messageMetadata?.audio).toBeDefined()
   expect(assistant?.metadata).toMatchObject({ audio: messageMetadata?.audio })
 })
 
-test('[LV17] an answer can be asked for anew', async () => {
+test('[LV17] a reply can be regenerated', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.say('[[say One.]]', 'r1')
@@ -132,12 +132,12 @@ test('[LV17] an answer can be asked for anew', async () => {
   const after = await office.page().messages()
   expect(after).toHaveLength(4)
   expect(after.at(-1)?.id).not.toBe(last?.id)
-  // The model is not told of what was taken back.
+  // The model does not know the removed messages.
   const memory = memoryOf(lastSession(office))
   expect(memory.filter((line) => line.includes('Two.') && line.startsWith('model'))).toHaveLength(1)
 })
 
-test('[LV17] a chat is not taken back under an answer that is being written elsewhere', async () => {
+test('[LV17] a chat is not rewound while a turn over SSE runs in it', async () => {
   const called = defer()
   const gate = defer()
   const slow = tool('slow', async () => {
@@ -162,7 +162,7 @@ test('[LV17] a chat is not taken back under an answer that is being written else
     messageId,
     messages: messages.slice(0, 1),
   })
-  // The conversation is left first; then the tool of the other answer is waited for.
+  // The rewind first ends the conversation, and then waits for the tool of the other turn.
   await allClosed(office.emulator)
   await client.sync()
   expect(await office.page().messages()).toHaveLength(3)
@@ -176,7 +176,7 @@ test('[LV17] a chat is not taken back under an answer that is being written else
   expect(office.errors).toEqual([])
 })
 
-test('[LV170] a call that is taken back while it runs leaves no response behind', async () => {
+test('[LV170] a call that is removed while it runs stores no result', async () => {
   const called = defer()
   const gate = defer()
   const ended = defer()
@@ -230,7 +230,7 @@ test('[LV18] deleting a chat ends its conversation', async () => {
   ])
 })
 
-test('[LV19] a conversation goes on after the client has lost its connection', async () => {
+test('[LV19] a conversation continues after the client has lost its connection', async () => {
   await using office = await openLiveOffice()
   const client = await joinLive(office)
   client.say('[[say One.]] [[wait gate]] [[say Two.]]')
@@ -244,7 +244,7 @@ test('[LV19] a conversation goes on after the client has lost its connection', a
   expect(office.emulator.live.sessions).toHaveLength(1)
 })
 
-test('[LV19] it is closed when nobody has come back in time', async () => {
+test('[LV19] a conversation closes if no client returns in time', async () => {
   await using office = await openLiveOffice({ live: { graceMs: 30 } })
   const client = await joinLive(office)
   client.say('[[say One.]]')
@@ -258,7 +258,7 @@ test('[LV19] it is closed when nobody has come back in time', async () => {
   expect(memoryOf(lastSession(office)).join()).toContain('One.')
 })
 
-test('[LV19] closing the bridge leaves no connection', async () => {
+test('[LV19] closing the bridge leaves no connection open', async () => {
   const office = await openLiveOffice()
   const { emulator } = office
   await using client = await joinLive(office)
@@ -277,7 +277,7 @@ const ENDINGS = {
   'a restart of the server': async (office: Office) => office.restart(),
 }
 
-/** Ways to approve; each tells whether it was taken. */
+/** Ways to approve. Each returns whether the decision was accepted. */
 const WAYS = {
   HTTP: async (office: Office, _: SocketClient, approvalId: string) =>
     (await office.page().decide(approvalId, { approved: true })).status === 200,
@@ -289,7 +289,7 @@ const WAYS = {
 
 for (const [name, end] of Object.entries(ENDINGS)) {
   for (const way of ['HTTP', 'socket'] as const) {
-    test(`[LV20] an approval outlives ${name}; decided by ${way}, the call runs once and its message goes on`, async () => {
+    test(`[LV20] an approval outlives ${name}; decided by ${way}, the call runs once and its message continues`, async () => {
       const graceMs = name === 'the end of the conversation' ? 30 : 60_000
       await using office = await openLiveOffice({ live: { graceMs, approvalDeadlineMs: 60_000 } })
       const client = await joinLive(office)
@@ -313,13 +313,13 @@ for (const [name, end] of Object.entries(ENDINGS)) {
   }
 }
 
-test('[LV32] an approved call that runs gets its outcome on record before the bridge is closed', async () => {
+test('[LV32] the outcome of a running approved call is recorded before the bridge closes', async () => {
   const started = defer()
   const closing = defer()
   const before = async (): Promise<void> => {
     started.resolve()
     await closing.promise
-    // A bank takes its time.
+    // The call takes some time.
     await delay(200)
   }
   await using office = await openLiveOffice({
@@ -347,7 +347,7 @@ test('[LV32] an approved call that runs gets its outcome on record before the br
   expect(JSON.stringify(answer)).toContain('"balance":950')
 })
 
-test('[LV32] one that does not end does not keep the bridge from closing', async () => {
+test('[LV32] a call that does not end does not prevent the bridge from closing', async () => {
   const started = defer()
   const before = async (): Promise<void> => {
     started.resolve()

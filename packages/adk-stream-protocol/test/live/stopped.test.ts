@@ -17,7 +17,7 @@ import {
 const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
 
 describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
-  test('[LV33] a held answer that was stopped goes on when its approval is decided', async () => {
+  test('[LV33] a held reply that was stopped continues when its approval is decided', async () => {
     await using office = await openLiveOffice({ liveModel })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1' })
@@ -44,7 +44,7 @@ describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
   })
 })
 
-test('[LV34] calls of a stopped answer are answered as cancelled: none runs, nobody is asked', async () => {
+test('[LV34] calls of a stopped reply are cancelled: none runs, and no approval is requested', async () => {
   await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })

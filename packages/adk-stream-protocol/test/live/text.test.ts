@@ -4,7 +4,7 @@ import { joinLive, nextUnasked, openLiveOffice, whole } from './support/live-off
 import { FREE_MODEL } from '../approvals/support/office.ts'
 import { assistant } from '../support/agents.ts'
 
-test('[LV1] a conversation is one connection to the model, and a message for each answer', async () => {
+test('[LV1] a conversation is one connection to the model, with one message per reply', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.say('[[say One.]]', 'r1')
@@ -18,7 +18,7 @@ test('[LV1] a conversation is one connection to the model, and a message for eac
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
 })
 
-test('[LV2] what is said while the model speaks breaks it off, and each answer is in its own message', async () => {
+test('[LV2] a message during the model’s reply interrupts it, and each reply has its own message', async () => {
   await using office = await openLiveOffice({ liveModel: FREE_MODEL })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -49,9 +49,9 @@ test('[LV2] what is said while the model speaks breaks it off, and each answer i
 test.each([
   [FREE_MODEL, ['I look up.']],
   ['gemini-3.1-flash-live-preview', ['I look up.']],
-  // It would refuse to be asked.
+  // This model would reject the setup.
   ['gemini-2.0-flash-live-001', []],
-])('[LV42] thoughts that the agent asks for are told by %s', async (liveModel, thoughts) => {
+])('[LV42] thoughts that the agent requests are streamed by %s', async (liveModel, thoughts) => {
   await using office = await openLiveOffice({
     liveModel,
     agent: (model, tools) =>
@@ -68,7 +68,7 @@ test.each([
   expect(parts.flatMap((part) => (part.type === 'reasoning' ? part['text'] : []))).toEqual(thoughts)
 })
 
-test('[LV42] thoughts of a model that speaks are told and stored once, before what it says', async () => {
+test('[LV42] thoughts of a speaking model are streamed and stored once, before its speech', async () => {
   await using office = await openLiveOffice({
     liveModel: FREE_MODEL,
     spoken: true,
@@ -85,8 +85,10 @@ test('[LV42] thoughts of a model that speaks are told and stored once, before wh
   expect(begun.filter((type) => type.endsWith('-start'))).toEqual(['reasoning-start', 'text-start'])
   expect(await client.faults('r1')).toEqual([])
   const [, answer] = await office.page().messages()
-  const told = answer?.parts.flatMap((part) => ('text' in part ? [[part.type, part['text']]] : []))
-  expect(told).toEqual([
+  const streamed = answer?.parts.flatMap((part) =>
+    'text' in part ? [[part.type, part['text']]] : [],
+  )
+  expect(streamed).toEqual([
     ['reasoning', 'I look up.'],
     ['text', 'It is blue.'],
   ])

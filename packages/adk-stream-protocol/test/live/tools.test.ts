@@ -19,7 +19,7 @@ const MODELS = [FREE_MODEL, 'gemini-3.1-flash-live-preview']
 const CALL = '[[call look {}]] [[then]] [[say Done.]]'
 
 test.each(MODELS)(
-  '[LV26] plugins and callbacks are called around the real run of a tool (%s)',
+  '[LV26] plugins and callbacks are called when the tool runs (%s)',
   async (liveModel) => {
     const calls: string[] = []
     class Recorder extends BasePlugin {
@@ -64,7 +64,7 @@ test.each(MODELS)(
 )
 
 test.each(MODELS)(
-  '[LV27] a tool that throws is an error of its call, without its words (%s)',
+  '[LV27] a tool that throws is an error of its call, without the error text (%s)',
   async (liveModel) => {
     await using office = await openLiveOffice({
       liveModel,
@@ -84,7 +84,7 @@ test.each(MODELS)(
   },
 )
 
-test('[LV28] a tool that takes long holds back neither sound nor words of the conversation', async () => {
+test('[LV28] a slow tool delays neither audio nor text of the conversation', async () => {
   const gate = defer()
   await using office = await openLiveOffice({
     spoken: true,
@@ -100,7 +100,7 @@ test('[LV28] a tool that takes long holds back neither sound nor words of the co
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]]', 'r1')
   await chunkOf(client, 'tool-input-available')
-  office.emulator.live.hear('[[say Meanwhile.]]')
+  office.emulator.live.queueTranscript('[[say Meanwhile.]]')
   speak(client)
   const turn = await nextUnasked(client)
   expect(await whole(client, turn)).toBe('Meanwhile.')
@@ -123,7 +123,7 @@ test('[LV28] a tool that takes long holds back neither sound nor words of the co
 })
 
 test.each(MODELS)(
-  '[LV29] state and artifacts of a tool are in the session, and told (%s)',
+  '[LV29] state and artifacts of a tool are stored in the session and streamed (%s)',
   async (liveModel) => {
     const artifactService = new InMemoryArtifactService()
     await using office = await openLiveOffice({
@@ -153,7 +153,7 @@ test.each(MODELS)(
 )
 
 test.each(MODELS)(
-  '[LV30] a conversation is handed to another agent and goes on there (%s)',
+  '[LV30] a conversation is transferred to another agent and continues there (%s)',
   async (liveModel) => {
     await using office = await openLiveOffice({
       liveModel,

@@ -18,7 +18,7 @@ import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { FREE_MODEL } from '../approvals/support/office.ts'
 import { defer } from '../support/agents.ts'
 
-/** Bytes of sound within the messages. */
+/** Bytes of audio in the messages. */
 function soundIn(client: SocketClient, requestId: string): number {
   return client
     .chunks(requestId)
@@ -35,12 +35,12 @@ test.each([
   ['binary', speak],
   ['base64', speakInJson],
 ] as const)(
-  '[LV3] what is spoken becomes a message of the user, the answer one of the assistant (%s)',
+  '[LV3] speech becomes a user message, and the reply an assistant message (%s)',
   async (audio, utter) => {
     await using office = await openLiveOffice({ spoken: true })
     await using client = await joinLive(office)
     client.send({ type: 'watch', id: 'chat-1', audio })
-    office.emulator.live.hear('[[say Good morning, Hanako.]]')
+    office.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
     utter(client)
     const turn = await nextUnasked(client)
     expect(await whole(client, turn)).toBe('Good morning, Hanako.')
@@ -49,7 +49,7 @@ test.each([
       id: 'chat-1',
       message: { role: 'user', parts: [{ type: 'text', text: '[[say Good morning, Hanako.]]' }] },
     })
-    // The turn names what was heard: a page shows it before the answer, and not after it.
+    // The turn carries the transcript, so that a client shows it before the reply.
     const [begun] = framesOf(client, 'turn')
     expect(begun?.['userMessage']).toEqual(heard?.['message'])
     expect(client.frames.findIndex(({ type }) => type === 'turn')).toBeLessThan(
@@ -70,7 +70,7 @@ test.each([
       ['assistant', 'Good morning, Hanako.'],
     ])
     const [user, assistant] = await office.page().messages()
-    // LV16: what was counted in the stream is in the stored message.
+    // LV16: the stored message has the same count as the stream.
     expect(assistant?.metadata).toMatchObject({
       audio: { bytes: sent, sampleRate: 24_000, seconds: sent / 48_000 },
     })
@@ -79,7 +79,7 @@ test.each([
   },
 )
 
-test('[LV4] a client that wants no sound gets none', async () => {
+test('[LV4] a client that requests no audio receives none', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'none' })
@@ -88,7 +88,7 @@ test('[LV4] a client that wants no sound gets none', async () => {
   expect(bytesOf(client.binary) + soundIn(client, 'r1')).toBe(0)
 })
 
-test('[LV4] sound is not kept: who comes later gets the words', async () => {
+test('[LV4] audio is not stored: a later client receives the text', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.say('[[say Good morning.]] [[wait gate]] [[say Hanako.]]')
@@ -103,14 +103,14 @@ test('[LV4] sound is not kept: who comes later gets the words', async () => {
   expect(soundIn(client, 'r1')).toBeGreaterThan(soundIn(late, 'late'))
 })
 
-test('[LV5] a binary frame without a chat is refused', async () => {
+test('[LV5] a binary frame without a chat is rejected', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   beginToSpeak(client)
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
 })
 
-test('[LV6] a picture reaches the model as it comes', async () => {
+test('[LV6] an image reaches the model when it is sent', async () => {
   await using office = await openLiveOffice()
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1' })
@@ -121,7 +121,7 @@ test('[LV6] a picture reaches the model as it comes', async () => {
   expect(JSON.stringify(frame)).toContain('image/jpeg')
 })
 
-test('[LV7] a person who speaks over the model is heard at once: the answer ends where it was, the next begins', async () => {
+test('[LV7] barge-in ends the reply at once, and the next one starts', async () => {
   await using office = await openLiveOffice({
     spoken: true,
     liveModel: FREE_MODEL,
@@ -131,7 +131,7 @@ test('[LV7] a person who speaks over the model is heard at once: the answer ends
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[say One.]] [[wait never]] [[say Two.]]')
   await client.untilText('One.')
-  office.emulator.live.hear('[[say Three.]]')
+  office.emulator.live.queueTranscript('[[say Three.]]')
   beginToSpeak(client)
   await client.nextOf('interrupted')
   expect(await whole(client)).toBe('One.')
@@ -151,7 +151,7 @@ test('[LV7] a person who speaks over the model is heard at once: the answer ends
   expect(first).not.toHaveProperty('metadata.stopped')
 })
 
-test('[LV8] nothing of a turn is left for the next: usage, sound, sources and words are counted anew', async () => {
+test('[LV8] usage, audio, sources and text of a turn do not appear in the next', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.say(
@@ -175,31 +175,31 @@ test('[LV8] nothing of a turn is left for the next: usage, sound, sources and wo
   expect(second?.['usage']).toBeDefined()
 })
 
-test('[LV40] the end of sound comes after the sound, and what was said is answered at once', async () => {
+test('[LV40] `audio-end` arrives after the audio, and the model replies at once', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   for (const [index, words] of ['One.', 'Two.', 'Three.'].entries()) {
-    office.emulator.live.hear(`[[say ${words}]]`)
+    office.emulator.live.queueTranscript(`[[say ${words}]]`)
     speakUpTo(client)
-    // oxlint-disable-next-line no-await-in-loop -- each is said when the one before was answered
+    // oxlint-disable-next-line no-await-in-loop -- each message is sent after the reply to the previous one
     expect(await whole(client, await nextUnasked(client, index))).toBe(words)
   }
 })
 
-test('[LV40] the end of sound begins no conversation', async () => {
+test('[LV40] `audio-end` starts no conversation', async () => {
   await using office = await openLiveOffice({ spoken: true })
   await using client = await joinLive(office)
   client.send({ type: 'audio-end', id: 'chat-1' })
   // The same way to the model, later: a conversation in the first chat would be there before the answer in the second one is whole.
   client.send({ type: 'watch', id: 'chat-2', audio: 'binary' })
-  office.emulator.live.hear('[[say One.]]')
+  office.emulator.live.queueTranscript('[[say One.]]')
   speakUpTo(client, 'chat-2')
   expect(await whole(client, await nextUnasked(client))).toBe('One.')
   expect(office.emulator.live.sessions).toHaveLength(1)
 })
 
-/** A plugin of the host that takes its time over sound: it waits in ADK's queue. */
+/** A host plugin that delays audio, so that it waits in ADK's queue. */
 class Slow extends BasePlugin {
   readonly met = defer()
   readonly gate = defer()
@@ -222,7 +222,7 @@ test.each([
     1,
   ],
 ])(
-  '[LV41] sound that still waits when %s is not sent after `interrupted`; what follows is',
+  '[LV41] audio that is still queued when %s is not sent after `interrupted`; later audio is',
   async (_name, breakOff, answers) => {
     const slow = new Slow('slow')
     await using office = await openLiveOffice({
@@ -231,7 +231,7 @@ test.each([
       plugins: [slow],
     })
     await using client = await joinLive(office)
-    /** Bytes of sound since the last interruption. */
+    /** Bytes of audio since the last interruption. */
     let heard = 0
     client.socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) heard += data.length

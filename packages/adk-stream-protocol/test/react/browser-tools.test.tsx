@@ -79,5 +79,5 @@ describe.each(ways)('over %s', (way) => {
 })
 
 test('[RE9] a tool that the page no longer has is told as an error, and never as done', () => {
-  expect(() => callTool(undefined, {} as never)).toThrow('The page cannot do this any more.')
+  expect(() => callTool(undefined, {} as never)).toThrow('The page no longer has this tool.')
 })

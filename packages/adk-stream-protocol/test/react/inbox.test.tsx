@@ -133,6 +133,35 @@ test('[RE11] a page that nobody sees holds no feed', async () => {
   seen.mockRestore()
 })
 
+test('[RE200] events that come together are answered by one look', async () => {
+  let looks = 0
+  let isAsked = false
+  let tell: Parameters<NonNullable<InboxApi['watch']>>[0] = () => undefined
+  const api: InboxApi = {
+    listApprovals: () => {
+      looks += 1
+      return Promise.resolve(isAsked ? [pending('one', 50)] : [])
+    },
+    decide: () => Promise.resolve('approved'),
+    watch: (listener) => {
+      tell = listener
+      return () => undefined
+    },
+  }
+  const view = render(<InboxPage api={api} />)
+  await screen.findByText('Nothing is waiting.')
+  const before = looks
+  isAsked = true
+  for (const state of ['requested', 'approved', 'started', 'succeeded'])
+    tell({ type: 'approval', approvalId: 'one', state })
+  await waitFor(() => expect(forms()).toHaveLength(1))
+  expect(looks).toBe(before + 1)
+  // What is told after that look is answered by another one.
+  tell({ type: 'approval', approvalId: 'one', state: 'requested' })
+  await waitFor(() => expect(looks).toBe(before + 2))
+  view.unmount()
+})
+
 test('[RE11] a refusal is told where it was decided', async () => {
   await using office = await Office.open()
   await using browser = new TestBrowser(office, 'sse')

@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BaseLlm } from '@google/adk'
-import { startEmulator, type Emulator, type EmulatorOptions, type Mind } from 'gemini-emulator'
+import { startEmulator, type Emulator, type EmulatorOptions, type Responder } from 'gemini-emulator'
 
 import type { Chunk } from '../../src/protocol/index.ts'
 import type {
@@ -28,9 +28,9 @@ export interface ServeOptions
   readonly agent?: (model: BaseLlm) => BridgeOptions['agent']
   /** Several agents around the emulated model, in place of one. */
   readonly agents?: (model: BaseLlm) => SeveralAgentsOptions['agents']
-  readonly mind?: Mind
+  readonly respond?: Responder
   /** How the emulated model behaves otherwise. */
-  readonly emulator?: Omit<EmulatorOptions, 'mind'>
+  readonly emulator?: Omit<EmulatorOptions, 'respond'>
   readonly host?: Host
   /** Whether everything that is sent is kept and checked when the server closes. Default true. */
   readonly recorded?: boolean
@@ -62,13 +62,17 @@ export async function serve(options: ServeOptions = {}): Promise<TestServer> {
     chooseAgent,
     host = nodeHost,
     recorded = true,
-    mind,
+    respond,
     emulator: emulatorOptions,
     live,
     liveModel = LIVE_MODEL,
     ...bridgeOptions
   } = options
-  const emulator = await startEmulator({ paceMs: 0, ...emulatorOptions, ...(mind && { mind }) })
+  const emulator = await startEmulator({
+    paceMs: 0,
+    ...emulatorOptions,
+    ...(respond && { respond }),
+  })
   const errors: unknown[] = []
   const told: TestServer['told'] = []
   const model = new EmulatedGemini(emulator.baseUrl)

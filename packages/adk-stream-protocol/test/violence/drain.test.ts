@@ -1,4 +1,4 @@
-import { scriptMind } from 'gemini-emulator'
+import { scriptResponder } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
@@ -91,9 +91,9 @@ test('[TU91] [TU11] a draining bridge lets answers end, refuses what is new, and
 test('[TU91] the answer that runs when the bridge closes is written to its end', async () => {
   const waited = defer()
   await using server = await serve({
-    mind: async (prompt) => {
+    respond: async (prompt) => {
       await waited.promise
-      return scriptMind(prompt)
+      return scriptResponder(prompt)
     },
   })
   const browser = server.browser()

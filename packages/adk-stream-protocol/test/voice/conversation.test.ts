@@ -34,7 +34,7 @@ test('[VO12] who speaks into a chat in which nothing was typed is answered in so
   await using office = await openLiveOffice({ spoken: true })
   await using world = await meet(office)
   const { chat, voice, microphone, devices } = world
-  office.emulator.live.hear('[[say Good morning.]]')
+  office.emulator.live.queueTranscript('[[say Good morning.]]')
   microphone.speak(600)
   expect(voice.state.state).toBe('person-speaking')
   microphone.speak(700, 0)
@@ -50,7 +50,7 @@ test('[VO9] with push-to-talk, what is said is answered when it is let go, witho
   await using world = await meet(office, { mode: 'push-to-talk' })
   const { chat, voice, microphone } = world
   for (const words of ['One.', 'Two.']) {
-    office.emulator.live.hear(`[[say ${words}]]`)
+    office.emulator.live.queueTranscript(`[[say ${words}]]`)
     voice.press()
     microphone.speak(400)
     voice.release()
@@ -80,7 +80,7 @@ test('[VO11] a connection that is lost while the model speaks comes back, and th
   await using office = await openLiveOffice({ spoken: true })
   await using world = await meet(office)
   const { chat, microphone, devices, page } = world
-  office.emulator.live.hear('[[say One.]][[wait gate]][[say Two.]]')
+  office.emulator.live.queueTranscript('[[say One.]][[wait gate]][[say Two.]]')
   microphone.speak(600)
   microphone.speak(700, 0)
   await chat.until(() => textOf(chat.lastMessage) === 'One.')
@@ -101,7 +101,7 @@ test('[VO11] a connection that is lost while the person speaks comes back, and t
   })
   await using world = await meet(office)
   const { chat, microphone, page, voice } = world
-  office.emulator.live.hear('[[say Heard.]]')
+  office.emulator.live.queueTranscript('[[say Heard.]]')
   microphone.speak(300)
   await page.transport.ping()
   page.cut()

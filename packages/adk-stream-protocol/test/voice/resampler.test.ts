@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { PcmFrames } from '../../src/client/voice/pcm-frames.ts'
-import { HEARD_RATE, Resampler } from '../../src/client/voice/resampler.ts'
+import { INPUT_RATE, PcmFrames, Resampler } from '../../src/client/voice/resampler.ts'
 
 const RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000]
 
@@ -32,12 +31,12 @@ function share(samples: Float32Array, hertz: number, rate: number): number {
 const decibels = (ratio: number): number => 20 * Math.log10(ratio)
 
 test.each(RATES)('[VO2] from %i Hz, what can be heard is as loud and as high as it was', (rate) => {
-  const highest = Math.min(rate, HEARD_RATE) * 0.44
+  const highest = Math.min(rate, INPUT_RATE) * 0.44
   fc.assert(
     fc.property(fc.double({ min: 100, max: highest, noNaN: true }), (hertz) => {
-      const heard = new Resampler(rate, HEARD_RATE).push(tone(hertz, rate))
+      const heard = new Resampler(rate, INPUT_RATE).push(tone(hertz, rate))
       expect(Math.abs(decibels(amplitude(heard)))).toBeLessThan(0.5)
-      expect(share(heard, hertz, HEARD_RATE)).toBeGreaterThan(0.9)
+      expect(share(heard, hertz, INPUT_RATE)).toBeGreaterThan(0.9)
     }),
     { numRuns: 20 },
   )
@@ -48,7 +47,7 @@ test.each(RATES.filter((rate) => rate > 20_000))(
   (rate) => {
     fc.assert(
       fc.property(fc.double({ min: 8_900, max: rate / 2, noNaN: true }), (hertz) => {
-        const heard = new Resampler(rate, HEARD_RATE).push(tone(hertz, rate))
+        const heard = new Resampler(rate, INPUT_RATE).push(tone(hertz, rate))
         expect(decibels(amplitude(heard) + 1e-9)).toBeLessThan(-55)
       }),
       { numRuns: 20 },
@@ -61,8 +60,8 @@ test('[VO2] how the sound is cut into pieces changes nothing', () => {
   fc.assert(
     fc.property(fc.constantFrom(...RATES), cuts, (rate, lengths) => {
       const samples = tone(1_000, rate, 0.05)
-      const whole = new Resampler(rate, HEARD_RATE).push(samples)
-      const resampler = new Resampler(rate, HEARD_RATE)
+      const whole = new Resampler(rate, INPUT_RATE).push(samples)
+      const resampler = new Resampler(rate, INPUT_RATE)
       let at = 0
       const pieces = [...lengths, Infinity].map((length) => {
         const piece = samples.subarray(at, at + length)
@@ -70,7 +69,7 @@ test('[VO2] how the sound is cut into pieces changes nothing', () => {
         return resampler.push(piece)
       })
       expect(pieces.flatMap((piece) => [...piece])).toEqual([...whole])
-      expect(Math.abs(whole.length - HEARD_RATE * 0.05)).toBeLessThan(2)
+      expect(Math.abs(whole.length - INPUT_RATE * 0.05)).toBeLessThan(2)
     }),
     { numRuns: 50 },
   )

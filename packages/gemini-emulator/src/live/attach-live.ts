@@ -1,56 +1,58 @@
-import type { Server } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 
+import type { EmulatorCore, Transcribe } from '../emulator-core.ts'
 import { invalidKey, missingKey } from '../wire/google-error.ts'
-import type { Transcribe, World } from '../world.ts'
-import { CloseCode, fitReason } from './close-code.ts'
-import { createHandles } from './handles.ts'
-import { HostedSession } from './host-session.ts'
+import { CloseCode, createConnection, truncateReason, type CloseInfo } from './connection.ts'
+import { HostedSession } from './hosted-session.ts'
 import { readLiveOptions, type LiveOptions } from './live-options.ts'
 import type { LiveSession } from './live-session.ts'
-import { readTarget, type Target } from './read-target.ts'
-import { createRoster } from './roster.ts'
-import { createConnection } from './connection.ts'
+import { createResumptionHandles } from './resumption-handles.ts'
+import { createSessionRegistry } from './session-registry.ts'
 
-/** The Live side of an emulator: its WebSocket sessions. */
-export interface LiveDesk {
-  /** Every connection that was let in, oldest first. */
+/** The Live sessions of an emulator. */
+export interface LiveControls {
+  /** All sessions, including ended ones, oldest first. */
   readonly sessions: readonly LiveSession[]
-  /** The next session whose setup is complete, past or future, that no earlier call has returned. */
+  /** Returns the next session whose setup is complete, current or future, that no earlier call returned. */
   nextSession(signal?: AbortSignal): Promise<LiveSession>
-  /** Queues what the next spoken utterance, of whichever session, will be taken for. */
-  hear(text: string): void
-  /** Forgets the sessions that have ended, and what was queued to be heard. */
+  /** Sets the transcript of the next utterance of any session. Several calls set those of the following ones. */
+  queueTranscript(text: string): void
+  /** Removes ended sessions and queued transcripts. */
   reset(): void
-  /** Cuts every session. */
+  /** Ends every connection. */
   close(): Promise<void>
 }
 
-/** Answers WebSocket upgrades on the server with Gemini Live. */
-export function attachLive(server: Server, world: World, options: LiveOptions = {}): LiveDesk {
+/** Serves Gemini Live on the WebSocket upgrades of an HTTP server. */
+export function attachLive(
+  server: Server,
+  core: EmulatorCore,
+  options: LiveOptions = {},
+): LiveControls {
   const settings = readLiveOptions(options)
   const { handleLifetimeMs: lifetimeMs, maxFrameBytes: maxPayload } = settings
-  const handles = createHandles({ lifetimeMs, newId: () => world.newId(), now: Date.now })
+  const handles = createResumptionHandles({ lifetimeMs, newId: () => core.newId(), now: Date.now })
   const sockets = new WebSocketServer({ noServer: true, maxPayload, perMessageDeflate: false })
-  const roster = createRoster()
-  const heard: string[] = []
+  const registry = createSessionRegistry()
+  const transcripts: string[] = []
 
   const transcribe: Transcribe = (speech, history) =>
-    heard.shift() ?? world.transcribe?.(speech, history) ?? settings.utterance
+    transcripts.shift() ?? core.transcribe?.(speech, history) ?? settings.defaultTranscript
 
-  const admit = (socket: WebSocket, tcp: Socket, target: Target) => {
-    const refusal = judge(target, world)
-    if (refusal) {
+  const accept = (socket: WebSocket, tcp: Socket, target: Target) => {
+    const error = checkKey(target, core)
+    if (error) {
       socket.on('error', ignoreError)
-      return socket.close(refusal.code, fitReason(refusal.reason))
+      return socket.close(error.code, truncateReason(error.reason))
     }
     const { path, version } = target
     const connection = createConnection(socket, tcp, settings)
-    const onReady = roster.announce
+    const onReady = registry.markReady
     const session = new HostedSession({
-      world,
+      core,
       settings,
       handles,
       version,
@@ -59,40 +61,74 @@ export function attachLive(server: Server, world: World, options: LiveOptions = 
       transcribe,
       onReady,
     })
-    roster.add(session)
-    socket.on('message', (data: Buffer) => session.take(data.toString()))
-    world.log(`live ${session.id}: connected to ${path}`)
+    registry.add(session)
+    socket.on('message', (data: Buffer) => session.receive(data.toString()))
+    core.log(`live ${session.id}: connected to ${path}`)
     void connection.ended.then(({ code, reason }) =>
-      world.log(`live ${session.id}: ended with ${code} ${reason}`),
+      core.log(`live ${session.id}: closed with ${code} ${reason}`),
     )
   }
 
   server.on('upgrade', (request, stream, head) => {
     const target = readTarget(request)
-    // An HTTP server's streams are sockets, unless it was handed something of one's own.
-    if (!target || !(stream instanceof Socket)) return refuseUpgrade(stream)
-    sockets.handleUpgrade(request, stream, head, (socket) => admit(socket, stream, target))
+    // The stream is a socket unless the server was given another kind of stream.
+    if (!target || !(stream instanceof Socket)) return rejectUpgrade(stream)
+    sockets.handleUpgrade(request, stream, head, (socket) => accept(socket, stream, target))
   })
 
   return {
-    sessions: roster.sessions,
-    nextSession: (signal) => roster.next(signal),
-    hear: (text) => void heard.push(text),
+    sessions: registry.sessions,
+    nextSession: (signal) => registry.next(signal),
+    queueTranscript: (text) => void transcripts.push(text),
     reset() {
-      roster.reset()
-      heard.length = 0
+      registry.reset()
+      transcripts.length = 0
     },
     async close() {
-      roster.close()
+      registry.close()
       for (const socket of sockets.clients) socket.terminate()
       sockets.close()
-      await Promise.all(roster.sessions.map((session) => session.ended))
+      await Promise.all(registry.sessions.map((session) => session.ended))
     },
   }
 }
 
-function judge({ key }: Target, world: World) {
-  switch (world.judgeKey(key)) {
+/** The path and key of an upgrade request. */
+interface Target {
+  /** `v1alpha` or `v1beta`. */
+  readonly version: string
+  /** Path and query. The key is replaced by `[redacted]`. */
+  readonly path: string
+  readonly key: string | null
+}
+
+/** Returns `undefined` if the path is not that of Gemini Live. */
+function readTarget(request: IncomingMessage): Target | undefined {
+  // The Gen AI SDK puts two slashes before `ws` if its base URL ends with one.
+  const address = `http://host${(request.url ?? '').replace(/^\/*/, '/')}`
+  const { pathname, searchParams } = new URL(URL.canParse(address) ? address : 'http://host')
+  const version = LIVE_PATH.exec(pathname)?.[1]
+  if (version === undefined) return undefined
+  const key = searchParams.get('key') ?? searchParams.get('access_token') ?? readHeader(request)
+  for (const name of ['key', 'access_token']) {
+    if (searchParams.has(name)) searchParams.set(name, REDACTED)
+  }
+  const query = searchParams.toString().replaceAll(encodeURIComponent(REDACTED), REDACTED)
+  return { version, key, path: query ? `${pathname}?${query}` : pathname }
+}
+
+const REDACTED = '[redacted]'
+
+const LIVE_PATH =
+  /^\/ws\/google\.ai\.generativelanguage\.(v1alpha|v1beta)\.GenerativeService\.BidiGenerateContent(?:Constrained)?$/
+
+function readHeader({ headers }: IncomingMessage): string | null {
+  const key = headers['x-goog-api-key'] ?? headers.authorization?.replace(/^(Token|Bearer) /, '')
+  return (Array.isArray(key) ? key[0] : key) ?? null
+}
+
+function checkKey({ key }: Target, core: EmulatorCore): CloseInfo | undefined {
+  switch (core.checkKey(key)) {
     case 'accepted':
       return undefined
     case 'missing':
@@ -102,10 +138,10 @@ function judge({ key }: Target, world: World) {
   }
 }
 
-function refuseUpgrade(stream: Duplex) {
+function rejectUpgrade(stream: Duplex) {
   stream.on('error', ignoreError)
   stream.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
 }
 
-// The connection is being closed anyway.
+// The connection is being closed.
 const ignoreError = () => undefined

@@ -2,30 +2,40 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 
 import { defer, type Deferred } from '../deferred.ts'
-import { fitReason, isSendableCode } from './close-code.ts'
 import { createFrameLog, type Frame, type FrameLog } from './frame-log.ts'
 import type { LiveSettings } from './live-options.ts'
 
-export interface Closing {
+/** The WebSocket close codes of Gemini Live. */
+export const CloseCode = {
+  GoingAway: 1001,
+  /** An invalid message or a wrong API key. */
+  InvalidArgument: 1007,
+  /** An unknown model or session. */
+  NotFound: 1008,
+  Internal: 1011,
+} as const
+
+/** The code and reason of a close frame. */
+export interface CloseInfo {
   readonly code: number
   readonly reason: string
 }
 
-/** One WebSocket with its memory of frames. */
+/** A WebSocket that records its frames. */
 export interface Connection {
   readonly received: FrameLog
   readonly sent: FrameLog
-  /** Aborts when the connection ends, at once if it is this side that ends it. */
+  /** Aborts when the connection ends, or as soon as the emulator closes it. */
   readonly signal: AbortSignal
-  readonly closed: Closing | undefined
-  readonly ended: Promise<Closing>
+  readonly closed: CloseInfo | undefined
+  readonly ended: Promise<CloseInfo>
   send(frame: Frame): void
-  /** Sends a frame that need not be a message; it is not remembered. */
+  /** Sends any text. Does not record it. */
   sendText(text: string): void
-  /** A promise while the client lags behind; nothing if it keeps up. */
+  /** Returns a promise if the client is slow; it resolves when the client has caught up. */
   drained(): Promise<void> | undefined
   close(code: number, reason: string): void
-  /** Cuts the TCP connection with a reset. */
+  /** Resets the TCP connection. */
   drop(): void
 }
 
@@ -42,24 +52,24 @@ export function createConnection(
   const logOptions = { capacity: settings.keepFrames, keepMedia: settings.recordAudio }
   const received = createFrameLog(logOptions)
   const sent = createFrameLog(logOptions)
-  const life = new AbortController()
-  const end = defer<Closing>()
-  let closed: Closing | undefined
-  let lag: Deferred<void> | undefined
+  const lifetime = new AbortController()
+  const end = defer<CloseInfo>()
+  let closed: CloseInfo | undefined
+  let drain: Deferred<void> | undefined
 
-  const transmit = (text: string) =>
-    socket.send(settings.frames === 'binary' ? Buffer.from(text) : text, relieve)
-  const relieve = () => {
-    if (!lag || socket.bufferedAmount > settings.maxBufferedBytes) return
-    lag.resolve()
-    lag = undefined
+  const write = (text: string) =>
+    socket.send(settings.frames === 'binary' ? Buffer.from(text) : text, checkDrained)
+  const checkDrained = () => {
+    if (!drain || socket.bufferedAmount > settings.maxBufferedBytes) return
+    drain.resolve()
+    drain = undefined
   }
-  // Errors are followed by 'close', which is where a connection ends.
+  // 'close' follows every 'error'.
   socket.on('error', () => undefined)
   socket.on('close', (code, reason) => {
     closed = { code, reason: reason.toString() }
-    life.abort()
-    lag?.resolve()
+    lifetime.abort()
+    drain?.resolve()
     received.end()
     sent.end()
     end.resolve(closed)
@@ -68,7 +78,7 @@ export function createConnection(
   return {
     received,
     sent,
-    signal: life.signal,
+    signal: lifetime.signal,
     get closed() {
       return closed
     },
@@ -76,24 +86,41 @@ export function createConnection(
     send(frame) {
       if (socket.readyState !== socket.OPEN) return
       sent.record(frame)
-      transmit(JSON.stringify(frame))
+      write(JSON.stringify(frame))
     },
     sendText(text) {
-      if (socket.readyState === socket.OPEN) transmit(text)
+      if (socket.readyState === socket.OPEN) write(text)
     },
     drained() {
       if (socket.bufferedAmount <= settings.maxBufferedBytes || closed) return undefined
-      return (lag ??= defer<void>()).promise
+      return (drain ??= defer<void>()).promise
     },
     close(code, reason) {
-      life.abort()
-      // Codes such as 1006 cannot be sent: they are what a client sees when the connection is cut.
-      if (isSendableCode(code)) socket.close(code, fitReason(reason))
+      lifetime.abort()
+      // Codes such as 1006 cannot be sent. A client sees them after a reset.
+      if (isSendable(code)) socket.close(code, truncateReason(reason))
       else tcp.resetAndDestroy()
     },
     drop() {
-      life.abort()
+      lifetime.abort()
       tcp.resetAndDestroy()
     },
   }
+}
+
+/** Truncates a reason to the 123 bytes of a close frame, as Gemini does. */
+export function truncateReason(reason: string): string {
+  const bytes = Buffer.from(reason)
+  if (bytes.length <= 123) return reason
+  // An incomplete character decodes to U+FFFD.
+  return bytes
+    .subarray(0, 123)
+    .toString()
+    .replace(/\uFFFD+$/, '')
+}
+
+/** Returns whether a close frame may have this code. */
+function isSendable(code: number): boolean {
+  if (code >= 3000) return code <= 4999
+  return code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)
 }

@@ -1,63 +1,60 @@
-import { speakPieces } from '../speech/speak.ts'
 import type { FunctionResponse } from '../wire/content.ts'
 import type { ContextUpdate, Setup } from '../wire/live-messages.ts'
+import type { Connection } from './connection.ts'
 import {
   isBlocking,
   readFunctions,
   readText,
-  toMemory,
   toPrompt,
+  toResumable,
   type Effect,
   type LiveEvent,
   type LiveState,
-  type Stepped,
+  type Transition,
 } from './live-state.ts'
+import { nextLive, startNextTurn } from './next-live.ts'
 import type { SetupContext } from './open-setup.ts'
-import { performTurn } from './perform-turn.ts'
-import type { Delivery } from './plan-turn.ts'
-import { proceed, stepLive } from './step-live.ts'
-import type { Connection } from './connection.ts'
+import type { TurnSettings } from './plan-turn.ts'
+import { playTurn } from './play-turn.ts'
 
 export interface ConversationContext extends SetupContext {
   readonly connection: Connection
   readonly setup: Setup
   readonly goAway: (timeLeftMs: number) => void
-  /** Ends the session because something broke. */
+  /** Closes the session after an error. */
   readonly fail: (error: unknown) => void
-  /** How many messages of the client have been taken. */
-  readonly consumed: () => number
+  /** Returns the number of client messages processed so far. */
+  readonly processed: () => number
 }
 
-/** Drives the state of one session and carries out what it decides. */
+/** Holds the state of one session and carries out the effects of its events. */
 export class Conversation {
   readonly ignoredResponses: FunctionResponse[] = []
   readonly #context: ConversationContext
   #state: LiveState
-  #performance = new AbortController()
+  #turn = new AbortController()
 
   constructor(state: LiveState, context: ConversationContext) {
     this.#state = state
     this.#context = context
-    context.connection.signal.addEventListener('abort', () => this.#performance.abort(), {
-      once: true,
-    })
+    context.connection.signal.addEventListener('abort', () => this.#turn.abort(), { once: true })
   }
 
   get state(): LiveState {
     return this.#state
   }
 
-  /** Gives the first handle, and goes on where a resumed session has something left to answer. */
-  begin(): void {
-    this.#checkpoint()
-    this.#settle(proceed(this.#state))
+  /** Sends the first handle, and replies to the queued input of a resumed session. */
+  start(): void {
+    this.#sendHandle()
+    this.#apply(startNextTurn(this.#state))
   }
 
-  apply(event: LiveEvent): void {
-    if (!this.#context.connection.signal.aborted) this.#settle(stepLive(this.#state, event))
+  dispatch(event: LiveEvent): void {
+    if (!this.#context.connection.signal.aborted) this.#apply(nextLive(this.#state, event))
   }
 
-  reconfigure({ systemInstruction, tools }: ContextUpdate): void {
+  updateContext({ systemInstruction, tools }: ContextUpdate): void {
     const config = {
       ...this.#state.config,
       ...(systemInstruction && { systemInstruction: readText(systemInstruction) }),
@@ -66,74 +63,74 @@ export class Conversation {
     this.#state = { ...this.#state, config }
   }
 
-  #settle([state, effects]: Stepped): void {
+  #apply([state, effects]: Transition): void {
     this.#state = state
-    for (const effect of effects) this.#carryOut(effect)
+    for (const effect of effects) this.#run(effect)
   }
 
-  #carryOut(effect: Effect): void {
+  #run(effect: Effect): void {
     switch (effect.type) {
       case 'send':
         return this.#context.connection.send({ ...effect.message })
-      case 'perform':
-        return this.#perform(effect.turn)
-      case 'abandon':
-        return this.#performance.abort()
-      case 'ignore':
+      case 'start-turn':
+        return this.#startTurn(effect.turn)
+      case 'abort-turn':
+        return this.#turn.abort()
+      case 'ignore-response':
         this.ignoredResponses.push(effect.response)
         if (this.ignoredResponses.length > this.#context.settings.keepFrames) {
           this.ignoredResponses.shift()
         }
         return
-      case 'checkpoint':
-        return this.#checkpoint()
+      case 'send-handle':
+        return this.#sendHandle()
     }
   }
 
-  #perform(turn: number): void {
-    const { world, connection, goAway, fail } = this.#context
-    this.#performance.abort()
-    this.#performance = new AbortController()
-    const { signal } = this.#performance
-    performTurn(toPrompt(this.#state), {
-      world,
+  #startTurn(turn: number): void {
+    const { core, connection, goAway, fail } = this.#context
+    this.#turn.abort()
+    this.#turn = new AbortController()
+    const { signal } = this.#turn
+    playTurn(toPrompt(this.#state), {
+      core,
       connection,
       goAway,
       signal,
-      delivery: this.#delivery(),
-      perform: (step) => this.apply({ type: 'performed', turn, step }),
+      settings: this.#turnSettings(),
+      onStep: (step) => this.dispatch({ type: 'turn-step', turn, step }),
     }).catch((error: unknown) => {
       if (!signal.aborted) fail(error)
     })
   }
 
-  #delivery(): Delivery {
-    const { world, settings } = this.#context
+  #turnSettings(): TurnSettings {
+    const { core, settings } = this.#context
     const { config } = this.#state
     return {
       model: config.model,
       modality: config.modality,
       transcribe: config.outputTranscription,
       includeThoughts: config.includeThoughts,
-      paceMs: world.paceMs,
+      paceMs: core.paceMs,
       realTime: settings.playback === 'real-time',
       isBlocking: (name) => isBlocking(config, name),
-      newId: () => world.newId(),
-      speak: speakPieces,
+      newId: () => core.newId(),
+      synthesize: core.synthesize,
     }
   }
 
-  /** Gives the client a handle to come back with. */
-  #checkpoint(): void {
-    const { setup, connection, handles, consumed } = this.#context
-    const memory = toMemory(this.#state)
-    if (!setup.sessionResumption || !memory) return
+  /** Sends a resumption handle, if the client asked for handles and no turn is running. */
+  #sendHandle(): void {
+    const { setup, connection, handles, processed } = this.#context
+    const state = toResumable(this.#state)
+    if (!setup.sessionResumption || !state) return
     connection.send({
       sessionResumptionUpdate: {
-        newHandle: handles.issue(memory),
+        newHandle: handles.create(state),
         resumable: true,
         ...(setup.sessionResumption.transparent && {
-          lastConsumedClientMessageIndex: String(consumed()),
+          lastConsumedClientMessageIndex: String(processed()),
         }),
       },
     })

@@ -3,13 +3,13 @@ import { EmulatorError } from '../emulator-error.ts'
 
 export type Frame = Readonly<Record<string, unknown>>
 
-/** Remembers the last frames of one direction and lets tests wait for one. */
+/** Records the latest frames of one direction. */
 export interface FrameLog {
   readonly frames: readonly Frame[]
   record(frame: Frame): void
-  /** The first matching frame, remembered or to come; rejects when the session ends or the signal aborts. */
+  /** Returns the first matching frame, recorded or future. Rejects when the session ends or the signal aborts. */
   waitFor(predicate: (frame: Frame) => boolean, signal?: AbortSignal): Promise<Frame>
-  /** No more frames will come. */
+  /** Rejects pending waits, because the session ended. */
   end(): void
 }
 
@@ -40,14 +40,14 @@ export function createFrameLog(options: FrameLogOptions): FrameLog {
         if (!frame) reject(sessionEnded())
         else if (predicate(frame)) resolve(frame)
       }
-      const abandon = () => reject(signal?.reason)
+      const abort = () => reject(signal?.reason)
       watchers.add(watch)
-      signal?.addEventListener('abort', abandon, { once: true })
+      signal?.addEventListener('abort', abort, { once: true })
       try {
         return await promise
       } finally {
         watchers.delete(watch)
-        signal?.removeEventListener('abort', abandon)
+        signal?.removeEventListener('abort', abort)
       }
     },
     end() {
@@ -58,10 +58,10 @@ export function createFrameLog(options: FrameLogOptions): FrameLog {
 }
 
 function sessionEnded() {
-  return new EmulatorError('closed', 'The Live session ended before a matching frame came.')
+  return new EmulatorError('closed', 'The Live session ended before a matching frame arrived.')
 }
 
-/** Replaces base64 `data` beside a `mimeType` by its size: a minute of audio must not fill the memory. */
+/** Replaces base64 `data` beside a `mimeType` by its size, to save memory. */
 function summarizeMedia(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(summarizeMedia)
   if (typeof value !== 'object' || value === null) return value
@@ -73,5 +73,5 @@ function summarizeMedia(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, summarizeMedia(item)]))
 }
 
-// summarizeMedia gives an object for an object.
+// summarizeMedia returns an object for an object.
 const toFrame = (value: unknown) => value as Frame

@@ -2,22 +2,22 @@ import type { Content, FunctionResponse, Part } from '../wire/content.ts'
 import {
   isBlocking,
   type Effect,
-  type Item,
   type LiveState,
-  type OpenCall,
-  type Stepped,
+  type PendingCall,
+  type QueuedInput,
+  type StateStep,
+  type Transition,
   type Turn,
 } from './live-state.ts'
-import { spend } from './live-usage.ts'
-import type { Step } from './plan-turn.ts'
+import { addUsage } from './live-usage.ts'
 
-/** Calls functions: blocking ones silence the model until each is answered, the others run beside the conversation. */
-export function makeCalls(
+/** Starts calls. After a blocking call the model is silent until every call of the turn has its response. */
+export function startCalls(
   state: LiveState,
-  step: Extract<Step, { type: 'call' }>,
+  step: Extract<StateStep, { type: 'call' }>,
   turn: Exclude<Turn, { state: 'idle' }>,
-): Stepped {
-  const calls = step.groups.flat().map((call): OpenCall => {
+): Transition {
+  const calls = step.groups.flat().map((call): PendingCall => {
     return { call, id: call.id ?? '', blocking: isBlocking(state.config, call.name) }
   })
   const blocked = turn.state === 'blocked' || calls.some((call) => call.blocking)
@@ -34,7 +34,10 @@ export function makeCalls(
         id: turn.id,
         open: true,
         moreCalls: !step.last,
-        spent: calls.reduce((spent, { call }) => spend(spent, { functionCall: call }), turn.spent),
+        usage: calls.reduce(
+          (usage, { call }) => addUsage(usage, { functionCall: call }),
+          turn.usage,
+        ),
       },
     }),
   }
@@ -44,90 +47,99 @@ export function makeCalls(
   return [unblock(next), sends]
 }
 
-interface Answered {
+interface AddedResponse {
   readonly state: LiveState
   readonly effects: readonly Effect[]
-  /** Whether the answer wants to be spoken about at once. */
-  readonly interrupt: boolean
+  /** Whether the response interrupts the running turn. */
+  readonly interrupts: boolean
 }
 
-/** Takes one answer. Late ones, to calls that were cancelled or never made, are ordinary traffic: they change nothing. */
-export function answerCalls(state: LiveState, response: FunctionResponse): Answered {
-  const open = state.calls.find((call) => call.id === response.id && !call.answer)
-  if (!open) return { state, effects: [{ type: 'ignore', response }], interrupt: false }
-  if (open.blocking) {
-    const answered = replaceCall(state, open, { ...open, answer: response })
-    return { state: unblock(answered), effects: [{ type: 'checkpoint' }], interrupt: false }
+/** Adds the response of a call. A response to a call that is not pending has no effect. */
+export function addResponse(state: LiveState, response: FunctionResponse): AddedResponse {
+  const pending = state.calls.find((call) => call.id === response.id && !call.response)
+  if (!pending) {
+    return { state, effects: [{ type: 'ignore-response', response }], interrupts: false }
+  }
+  if (pending.blocking) {
+    const next = replaceCall(state, pending, { ...pending, response })
+    return { state: unblock(next), effects: [{ type: 'send-handle' }], interrupts: false }
   }
   const scheduling = readScheduling(response)
-  const interrupt = scheduling === 'INTERRUPT'
-  const item: Item = {
+  const interrupts = scheduling === 'INTERRUPT'
+  const input: QueuedInput = {
     contents: [{ role: 'user', parts: [{ functionResponse: response }] }],
-    speak: scheduling !== 'SILENT',
+    needsReply: scheduling !== 'SILENT',
   }
-  const rest = replaceCall(
+  const next = replaceCall(
     state,
-    open,
-    response.willContinue ? { ...open, begun: true } : undefined,
+    pending,
+    response.willContinue ? { ...pending, hasPartialResponse: true } : undefined,
   )
-  const agenda = interrupt ? [item, ...rest.agenda] : [...rest.agenda, item]
-  return { state: { ...rest, agenda }, effects: [], interrupt }
+  const queue = interrupts ? [input, ...next.queue] : [...next.queue, input]
+  return { state: { ...next, queue }, effects: [], interrupts }
 }
 
-/** Takes unanswered calls back: the client is told, and the history forgets those of which nothing came. */
-export function takeBackCalls(state: LiveState, concerns: (call: OpenCall) => boolean): Stepped {
-  const taken = state.calls.filter((call) => !call.answer && concerns(call))
-  if (taken.length === 0) return [state, []]
-  const ids = taken.map((call) => call.id)
-  const kept = state.calls.filter((call) => !taken.includes(call))
-  const answers = kept.filter((call) => call.answer)
-  const vain = taken.filter((call) => !call.begun).map((call) => call.id)
+/** Cancels the pending calls that match. Removes calls without any response from the history. */
+export function cancelCalls(
+  state: LiveState,
+  isAffected: (call: PendingCall) => boolean,
+): Transition {
+  const cancelled = state.calls.filter((call) => !call.response && isAffected(call))
+  if (cancelled.length === 0) return [state, []]
+  const ids = cancelled.map((call) => call.id)
+  const kept = state.calls.filter((call) => !cancelled.includes(call))
+  const responded = kept.filter((call) => call.response)
+  const removed = cancelled.filter((call) => !call.hasPartialResponse).map((call) => call.id)
   const next: LiveState = {
     ...state,
-    history: state.history.map((content) => withoutCalls(content, vain)).filter(hasParts),
-    calls: kept.filter((call) => !call.answer),
-    agenda: answers.length > 0 ? [answerItem(answers, false), ...state.agenda] : state.agenda,
+    history: state.history.map((content) => withoutCalls(content, removed)).filter(hasParts),
+    calls: kept.filter((call) => !call.response),
+    queue: responded.length > 0 ? [toInput(responded, false), ...state.queue] : state.queue,
   }
   return [next, [{ type: 'send', message: { toolCallCancellation: { ids } } }]]
 }
 
-/** Frees the model once every blocking call is answered; the answers come before anything that was said meanwhile. */
+/** Unblocks the model when every blocking call has its response. The responses precede all other queued input. */
 function unblock(state: LiveState): LiveState {
-  const { turn, calls, agenda } = state
+  const { turn, calls, queue } = state
   if (turn.state !== 'blocked' || turn.moreCalls) return state
   const blocking = calls.filter((call) => call.blocking)
-  if (blocking.some((call) => !call.answer)) return state
+  if (blocking.some((call) => !call.response)) return state
   return {
     ...state,
     calls: calls.filter((call) => !call.blocking),
-    agenda: [answerItem(blocking, true), ...agenda],
+    queue: [toInput(blocking, true), ...queue],
     turn: { state: 'idle' },
   }
 }
 
-function answerItem(calls: readonly OpenCall[], speak: boolean): Item {
-  const parts = calls.flatMap(({ answer }): Part[] =>
-    answer ? [{ functionResponse: answer }] : [],
+function toInput(calls: readonly PendingCall[], needsReply: boolean): QueuedInput {
+  const parts = calls.flatMap(({ response }): Part[] =>
+    response ? [{ functionResponse: response }] : [],
   )
-  return { contents: [{ role: 'user', parts }], speak }
+  return { contents: [{ role: 'user', parts }], needsReply }
 }
 
-function replaceCall(state: LiveState, old: OpenCall, by: OpenCall | undefined): LiveState {
+function replaceCall(
+  state: LiveState,
+  old: PendingCall,
+  replacement: PendingCall | undefined,
+): LiveState {
   const calls = state.calls.flatMap((call) => {
     if (call !== old) return [call]
-    return by ? [by] : []
+    return replacement ? [replacement] : []
   })
   return { ...state, calls }
 }
 
-// Gemini's guide puts `scheduling` inside the response, its schema beside it; both are in use.
+// Gemini's guide puts `scheduling` inside the response, its schema beside it. Clients use both.
 function readScheduling({ scheduling, response }: FunctionResponse): string {
   if (scheduling) return scheduling
   const inside = response?.['scheduling']
   return typeof inside === 'string' ? inside : 'WHEN_IDLE'
 }
 
-/** Calls belong to the turn that made them, as one content with what was said before. */
+/** Appends calls to the content of the turn that made them. */
 function appendParts(history: readonly Content[], parts: readonly Part[]): readonly Content[] {
   const last = history.at(-1)
   if (last?.role !== 'model') return [...history, { role: 'model', parts: [...parts] }]

@@ -1,39 +1,39 @@
-/** How the Live side behaves where Gemini's models differ or a test wants something else. */
+/** Options of the Live server: differences between Gemini's models, and limits. */
 export interface LiveOptions {
-  /** The kind of WebSocket frame the server sends. Default `binary`, as Gemini does. */
+  /** The type of the WebSocket frames that the server sends. Default `binary`, as Gemini does. */
   readonly frames?: 'binary' | 'text'
   /**
-   * Whether a turn that ends in blocking calls is completed at once. Default `by-model`: yes, except for
-   * `gemini-3…-flash-live…`, which leaves the turn open until the calls are answered.
+   * Whether a turn that ends with blocking calls completes immediately. Default `by-model`: true, except for
+   * `gemini-3…-flash-live…`, which leaves the turn open until the calls have their responses.
    */
   readonly toolTurnComplete?: boolean | 'by-model'
-  /** Whether speech takes unanswered blocking calls back. Default true. */
+  /** Whether a barge-in cancels pending blocking calls. Default true. */
   readonly cancelOnBargeIn?: boolean
   /**
-   * `by-model` refuses TEXT for models that only speak (`native-audio`, `gemini-3…-flash-live…`), as Gemini does. Default
-   * `any`: every model writes or speaks, whichever is asked.
+   * `by-model` rejects TEXT for audio-only models (`native-audio`, `gemini-3…-flash-live…`), as Gemini does. Default
+   * `any`: every model supports TEXT and AUDIO.
    */
   readonly modalities?: 'any' | 'by-model'
   /**
-   * `real-time` completes a spoken turn only when its audio could have been played, so that it can be interrupted till
-   * then. Default `instant`.
+   * `real-time` completes a spoken turn only after its audio has had time to play, and it can be interrupted until then.
+   * Default `instant`.
    */
   readonly playback?: 'instant' | 'real-time'
-  /** `false` leaves every setup without its `setupComplete`: for clients that must not wait for ever. Default true. */
+  /** `false` never sends `setupComplete`, to test the timeout of a client. Default true. */
   readonly completeSetup?: boolean
-  /** Silence in the audio that ends an utterance, unless the setup says otherwise. Default 500. */
+  /** Milliseconds of silence that end an utterance, unless the setup sets them. Default 500. */
   readonly silenceMs?: number
-  /** What an utterance is taken for when neither `hear()` nor `transcribe` says. Default `Hello.` */
-  readonly utterance?: string
-  /** How long a resumption handle is good for. Default two hours. */
+  /** The transcript of an utterance without a queued one and without `transcribe`. Default `Hello.` */
+  readonly defaultTranscript?: string
+  /** The lifetime of a resumption handle. Default two hours. */
   readonly handleLifetimeMs?: number
-  /** Larger frames from a client close the connection with 1009. Default 16 MiB. */
+  /** The maximum size of a client frame. A larger one closes the connection with 1009. Default 16 MiB. */
   readonly maxFrameBytes?: number
-  /** Unsent bytes at which the model stops speaking until the client has read. Default 1 MiB. */
+  /** The number of unsent bytes at which the model waits for the client. Default 1 MiB. */
   readonly maxBufferedBytes?: number
-  /** How many frames are remembered for each session and direction. Default 1000. */
+  /** The number of frames to keep for each session and direction. Default 1000. */
   readonly keepFrames?: number
-  /** Keeps media in remembered frames; otherwise only their size is kept. Default false. */
+  /** Keeps the media of recorded frames instead of only their size. Default false. */
   readonly recordAudio?: boolean
 }
 
@@ -48,7 +48,7 @@ export function readLiveOptions(options: LiveOptions): LiveSettings {
     playback: 'instant',
     completeSetup: true,
     silenceMs: 500,
-    utterance: 'Hello.',
+    defaultTranscript: 'Hello.',
     handleLifetimeMs: 2 * 60 * 60 * 1000,
     maxFrameBytes: 16 * 1024 * 1024,
     maxBufferedBytes: 1024 * 1024,
@@ -58,7 +58,7 @@ export function readLiveOptions(options: LiveOptions): LiveSettings {
   }
 }
 
-/** Models that speak only and leave a turn open while their calls are unanswered. */
+/** Returns whether the model is audio-only and leaves a turn open while calls are pending. */
 export function isThirdGeneration(model: string): boolean {
   return /^gemini-3\..*-flash-live/.test(model)
 }

@@ -1,43 +1,43 @@
 import type { Content, FunctionCall, FunctionResponse } from '../wire/content.ts'
 import type { Setup } from '../wire/live-messages.ts'
+import type { CloseInfo } from './connection.ts'
 import type { Frame } from './frame-log.ts'
-import type { Closing } from './connection.ts'
 
-/** One Live connection, for a test to look at and to meddle with. */
+/** A Live connection that a test can inspect and control. */
 export interface LiveSession {
   readonly id: string
   /** The path and query of the connection, without the key. */
   readonly path: string
-  /** As the client sent it; nothing until it came. */
+  /** The setup of the client. `undefined` until it arrives. */
   readonly setup: Setup | undefined
-  /** The last frames of the client, oldest first; media are replaced by their size. */
+  /** The latest frames of the client, oldest first. Media are replaced by their size. */
   readonly received: readonly Frame[]
-  /** The last frames of the server, oldest first; media are replaced by their size. */
+  /** The latest frames of the server, oldest first. Media are replaced by their size. */
   readonly sent: readonly Frame[]
-  /** What the model remembers of the conversation. */
+  /** The conversation so far. */
   readonly history: readonly Content[]
-  /** Calls that wait for an answer. */
+  /** Calls without a response. */
   readonly pendingCalls: readonly FunctionCall[]
-  /** Answers to calls that were not open: unknown, cancelled, or answered before. */
+  /** Responses to calls that were unknown, cancelled or completed. */
   readonly ignoredResponses: readonly FunctionResponse[]
-  /** Whether the model is in the middle of a turn. */
+  /** Whether a turn is running. */
   readonly speaking: boolean
-  readonly closed: Closing | undefined
+  readonly closed: CloseInfo | undefined
   /** Resolves when the connection has ended. */
-  readonly ended: Promise<Closing>
-  /** Sends a server message as it stands. */
+  readonly ended: Promise<CloseInfo>
+  /** Sends a server message unchanged. */
   send(message: Frame): void
-  /** Sends a frame that need not be a message, nor JSON; it is not among those `sent`. */
+  /** Sends any text, which need not be JSON. It is not added to `sent`. */
   sendText(text: string): void
-  /** What a barge-in does: the model falls silent, unanswered blocking calls are taken back. */
+  /** Has the effect of a barge-in: interrupts the model and cancels pending blocking calls. */
   interrupt(): void
   close(code: number, reason: string): void
-  /** Cuts the TCP connection with a reset. */
+  /** Resets the TCP connection. */
   drop(): void
-  /** Announces the end of the connection and closes it after that time. */
+  /** Sends `goAway` and closes the connection after that time. */
   goAway(timeLeftMs: number): void
-  /** The first matching frame of the client, past or future; rejects when the session ends or the signal aborts. */
+  /** Returns the first matching frame of the client, recorded or future. Rejects when the session ends or the signal aborts. */
   waitFor(predicate: (frame: Frame) => boolean, signal?: AbortSignal): Promise<Frame>
-  /** The same for frames of the server. */
+  /** Like `waitFor`, for frames of the server. */
   waitForSent(predicate: (frame: Frame) => boolean, signal?: AbortSignal): Promise<Frame>
 }

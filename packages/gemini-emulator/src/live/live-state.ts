@@ -1,4 +1,4 @@
-import type { Prompt } from '../mind.ts'
+import type { Prompt } from '../responders/responder.ts'
 import type {
   Blob,
   Content,
@@ -9,9 +9,9 @@ import type {
 } from '../wire/content.ts'
 import type { ServerMessage, Setup } from '../wire/live-messages.ts'
 import { isThirdGeneration, type LiveSettings } from './live-options.ts'
-import type { Step } from './plan-turn.ts'
+import type { TurnStep } from './plan-turn.ts'
 
-/** What the setup of a session decided. */
+/** The configuration of a session, from its setup and the emulator's options. */
 export interface SessionConfig {
   /** Without the `models/` prefix. */
   readonly model: string
@@ -23,28 +23,28 @@ export interface SessionConfig {
   readonly outputTranscription: boolean
   readonly bargeIn: boolean
   readonly cancelOnBargeIn: boolean
-  /** Whether a turn that ends in blocking calls is completed at once. */
+  /** Whether a turn that ends with blocking calls completes immediately. */
   readonly completeToolTurns: boolean
 }
 
-/** A call that waits for its answer; a blocking one keeps the answer until the others of its turn have theirs. */
-export interface OpenCall {
+/** A call without a complete response. A blocking call keeps its response until the other calls of the turn have theirs. */
+export interface PendingCall {
   readonly call: FunctionCall
   readonly id: string
   readonly blocking: boolean
-  readonly answer?: FunctionResponse
-  /** A first part of the answer has come (`willContinue`). */
-  readonly begun?: true
+  readonly response?: FunctionResponse
+  /** A partial response (`willContinue`) was received. */
+  readonly hasPartialResponse?: true
 }
 
-/** Something for the model to take in when it is free; `speak`: and to answer. */
-export interface Item {
+/** Input that the model processes when it is idle. */
+export interface QueuedInput {
   readonly contents: readonly Content[]
-  readonly speak: boolean
+  readonly needsReply: boolean
 }
 
-/** What a turn has given so far, for the token count. */
-export interface Spent {
+/** The output of a turn so far, for the token count. */
+export interface TurnUsage {
   readonly tokens: number
   readonly thoughtTokens: number
   readonly samples: number
@@ -55,37 +55,38 @@ export type Turn =
   | {
       readonly state: 'speaking'
       readonly id: number
-      /** Said since the last thing the history remembers. */
-      readonly said: readonly Part[]
-      readonly spent: Spent
+      /** Parts that were sent but are not in the history yet. */
+      readonly parts: readonly Part[]
+      readonly usage: TurnUsage
     }
-  /** Silent until every blocking call is answered. `open`: the turn has not been completed on the wire. */
+  /** Silent until every blocking call has its response. */
   | {
       readonly state: 'blocked'
       readonly id: number
+      /** Whether `turnComplete` was not sent yet. */
       readonly open: boolean
       readonly moreCalls: boolean
-      readonly spent: Spent
+      readonly usage: TurnUsage
     }
 
-/** What survives a connection: a resumption handle stands for this. */
-export interface LiveMemory {
+/** The state that a resumption handle restores. */
+export interface ResumableState {
   readonly history: readonly Content[]
-  readonly calls: readonly OpenCall[]
-  readonly agenda: readonly Item[]
-  /** Audio the person has spoken, for the token count. */
-  readonly heardMs: number
+  readonly calls: readonly PendingCall[]
+  readonly queue: readonly QueuedInput[]
+  /** The duration of the user's speech, for the token count. */
+  readonly inputAudioMs: number
   readonly turn: Exclude<Turn, { state: 'speaking' }>
 }
 
-export interface LiveState extends Omit<LiveMemory, 'turn'> {
+export interface LiveState extends Omit<ResumableState, 'turn'> {
   readonly config: SessionConfig
   readonly turn: Turn
   readonly turnCount: number
-  /** The newest video frame since the last input. */
-  readonly seen: Blob | undefined
-  /** Whether client content still only seeds the history (`historyConfig.initialHistoryInClientContent`). */
-  readonly seeding: boolean
+  /** The latest video frame since the last input. */
+  readonly videoFrame: Blob | undefined
+  /** Whether client content is initial history without a reply (`historyConfig.initialHistoryInClientContent`). */
+  readonly isInitialHistory: boolean
 }
 
 export type LiveEvent =
@@ -97,24 +98,25 @@ export type LiveEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'video'; readonly frame: Blob }
   | { readonly type: 'speech-start' }
-  | { readonly type: 'heard'; readonly text: string; readonly ms: number }
-  | { readonly type: 'answers'; readonly responses: readonly FunctionResponse[] }
-  | { readonly type: 'performed'; readonly turn: number; readonly step: Performed }
+  | { readonly type: 'transcript'; readonly text: string; readonly ms: number }
+  | { readonly type: 'tool-responses'; readonly responses: readonly FunctionResponse[] }
+  /** The running turn reached its next step. */
+  | { readonly type: 'turn-step'; readonly turn: number; readonly step: StateStep }
 
-/** The steps of a turn that concern the conversation. */
-export type Performed = Extract<Step, { type: 'show' | 'call' | 'complete' | 'cancel' }>
+/** The steps of a turn that change the state. */
+export type StateStep = Extract<TurnStep, { type: 'content' | 'call' | 'complete' | 'cancel' }>
 
 export type Effect =
   | { readonly type: 'send'; readonly message: ServerMessage }
-  /** Ask the mind and go through its turn; whatever turn is under way ends. */
-  | { readonly type: 'perform'; readonly turn: number }
-  | { readonly type: 'abandon' }
-  /** The answer to a call that is not open. */
-  | { readonly type: 'ignore'; readonly response: FunctionResponse }
-  /** The conversation has come to a point where a new connection could take it up. */
-  | { readonly type: 'checkpoint' }
+  /** Starts a turn with a reply of the responder. Aborts the running turn. */
+  | { readonly type: 'start-turn'; readonly turn: number }
+  | { readonly type: 'abort-turn' }
+  /** Records a response to a call that is not pending. */
+  | { readonly type: 'ignore-response'; readonly response: FunctionResponse }
+  /** Sends a resumption handle for the current state, if the client asked for handles. */
+  | { readonly type: 'send-handle' }
 
-export type Stepped = readonly [LiveState, readonly Effect[]]
+export type Transition = readonly [LiveState, readonly Effect[]]
 
 export function readConfig(setup: Setup, settings: LiveSettings): SessionConfig {
   const model = setup.model.replace(/^models\//, '')
@@ -142,27 +144,32 @@ export function readFunctions(tools: Setup['tools']): readonly FunctionDeclarati
   return (tools ?? []).flatMap((tool) => tool.functionDeclarations ?? [])
 }
 
-/** A session at its beginning, or where the memory left it. */
-export function createState(setup: Setup, config: SessionConfig, memory?: LiveMemory): LiveState {
+/** Creates the state of a new session, or of one that resumes. */
+export function createState(
+  setup: Setup,
+  config: SessionConfig,
+  resumed?: ResumableState,
+): LiveState {
   return {
     history: [],
     calls: [],
-    agenda: [],
-    heardMs: 0,
+    queue: [],
+    inputAudioMs: 0,
     turn: { state: 'idle' },
-    ...memory,
+    ...resumed,
     config,
     turnCount: 0,
-    seen: undefined,
-    seeding: memory === undefined && setup.historyConfig?.initialHistoryInClientContent === true,
+    videoFrame: undefined,
+    isInitialHistory:
+      resumed === undefined && setup.historyConfig?.initialHistoryInClientContent === true,
   }
 }
 
-/** What a handle would restore; nothing in the middle of a turn. */
-export function toMemory(state: LiveState): LiveMemory | undefined {
-  const { history, calls, agenda, heardMs, turn } = state
+/** Returns the state for a resumption handle, or `undefined` during a turn. */
+export function toResumable(state: LiveState): ResumableState | undefined {
+  const { history, calls, queue, inputAudioMs, turn } = state
   if (turn.state === 'speaking' || (turn.state === 'blocked' && turn.moreCalls)) return undefined
-  return { history, calls, agenda, heardMs, turn }
+  return { history, calls, queue, inputAudioMs, turn }
 }
 
 export function toPrompt({ config, history }: LiveState): Prompt {

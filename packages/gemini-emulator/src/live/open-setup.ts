@@ -1,49 +1,48 @@
+import type { EmulatorCore } from '../emulator-core.ts'
 import { modelNotFound } from '../wire/google-error.ts'
 import type { Setup } from '../wire/live-messages.ts'
-import type { World } from '../world.ts'
-import { CloseCode } from './close-code.ts'
-import type { Handles } from './handles.ts'
+import { CloseCode, type CloseInfo } from './connection.ts'
 import { isThirdGeneration, type LiveSettings } from './live-options.ts'
 import { createState, readConfig, type LiveState } from './live-state.ts'
-import type { Closing } from './connection.ts'
+import type { ResumptionHandles } from './resumption-handles.ts'
 
 export interface SetupContext {
-  readonly world: World
+  readonly core: EmulatorCore
   readonly settings: LiveSettings
-  readonly handles: Handles
+  readonly handles: ResumptionHandles
   /** `v1alpha` or `v1beta`. */
   readonly version: string
 }
 
-export type Opening =
+export type SetupResult =
   | { readonly type: 'opened'; readonly state: LiveState }
-  | ({ readonly type: 'refused' } & Closing)
+  | ({ readonly type: 'rejected' } & CloseInfo)
 
-/** Opens a session as the setup asks, or says why not. */
-export function openSetup(setup: Setup, context: SetupContext): Opening {
-  const { world, settings, handles, version } = context
+/** Creates the state of a session from its setup, or returns why the setup is rejected. */
+export function openSetup(setup: Setup, context: SetupContext): SetupResult {
+  const { core, settings, handles, version } = context
   const config = readConfig(setup, settings)
-  if (!world.hasModel(config.model)) {
+  if (!core.hasModel(config.model)) {
     const { message } = modelNotFound(config.model, version, 'bidiGenerateContent')
-    return refuse(CloseCode.NotFound, message)
+    return reject(CloseCode.NotFound, message)
   }
   const modalities = setup.generationConfig?.responseModalities ?? ['AUDIO']
-  if (!canAnswerIn(modalities, config.model, settings)) {
+  if (!isSupported(modalities, config.model, settings)) {
     const list = modalities.join(', ')
-    return refuse(
+    return reject(
       CloseCode.InvalidArgument,
       `The requested combination of response modalities (${list}) is not supported by the model. models/${config.model}`,
     )
   }
   const handle = setup.sessionResumption?.handle
-  const memory = handle ? handles.redeem(handle) : undefined
-  if (handle && !memory) {
-    return refuse(CloseCode.NotFound, 'BidiGenerateContent session not found')
+  const resumed = handle ? handles.find(handle) : undefined
+  if (handle && !resumed) {
+    return reject(CloseCode.NotFound, 'BidiGenerateContent session not found')
   }
-  return { type: 'opened', state: createState(setup, config, memory) }
+  return { type: 'opened', state: createState(setup, config, resumed) }
 }
 
-function canAnswerIn(
+function isSupported(
   modalities: readonly string[],
   model: string,
   settings: LiveSettings,
@@ -51,10 +50,10 @@ function canAnswerIn(
   const [modality, ...others] = modalities
   if (others.length > 0) return false
   if (modality === undefined || modality === 'AUDIO') return true
-  const speaksOnly = model.includes('native-audio') || isThirdGeneration(model)
-  return modality === 'TEXT' && (settings.modalities === 'any' || !speaksOnly)
+  const isAudioOnly = model.includes('native-audio') || isThirdGeneration(model)
+  return modality === 'TEXT' && (settings.modalities === 'any' || !isAudioOnly)
 }
 
-function refuse(code: number, reason: string): Opening {
-  return { type: 'refused', code, reason }
+function reject(code: number, reason: string): SetupResult {
+  return { type: 'rejected', code, reason }
 }

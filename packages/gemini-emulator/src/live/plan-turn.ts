@@ -1,37 +1,33 @@
-import type { Act } from '../mind.ts'
+import type { Synthesize } from '../emulator-core.ts'
+import type { Action } from '../responders/responder.ts'
 import type { FunctionCall, Part } from '../wire/content.ts'
+import { scriptedError } from '../wire/google-error.ts'
 import type { ServerContent } from '../wire/live-messages.ts'
-import { playedFailure } from '../wire/google-error.ts'
-import { splitPieces } from '../wire/pieces.ts'
-import { CloseCode } from './close-code.ts'
-import { concatPcm, encodePcm } from './pcm.ts'
+import { splitPieces } from '../wire/text.ts'
+import { concatPcm, encodePcm, OUTPUT_RATE } from './audio.ts'
+import { CloseCode } from './connection.ts'
 
-/** One thing to do on the way through a turn; a turn is a sequence of these. */
-export type Step =
-  /** Sends content. `said` is what the conversation will remember of it, `samples` how much of it was sound. */
+/** One step of a turn. */
+export type TurnStep =
+  /** Sends content. `part` is its entry in the history, `samples` the length of its audio. */
   | {
-      readonly type: 'show'
+      readonly type: 'content'
       readonly content: ServerContent
-      readonly said?: Part
+      readonly part?: Part
       readonly samples?: number
     }
-  /** Sends one `toolCall` for each group. `last`: the turn makes no further calls. */
+  /** Sends one `toolCall` for each group. `last`: the turn has no further calls. */
   | {
       readonly type: 'call'
       readonly groups: readonly (readonly FunctionCall[])[]
       readonly last: boolean
     }
   | { readonly type: 'complete'; readonly reason?: string }
-  | Control
+  /** Actions that are steps without any conversion. */
+  | Extract<Action, { type: 'pause' | 'wait' | 'cancel' | 'close' | 'drop' | 'go-away' | 'raw' }>
 
-/** Acts that need no rendering. */
-type Control = Extract<
-  Act,
-  { type: 'pause' | 'wait' | 'cancel' | 'close' | 'drop' | 'go-away' | 'raw' }
->
-
-/** How the session wants to be answered. */
-export interface Delivery {
+/** The settings of a session that affect its turns. */
+export interface TurnSettings {
   readonly model: string
   readonly modality: 'TEXT' | 'AUDIO'
   readonly transcribe: boolean
@@ -40,76 +36,76 @@ export interface Delivery {
   readonly realTime: boolean
   readonly isBlocking: (functionName: string) => boolean
   readonly newId: () => string
-  /** The sound of each piece of a text. */
-  readonly speak: (pieces: readonly string[]) => readonly Int16Array[]
+  readonly synthesize: Synthesize
 }
 
-export const OUTPUT_RATE = 24_000
-
-// Gemini sends audio in small frames; 80 ms keeps barge-in crisp and the overhead of base64 and JSON low.
+// Gemini sends audio in small frames. 80 ms allow a quick barge-in with little base64 and JSON overhead.
 const FRAME_SAMPLES = (OUTPUT_RATE * 80) / 1000
 
-/** Renders the acts of a mind for one session, piece by piece, as they are asked for. */
-export function* planTurn(acts: readonly Act[], delivery: Delivery): Generator<Step> {
-  const timing = { paceMs: delivery.paceMs, spokenMs: 0, pausedMs: 0 }
-  const ordered = putSpeechFirst(acts, delivery)
+/** Converts actions to the steps of a turn, lazily. */
+export function* planTurn(actions: readonly Action[], settings: TurnSettings): Generator<TurnStep> {
+  const timing = { paceMs: settings.paceMs, spokenMs: 0, pausedMs: 0 }
+  const ordered = putContentFirst(actions, settings)
   let reason: string | undefined
-  for (const [index, act] of ordered.entries()) {
-    if (isSpeech(act)) {
-      yield* renderSpeech(act, delivery, timing)
-    } else if (act.type === 'call') {
-      const opensGroup = ordered[index - 1]?.type !== 'call'
-      if (opensGroup) yield renderCalls(ordered, index, delivery)
-    } else if (act.type === 'finish' || act.type === 'block') {
-      reason = act.reason
+  for (const [index, action] of ordered.entries()) {
+    if (isContent(action)) {
+      yield* planContent(action, settings, timing)
+    } else if (action.type === 'call') {
+      const isFirstOfGroup = ordered[index - 1]?.type !== 'call'
+      if (isFirstOfGroup) yield planCalls(ordered, index, settings)
+    } else if (action.type === 'finish' || action.type === 'block') {
+      reason = action.reason
     } else {
-      yield act.type === 'fail' ? renderFailure(act, delivery) : act
+      yield action.type === 'fail' ? planFailure(action, settings) : action
     }
   }
-  // A turn that ends in blocking calls is completed by the conversation, not by the plan.
-  if (ordered.some((act) => isBlockingCall(act, delivery))) return
-  yield* renderEnd(reason, delivery, timing)
+  // nextLive completes a turn that ends with blocking calls.
+  if (ordered.some((action) => isBlockingCall(action, settings))) return
+  yield* planEnd(reason, settings, timing)
 }
 
-function* renderEnd(
+function* planEnd(
   reason: string | undefined,
-  delivery: Delivery,
+  settings: TurnSettings,
   timing: Timing,
-): Generator<Step> {
-  yield { type: 'show', content: { generationComplete: true } }
+): Generator<TurnStep> {
+  yield { type: 'content', content: { generationComplete: true } }
   const playbackMs = timing.spokenMs - timing.pausedMs
-  if (delivery.realTime && playbackMs > 0) yield { type: 'pause', ms: playbackMs }
+  if (settings.realTime && playbackMs > 0) yield { type: 'pause', ms: playbackMs }
   yield reason === undefined ? { type: 'complete' } : { type: 'complete', reason }
 }
 
-type SpeechAct = Extract<Act, { type: 'say' | 'think' | 'image' | 'code' | 'ground' | 'pace' }>
+type ContentAction = Extract<
+  Action,
+  { type: 'say' | 'think' | 'image' | 'code' | 'ground' | 'pace' }
+>
 
-const SPEECH: ReadonlySet<Act['type']> = new Set([
+const CONTENT_ACTIONS: ReadonlySet<Action['type']> = new Set([
   'say',
   'think',
   'image',
   'code',
   'ground',
   'pace',
-] satisfies SpeechAct['type'][])
+] satisfies ContentAction['type'][])
 
-function isSpeech(act: Act): act is SpeechAct {
-  return SPEECH.has(act.type)
+function isContent(action: Action): action is ContentAction {
+  return CONTENT_ACTIONS.has(action.type)
 }
 
-function isBlockingCall(act: Act, delivery: Delivery): boolean {
-  return act.type === 'call' && delivery.isBlocking(act.name)
+function isBlockingCall(action: Action, settings: TurnSettings): boolean {
+  return action.type === 'call' && settings.isBlocking(action.name)
 }
 
-/** A blocking call silences the model, so whatever the same answer says beside it is said before it. */
-function putSpeechFirst(acts: readonly Act[], delivery: Delivery): readonly Act[] {
-  const first = acts.findIndex((act) => isBlockingCall(act, delivery))
-  if (first === -1) return acts
-  const rest = acts.slice(first)
+/** Moves content before the first blocking call, because the model is silent after it. */
+function putContentFirst(actions: readonly Action[], settings: TurnSettings): readonly Action[] {
+  const first = actions.findIndex((action) => isBlockingCall(action, settings))
+  if (first === -1) return actions
+  const rest = actions.slice(first)
   return [
-    ...acts.slice(0, first),
-    ...rest.filter(isSpeech),
-    ...rest.filter((act) => !isSpeech(act)),
+    ...actions.slice(0, first),
+    ...rest.filter(isContent),
+    ...rest.filter((action) => !isContent(action)),
   ]
 }
 
@@ -119,112 +115,124 @@ interface Timing {
   pausedMs: number
 }
 
-function* renderSpeech(act: SpeechAct, delivery: Delivery, timing: Timing): Generator<Step> {
-  if (act.type === 'pace') {
-    timing.paceMs = act.ms
+function* planContent(
+  action: ContentAction,
+  settings: TurnSettings,
+  timing: Timing,
+): Generator<TurnStep> {
+  if (action.type === 'pace') {
+    timing.paceMs = action.ms
     return
   }
-  for (const step of showSpeech(act, delivery)) {
+  for (const step of renderContent(action, settings)) {
     yield step
     timing.spokenMs += ((step.samples ?? 0) / OUTPUT_RATE) * 1000
-    // Words of a transcript come with their sound, not after it.
+    // The transcript of a word follows its audio without a pause.
     if (timing.paceMs === 0 || !step.content.modelTurn) continue
     timing.pausedMs += timing.paceMs
     yield { type: 'pause', ms: timing.paceMs }
   }
 }
 
-type Show = Extract<Step, { type: 'show' }>
+type ContentStep = Extract<TurnStep, { type: 'content' }>
 
-function* showSpeech(
-  act: Exclude<SpeechAct, { type: 'pace' }>,
-  delivery: Delivery,
-): Generator<Show> {
-  switch (act.type) {
+function* renderContent(
+  action: Exclude<ContentAction, { type: 'pace' }>,
+  settings: TurnSettings,
+): Generator<ContentStep> {
+  switch (action.type) {
     case 'say':
-      if (delivery.modality === 'AUDIO') yield* showVoice(act, delivery)
-      else for (const text of pieces(act)) yield showPart({ text })
+      if (settings.modality === 'AUDIO') yield* renderSpeech(action, settings)
+      else for (const text of toPieces(action)) yield renderPart({ text })
       return
     case 'think':
-      if (!delivery.includeThoughts) return
-      for (const text of pieces(act)) yield showPart({ text, thought: true })
+      if (!settings.includeThoughts) return
+      for (const text of toPieces(action)) yield renderPart({ text, thought: true })
       return
     case 'image':
-      yield showPart({ inlineData: { mimeType: act.mimeType, data: act.data } })
+      yield renderPart({ inlineData: { mimeType: action.mimeType, data: action.data } })
       return
     case 'code':
-      yield showPart({ executableCode: { language: act.language, code: act.code } })
-      yield showPart({ codeExecutionResult: { outcome: act.outcome, output: act.output } })
+      yield renderPart({ executableCode: { language: action.language, code: action.code } })
+      yield renderPart({ codeExecutionResult: { outcome: action.outcome, output: action.output } })
       return
     case 'ground': {
-      const groundingChunks = act.sources.map(({ uri, title }) => ({ web: { uri, title } }))
-      yield { type: 'show', content: { groundingMetadata: { groundingChunks } } }
+      const groundingChunks = action.sources.map(({ uri, title }) => ({ web: { uri, title } }))
+      yield { type: 'content', content: { groundingMetadata: { groundingChunks } } }
     }
   }
 }
 
-const pieces = (act: { readonly text: string; readonly pieces?: readonly string[] }) =>
-  act.pieces ?? splitPieces(act.text)
+const toPieces = (action: { readonly text: string; readonly pieces?: readonly string[] }) =>
+  action.pieces ?? splitPieces(action.text)
 
-function showPart(part: Part): Show {
-  return { type: 'show', content: { modelTurn: { role: 'model', parts: [part] } }, said: part }
+function renderPart(part: Part): ContentStep {
+  return { type: 'content', content: { modelTurn: { role: 'model', parts: [part] } }, part }
 }
 
-/** Sound frame by frame; each word is transcribed, and remembered, right after the frame in which it begins. */
-function* showVoice(act: Extract<Act, { type: 'say' }>, delivery: Delivery): Generator<Show> {
-  const waiting: { readonly text: string; readonly beginsAt: number }[] = []
-  const sounds = delivery.speak(pieces(act))
+/** Sends audio frame by frame. The transcript of each word follows the frame in which the word starts. */
+function* renderSpeech(
+  action: Extract<Action, { type: 'say' }>,
+  settings: TurnSettings,
+): Generator<ContentStep> {
+  const words: { readonly text: string; readonly startsAt: number }[] = []
+  const pieces = toPieces(action)
+  const audio = settings.synthesize(pieces)
   let length = 0
-  for (const [index, text] of pieces(act).entries()) {
-    waiting.push({ text, beginsAt: length })
-    length += sounds[index]?.length ?? 0
+  for (const [index, text] of pieces.entries()) {
+    words.push({ text, startsAt: length })
+    length += audio[index]?.length ?? 0
   }
-  const samples = concatPcm(sounds)
+  const samples = concatPcm(audio)
   for (let at = 0; at < length; at += FRAME_SAMPLES) {
     const frame = samples.subarray(at, at + FRAME_SAMPLES)
-    yield showSound(frame)
-    const sent = at + frame.length
-    const begun = waiting.findIndex((word) => word.beginsAt >= sent)
-    for (const { text } of waiting.splice(0, begun === -1 ? waiting.length : begun)) {
-      yield showWord(text, delivery)
+    yield renderAudio(frame)
+    const end = at + frame.length
+    const next = words.findIndex((word) => word.startsAt >= end)
+    for (const { text } of words.splice(0, next === -1 ? words.length : next)) {
+      yield renderTranscript(text, settings)
     }
   }
-  // What has no sound is not spoken, but it belongs to the text.
-  for (const { text } of waiting) yield showWord(text, delivery)
+  // Pieces without audio are still part of the text.
+  for (const { text } of words) yield renderTranscript(text, settings)
 }
 
-function showWord(text: string, delivery: Delivery): Show {
-  const content = delivery.transcribe ? { outputTranscription: { text } } : {}
-  return { type: 'show', content, said: { text } }
+function renderTranscript(text: string, settings: TurnSettings): ContentStep {
+  const content = settings.transcribe ? { outputTranscription: { text } } : {}
+  return { type: 'content', content, part: { text } }
 }
 
-function showSound(frame: Int16Array): Show {
+function renderAudio(frame: Int16Array): ContentStep {
   const inlineData = { mimeType: `audio/pcm;rate=${OUTPUT_RATE}`, data: encodePcm(frame) }
   const content = { modelTurn: { role: 'model' as const, parts: [{ inlineData }] } }
-  return { type: 'show', content, samples: frame.length }
+  return { type: 'content', content, samples: frame.length }
 }
 
-/** The call at `index` and its neighbours, in as many messages as they want. */
-function renderCalls(acts: readonly Act[], index: number, delivery: Delivery): Step {
+/** Groups the call at `index` and the calls that follow it by message. */
+function planCalls(actions: readonly Action[], index: number, settings: TurnSettings): TurnStep {
   const groups: FunctionCall[][] = []
-  let open: FunctionCall[] | undefined
+  let group: FunctionCall[] | undefined
   let end = index
-  for (let act = acts[end]; act?.type === 'call'; act = acts[++end]) {
+  for (let action = actions[end]; action?.type === 'call'; action = actions[++end]) {
     const call = {
-      id: act.id ?? `function-call-${delivery.newId()}`,
-      name: act.name,
-      args: act.args,
+      id: action.id ?? `function-call-${settings.newId()}`,
+      name: action.name,
+      args: action.args,
     }
-    if (act.separate || !open) groups.push((open = [call]))
-    else open.push(call)
-    if (act.separate) open = undefined
+    if (action.separate || !group) groups.push((group = [call]))
+    else group.push(call)
+    if (action.separate) group = undefined
   }
-  return { type: 'call', groups, last: !acts.slice(end).some((act) => act.type === 'call') }
+  return { type: 'call', groups, last: !actions.slice(end).some(({ type }) => type === 'call') }
 }
 
-function renderFailure(act: Extract<Act, { type: 'fail' }>, delivery: Delivery): Step {
-  const { message } = playedFailure(act, delivery.model)
-  return { type: 'close', code: FAILURE_CODES[act.status] ?? CloseCode.Internal, reason: message }
+function planFailure(action: Extract<Action, { type: 'fail' }>, settings: TurnSettings): TurnStep {
+  const { message } = scriptedError(action, settings.model)
+  return {
+    type: 'close',
+    code: FAILURE_CODES[action.status] ?? CloseCode.Internal,
+    reason: message,
+  }
 }
 
 const FAILURE_CODES: Readonly<Record<number, number>> = {

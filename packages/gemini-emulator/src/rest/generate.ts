@@ -1,60 +1,63 @@
-import type { CallMode, Prompt } from '../mind.ts'
+import type { EmulatorCore } from '../emulator-core.ts'
+import type { CallMode, Prompt } from '../responders/responder.ts'
 import type { FunctionDeclaration } from '../wire/content.ts'
 import { modelNotFound } from '../wire/google-error.ts'
-import type { GenerateContentRequest } from '../wire/requests.ts'
-import { promptTokens, type TokenCount } from '../wire/tokens.ts'
-import type { World } from '../world.ts'
-import { checkContents, checkSignatures } from './check-contents.ts'
-import { checkTools, declaredFunctions } from './check-tools.ts'
-import { isGemini3, planSteps } from './plan.ts'
-import { playSteps } from './play.ts'
-import { readCountRequest, readGenerateRequest } from './read-request.ts'
+import { promptTokens, type TokenCount } from '../wire/text.ts'
+import { checkContents, checkSignatures, checkTools, declaredFunctions } from './check-request.ts'
+import { isGemini3, planResponse } from './plan-response.ts'
+import { playResponse } from './play-response.ts'
+import {
+  readCountRequest,
+  readGenerateRequest,
+  type GenerateContentRequest,
+} from './read-request.ts'
 import { createRenderer } from './render.ts'
-import type { Reply } from './reply.ts'
+import type { ResponseWriter } from './response-writer.ts'
 import type { Route } from './route.ts'
 
+/** A request and the objects that handle it. */
 export interface Generation {
-  readonly world: World
+  readonly core: EmulatorCore
   readonly route: Route
   readonly body: unknown
-  readonly reply: Reply
+  readonly writer: ResponseWriter
   readonly signal: AbortSignal
 }
 
-/** Answers `generateContent` and `streamGenerateContent`. */
-export async function generate({ world, route, body, reply, signal }: Generation): Promise<void> {
-  refuseUnknownModel(route, world)
+/** Handles `generateContent` and `streamGenerateContent`. */
+export async function generate({ core, route, body, writer, signal }: Generation): Promise<void> {
+  checkModel(route, core)
   const request = readGenerateRequest(body)
   checkContents(request.contents, 'GenerateContentRequest')
   checkTools(request)
   if (isGemini3(route.model)) checkSignatures(request.contents)
 
-  const prompt = promptOf(request, route.model)
-  const acts = await world.think(prompt)
+  const prompt = toPrompt(request, route.model)
+  const actions = await core.respond(prompt)
   const renderer = createRenderer({
     model: route.model,
-    responseId: world.newId(),
+    responseId: core.newId(),
     prompt: countRequest(request),
     cachedTokens: request.cachedContent ? CACHED_TOKENS : 0,
   })
-  const steps = planSteps(acts, prompt, world)
-  await playSteps(steps, { world, reply, renderer, signal })
+  const steps = planResponse(actions, prompt, core)
+  await playResponse(steps, { core, writer, renderer, signal })
 }
 
-/** Answers `countTokens`. */
-export function countTokens({ world, route, body, reply }: Generation): void {
-  refuseUnknownModel(route, world)
+/** Handles `countTokens`. */
+export function countTokens({ core, route, body, writer }: Generation): void {
+  checkModel(route, core)
   const request = readCountRequest(body)
   checkContents(request.contents, 'CountTokensRequest')
   const { total, details } = countRequest(request)
-  reply.body(JSON.stringify({ totalTokens: total, promptTokensDetails: details }))
+  writer.body(JSON.stringify({ totalTokens: total, promptTokensDetails: details }))
 }
 
-function refuseUnknownModel({ model, version, method }: Route, world: World): void {
-  if (!world.hasModel(model)) throw modelNotFound(model, version, method)
+function checkModel({ model, version, method }: Route, core: EmulatorCore): void {
+  if (!core.hasModel(model)) throw modelNotFound(model, version, method)
 }
 
-function promptOf(request: GenerateContentRequest, model: string): Prompt {
+function toPrompt(request: GenerateContentRequest, model: string): Prompt {
   const config = request.toolConfig?.functionCallingConfig
   const mode: CallMode =
     config?.mode === undefined || config.mode === 'MODE_UNSPECIFIED' ? 'AUTO' : config.mode
@@ -65,14 +68,14 @@ function promptOf(request: GenerateContentRequest, model: string): Prompt {
       .map((part) => part.text ?? '')
       .join('\n'),
     contents: request.contents,
-    functions: offeredFunctions(request, mode),
+    functions: allowedFunctions(request, mode),
     includeThoughts: request.generationConfig?.thinkingConfig?.includeThoughts ?? false,
     callMode: mode,
   }
 }
 
-/** The functions the model may really call, so that no mind has to know about modes. */
-function offeredFunctions(
+/** Returns the functions that the calling mode allows, so that responders need not check the mode. */
+function allowedFunctions(
   request: GenerateContentRequest,
   mode: CallMode,
 ): readonly FunctionDeclaration[] {
@@ -90,5 +93,5 @@ function countRequest(request: GenerateContentRequest): TokenCount {
   )
 }
 
-// The emulator keeps no caches: each one named is taken to exist and to hold this much.
+// The emulator has no caches. Every cache that a request names counts this many tokens.
 const CACHED_TOKENS = 2048

@@ -1,10 +1,10 @@
+import type { EmulatorCore } from '../emulator-core.ts'
 import { GoogleError } from '../wire/google-error.ts'
-import type { World } from '../world.ts'
 import type { Route } from './route.ts'
 
-/** Answers `models.list`, page by page. */
-export function listModels({ query }: Route, world: World): string {
-  const names = world.models.flatMap((known) =>
+/** Returns a page of `models.list`. */
+export function listModels({ query }: Route, core: EmulatorCore): string {
+  const names = core.models.flatMap((known) =>
     typeof known === 'string' ? [known] : WELL_KNOWN.filter((name) => name.search(known) >= 0),
   )
   const size = Number(query.get('pageSize')) || 50
@@ -16,9 +16,9 @@ export function listModels({ query }: Route, world: World): string {
   })
 }
 
-/** Answers `models.get`. */
-export function getModel({ model, version }: Route, world: World): string {
-  if (world.hasModel(model)) return JSON.stringify(describe(model))
+/** Returns the response of `models.get`. */
+export function getModel({ model, version }: Route, core: EmulatorCore): string {
+  if (core.hasModel(model)) return JSON.stringify(describe(model))
   throw new GoogleError(404, `Model is not found: models/${model} for api version ${version}`)
 }
 
@@ -28,7 +28,7 @@ function describe(name: string) {
     name: `models/${name}`,
     version: '001',
     displayName: name,
-    description: 'A model played by gemini-emulator.',
+    description: 'A model of gemini-emulator.',
     inputTokenLimit: 1_048_576,
     outputTokenLimit: 65_536,
     supportedGenerationMethods: live

@@ -1,15 +1,15 @@
-import type { Form } from './reply.ts'
+import type { Form } from './response-writer.ts'
 
-/** What a request asks for, read from its method and address. */
+/** The method, model and format that a request asks for. */
 export interface Route {
   readonly method: Method
-  /** `v1beta` and the like. */
+  /** `v1`, `v1beta` or `v1alpha`. */
   readonly version: string
-  /** Without the `models/` prefix; empty where none is named. */
+  /** Without the `models/` prefix. Empty if the path has no model. */
   readonly model: string
   readonly form: Form
   readonly query: URLSearchParams
-  /** The address without the API key. */
+  /** The path and query without the API key. */
   readonly path: string
 }
 
@@ -22,32 +22,39 @@ type Method =
   | 'unknown'
 
 export function readRoute(httpMethod: string, address: string): Route {
-  // A base URL that ends in a slash gives two of them.
+  // A base URL that ends with a slash results in two slashes.
   const [pathname = '', search = ''] = address.replace(/^\/+/, '/').split(/\?(.*)/s)
   const query = new URLSearchParams(search)
   const path = address.replace(/([?&]key=)[^&]*/g, '$1[redacted]')
   const match = ADDRESS.exec(pathname)
   const { version = '', model = '', verb } = match?.groups ?? {}
-  const method = match ? methodOf(httpMethod, model, verb) : 'unknown'
-  return { method, version, model: decode(model), form: formOf(method, query), query, path }
+  const method = match ? readMethod(httpMethod, model, verb) : 'unknown'
+  return {
+    method,
+    version,
+    model: decodeSegment(model),
+    form: readForm(method, query),
+    query,
+    path,
+  }
 }
 
-function methodOf(httpMethod: string, model: string, verb: string | undefined): Method {
+function readMethod(httpMethod: string, model: string, verb: string | undefined): Method {
   if (httpMethod === 'GET' && verb === undefined) return model ? 'models.get' : 'models.list'
   if (httpMethod !== 'POST' || !model) return 'unknown'
   return VERBS.find((known) => known === verb) ?? 'unknown'
 }
 
-function formOf(method: Method, query: URLSearchParams): Form {
+function readForm(method: Method, query: URLSearchParams): Form {
   if (method !== 'streamGenerateContent') return 'json'
   return query.get('alt') === 'sse' ? 'sse' : 'array'
 }
 
-function decode(segment: string): string {
+function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // Not percent-encoded: no model has such a name, and it will be refused as unknown.
+    // Invalid percent-encoding. No model has such a name, so the request is rejected later.
     return segment
   }
 }

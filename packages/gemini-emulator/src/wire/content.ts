@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-// Proto3: a string that is not sent is the empty string. Whether it may be empty is said by the checks, in Google's words.
+// In proto3 a missing string is the empty string. Later checks reject empty strings with Google's messages.
 const ProtoString = z.string().default('')
 
-/** Gemini's parts, as far as the emulator reads them; unknown keys are kept so that requests can be inspected whole. */
+/** A function call of the model. Schemas keep unknown keys, so that tests can inspect complete requests. */
 export const FunctionCall = z.looseObject({
   id: z.string().optional(),
   name: ProtoString,
@@ -11,7 +11,7 @@ export const FunctionCall = z.looseObject({
 })
 export type FunctionCall = z.infer<typeof FunctionCall>
 
-/** What a function gave. */
+/** The result of a function call. */
 export const FunctionResponse = z.looseObject({
   id: z.string().optional(),
   name: z.string().optional(),
@@ -24,7 +24,7 @@ export type FunctionResponse = z.infer<typeof FunctionResponse>
 export const Blob = z.looseObject({ mimeType: z.string().optional(), data: z.string().optional() })
 export type Blob = z.infer<typeof Blob>
 
-/** A part of a message. */
+/** A part of a content. */
 export const Part = z.looseObject({
   text: z.string().optional(),
   thought: z.boolean().optional(),
@@ -40,7 +40,7 @@ export const Part = z.looseObject({
 })
 export type Part = z.infer<typeof Part>
 
-/** A message of a prompt. */
+/** A message of the conversation. */
 export const Content = z.looseObject({
   role: z.string().optional(),
   parts: z.array(Part).optional(),

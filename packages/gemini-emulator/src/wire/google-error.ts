@@ -1,4 +1,4 @@
-/** An error as Google's APIs send it; thrown anywhere while a request is answered. */
+/** An error in the format of Google's APIs. */
 export class GoogleError extends Error {
   override readonly name = 'GoogleError'
   readonly httpStatus: number
@@ -32,7 +32,7 @@ export function invalidArgument(message: string): GoogleError {
   return new GoogleError(400, message)
 }
 
-/** JSON that does not fit the message: one violation for each field. */
+/** Invalid JSON fields, with one violation for each. */
 export function badPayload(violations: readonly FieldViolation[]): GoogleError {
   const message = violations.map((violation) => violation.description).join('\n')
   return new GoogleError(400, message, [
@@ -72,19 +72,22 @@ export function modelNotFound(model: string, version: string, method: string): G
   )
 }
 
-/** The failure a `fail` act plays: Google's own words where the act has none, and Google's details for a quota. */
-export function playedFailure(act: PlayedFailure, model: string): GoogleError {
-  if (act.status !== 429) {
-    return new GoogleError(act.status, act.message || USUAL_MESSAGES[act.status] || 'Unknown error')
+/** The error of a `fail` action. Google's message is the default, and a 429 has Google's quota details. */
+export function scriptedError(action: ScriptedError, model: string): GoogleError {
+  if (action.status !== 429) {
+    return new GoogleError(
+      action.status,
+      action.message || DEFAULT_MESSAGES[action.status] || 'Unknown error',
+    )
   }
-  const retrySeconds = act.retryAfterSeconds ?? 1
+  const retrySeconds = action.retryAfterSeconds ?? 1
   const message =
-    act.message ||
+    action.message ||
     `You exceeded your current quota, please check your plan and billing details. For more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.\nPlease retry in ${retrySeconds}s.`
   return new GoogleError(429, message, quotaDetails(model, retrySeconds))
 }
 
-export interface PlayedFailure {
+export interface ScriptedError {
   readonly status: number
   readonly message: string
   readonly retryAfterSeconds?: number
@@ -130,7 +133,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
-const USUAL_MESSAGES: Readonly<Record<number, string>> = {
+const DEFAULT_MESSAGES: Readonly<Record<number, string>> = {
   400: 'Request contains an invalid argument.',
   401: 'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.',
   403: 'The caller does not have permission',

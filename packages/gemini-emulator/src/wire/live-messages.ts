@@ -5,7 +5,7 @@ import { canonicalJson, protoPath, wrongValue } from './proto-json.ts'
 
 const Anything = z.looseObject({})
 
-// Gemini refuses names it does not know, so the objects it reads closely are strict here too.
+// Gemini rejects unknown fields in these objects.
 const GenerationConfig = z.strictObject({
   responseModalities: z.array(z.string()).optional(),
   thinkingConfig: z.looseObject({ includeThoughts: z.boolean().optional() }).optional(),
@@ -93,7 +93,7 @@ const ClientFrame = z.strictObject({
   contextUpdate: ContextUpdate.optional(),
 })
 
-/** What a client may say; exactly one of these in each frame. */
+/** A message of a client. Each frame has exactly one. */
 export type ClientMessage =
   | { readonly type: 'setup'; readonly setup: Setup }
   | { readonly type: 'client-content'; readonly content: z.infer<typeof ClientContent> }
@@ -101,23 +101,23 @@ export type ClientMessage =
   | { readonly type: 'tool-response'; readonly response: z.infer<typeof ToolResponse> }
   | { readonly type: 'context-update'; readonly update: ContextUpdate }
 
-/** A frame that closes the connection, and the sentence that goes with it. */
-export interface Refusal {
-  readonly type: 'refused'
+/** An invalid frame. It closes the connection with this reason. */
+export interface InvalidFrame {
+  readonly type: 'invalid'
   readonly reason: string
 }
 
-/** Reads one frame of a client as Gemini's JSON parser would. */
-export function readClientMessage(payload: unknown): ClientMessage | Refusal {
+/** Parses a frame of a client. */
+export function readClientMessage(payload: unknown): ClientMessage | InvalidFrame {
   const json = canonicalJson(payload)
   const parsed = ClientFrame.safeParse(json)
-  if (!parsed.success) return { type: 'refused', reason: describeIssue(parsed.error, json) }
+  if (!parsed.success) return { type: 'invalid', reason: describeIssue(parsed.error, json) }
   const messages = listMessages(parsed.data)
   const [message, ...others] = messages
-  if (!message) return { type: 'refused', reason: 'Request contains an invalid argument.' }
+  if (!message) return { type: 'invalid', reason: 'Request contains an invalid argument.' }
   if (others.length > 0) {
     return {
-      type: 'refused',
+      type: 'invalid',
       reason: "Invalid value (oneof), oneof field 'message_type' is already set.",
     }
   }
@@ -170,7 +170,7 @@ export interface ServerContent {
   readonly turnCompleteReason?: string
 }
 
-/** What the server says: one of these in each frame, `usageMetadata` beside it. */
+/** A message of the server. Each frame has one of these fields, and optionally `usageMetadata`. */
 export interface ServerMessage {
   readonly setupComplete?: Readonly<Record<string, never>>
   readonly serverContent?: ServerContent

@@ -5,8 +5,8 @@ import { badPayload, type FieldViolation, type GoogleError } from './google-erro
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
- * Brings JSON into one spelling. Google's servers take snake_case and camelCase alike, and a single message where a
- * list is meant; their own examples use both.
+ * Normalises JSON: converts snake_case to camelCase, and a single message to a list where a list is expected. Google's
+ * servers accept both, and Google's examples use both.
  */
 export function canonicalJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonicalJson)
@@ -21,7 +21,7 @@ export function canonicalJson(value: unknown): unknown {
   )
 }
 
-/** The fields that the message at this path does not have, in Google's words. */
+/** Returns a violation, with Google's message, for each unknown field. */
 export function unknownNames(
   value: unknown,
   known: ReadonlySet<string>,
@@ -36,7 +36,7 @@ export function unknownNames(
     }))
 }
 
-/** A value of the wrong type, in Google's words. */
+/** Converts zod's issues to Google's error for values of the wrong type. */
 export function wrongValue(error: z.ZodError, payload: unknown): GoogleError {
   return badPayload(
     error.issues.map((issue) => {
@@ -54,7 +54,7 @@ export function wrongValue(error: z.ZodError, payload: unknown): GoogleError {
   )
 }
 
-/** `contents[0].parts[1].function_call` */
+/** Formats a path like `contents[0].parts[1].function_call`. */
 export function protoPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`
@@ -74,7 +74,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-// What a user's program defines; its keys are data.
+// Their keys are data of the client, not field names.
 const FREE_FORM: ReadonlySet<string> = new Set([
   'args',
   'response',

@@ -18,8 +18,6 @@ export interface ConversationProps {
   readonly id: string
   readonly mode: Mode
   readonly saved: LoadedChat
-  /** Something moved on that the inbox and the list of chats show. A function that stays the same. */
-  readonly onProgress: () => void
   /** There is something in it. A function that stays the same. */
   readonly onBegun: () => void
   /** Something was written in it. A function that stays the same. */

@@ -1,4 +1,4 @@
-import { type Decision, useAdkChat } from 'adk-stream-protocol/react'
+import { useAdkChat } from 'adk-stream-protocol/react'
 import type { UIMessage } from 'ai'
 import { useCallback, useEffect } from 'react'
 
@@ -10,10 +10,10 @@ import { api, transports } from '../wire/wire.ts'
 import type { ConversationProps } from './conversation.tsx'
 import { keepDirectChat } from './direct-chat.ts'
 
-type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onProgress' | 'onBegun'>
+type Asked = Pick<ConversationProps, 'id' | 'mode' | 'saved' | 'onBegun'>
 
 /** The chat over the transport of its mode, and what the reader can do in it. All functions stay the same while it does. */
-export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked) {
+export function useConversation({ id, mode, saved, onBegun }: Asked) {
   const isKept = keepsChats(mode)
   const chat = useAdkChat({
     id,
@@ -25,13 +25,10 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
   })
   const { messages, status, attached, sendMessage, stop, regenerate, decide, recover } = chat
   const busy = status === 'submitted' || status === 'streaming'
-  useEffect(() => attached?.onProgress(onProgress), [attached, onProgress])
   const isBegun = messages.length > 0
   useEffect(() => {
     if (isBegun) onBegun()
   }, [isBegun, onBegun])
-  // When an answer has ended.
-  useEffect(() => (busy ? onProgress : undefined), [busy, onProgress])
   useEffect(() => shownChat.show({ messages, busy }), [messages, busy])
   useEffect(() => {
     if (!isKept && !busy && messages.length > 0) keepDirectChat({ id, messages })
@@ -66,12 +63,6 @@ export function useConversation({ id, mode, saved, onProgress, onBegun }: Asked)
     regenerate: isSpoken ? undefined : again,
     // While the server cannot be asked, the problem stays on the page, and with it the way to try again.
     recover: useCallback(() => void recover().catch(() => undefined), [recover]),
-    decide: useCallback(
-      async (approvalId: string, decision: Decision) => {
-        await decide(approvalId, decision)
-        onProgress()
-      },
-      [decide, onProgress],
-    ),
+    decide,
   }
 }

@@ -18,7 +18,7 @@ interface StageProps extends Pick<TopBarProps, 'title' | 'sidebar' | 'inspector'
 
 /** The middle of the page: the conversation, or a recorded one, below the bar. */
 export function Stage({ desk, recording, onEndReplay, onShowShortcuts, ...bar }: StageProps) {
-  const { place, inbox, startNew, open, onBegun, onSaid, onProgress } = desk
+  const { place, inbox, startNew, open, onBegun, onSaid } = desk
   return (
     <div className="stage">
       <TopBar
@@ -41,7 +41,7 @@ export function Stage({ desk, recording, onEndReplay, onShowShortcuts, ...bar }:
         location={place}
         hidden={recording !== undefined}
         onNewChat={startNew}
-        {...{ onBegun, onSaid, onProgress }}
+        {...{ onBegun, onSaid }}
       />
     </div>
   )

@@ -32,9 +32,5 @@ export function useDesk(onLeave: () => void) {
     title: list.chats.find((chat) => chat.id === id)?.title,
     onBegun: useCallback(() => remember(id), [remember, id]),
     onSaid: useCallback((text: string) => void (kept && store.begin(id, text)), [kept, store, id]),
-    onProgress: useCallback(() => {
-      refresh()
-      void store.refresh()
-    }, [refresh, store]),
   }
 }

@@ -1,7 +1,7 @@
 import type { Content } from '@google/genai'
 
-/** What stands for something that was spoken and not understood. */
-export const UNHEARD = '(spoken)'
+/** The text of a spoken message without a transcript. */
+export const UNTRANSCRIBED = '(spoken)'
 
 /** Characters as a reader counts them. */
 const MAX_CHARACTERS = 60
@@ -20,7 +20,7 @@ export function titleOf({ parts = [] }: Content): string {
 
 /** Whether something can be read of what was said: not what is empty, nor what was spoken and not understood. */
 export function saysSomething(content: Content | undefined): boolean {
-  return content !== undefined && !['', UNHEARD].includes(titleOf(content))
+  return content !== undefined && !['', UNTRANSCRIBED].includes(titleOf(content))
 }
 
 /** A text as one line that can be stored and shown: without control characters, NUL among them, and without direction marks. */

@@ -13,34 +13,34 @@ import { Http } from './http.ts'
 import { PageFeed } from './page-feed.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
 
-/** What a person says to a call, from wherever. */
+/** A person's decision about a call. */
 export interface DecisionGiven {
   readonly approved: boolean
   readonly reason?: string
-  /** Arguments in place of those shown. */
+  /** Arguments to run the call with, instead of those shown. */
   readonly args?: Readonly<Record<string, unknown>>
-  /** The answer to a tool that asked with a payload. */
+  /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
 }
 
-/** Which page of the approvals is read. */
+/** The page of pending approvals to read. */
 export interface ApprovalPaging {
   readonly limit?: number
   readonly after?: string
 }
 
-/** A conversation as the server has it; `messages` leaves out the answer that is being written. */
+/** A stored conversation. `messages` leaves out the turn that is running. */
 export interface LoadedChat {
   readonly messages: AdkUIMessage[]
   readonly running: boolean
 }
 
-/** All that a page asks of the bridge besides answers: the list of chats, what waits for approval, the feeds that tell of both. */
+/** Creates the API of the bridge: the list of chats, the pending approvals, and the feeds that report changes of both. */
 export function adkApi(options: HttpOptions): AdkApi {
   return new AdkApi(new Http(options))
 }
 
-/** The requests of `adkApi()`. */
+/** The API of the bridge, created by `adkApi()`. */
 export class AdkApi {
   readonly #http: Http
   readonly #feed: PageFeed
@@ -50,7 +50,7 @@ export class AdkApi {
     this.#feed = new PageFeed(http)
   }
 
-  /** The person's chats, newest first. */
+  /** Lists the user's chats, newest first. */
   async listChats(): Promise<ChatSummary[]> {
     return (await this.#http.read('/chats', isChatList)).chats
   }
@@ -65,16 +65,16 @@ export class AdkApi {
 
   async loadChat(chatId: string): Promise<LoadedChat> {
     const { messages, running } = await this.#http.read(chatPath(chatId, 'messages'), isStoredChat)
-    // The bridge's messages are those of the AI SDK (CH6); what a page relies on without looking was looked at.
+    // The bridge stores messages of the AI SDK (CH6). The guard checks what a page relies on.
     return { messages: messages as unknown as AdkUIMessage[], running }
   }
 
-  /** Stops the answer that is being written, for every reader. */
+  /** Stops the running turn, for every reader. */
   async stopChat(chatId: string): Promise<void> {
     await this.#http.send(chatPath(chatId, 'stop'), { method: 'POST' })
   }
 
-  /** All that waits for this person, the oldest first; page by page where it is much. */
+  /** Lists all pending approvals that this user may decide, oldest first. Reads as many pages as there are. */
   async listApprovals(): Promise<PendingApproval[]> {
     const all: PendingApproval[] = []
     let after: string | undefined
@@ -86,7 +86,7 @@ export class AdkApi {
     return all
   }
 
-  /** A page of what waits for this person: at most `limit` (1 to 100, default 100), behind the page whose `next` is `after`. */
+  /** Lists one page of pending approvals: at most `limit` (1 to 100, default 100), after the page whose `next` is `after`. */
   listApprovalsPage({ limit, after }: ApprovalPaging = {}): Promise<ApprovalPage> {
     const query = new URLSearchParams({
       ...(limit !== undefined && { limit: String(limit) }),
@@ -101,7 +101,7 @@ export class AdkApi {
     return this.#http.read(approvalPath(approvalId), isApprovalWithHistory)
   }
 
-  /** Decides a call; resolves with the state that its approval is in then. */
+  /** Decides an approval. Resolves with its new state. */
   async decide(approvalId: string, decision: DecisionGiven): Promise<string> {
     const { approved, reason, args, payload } = decision
     const request = { method: 'POST' as const, body: { approved, reason, args, payload } }
@@ -109,23 +109,23 @@ export class AdkApi {
     return approval.state
   }
 
-  /** Takes this person's vote back, while others have still to decide; resolves with the state of the approval. */
+  /** Withdraws this user's vote while others still have to decide. Resolves with the state of the approval. */
   async withdrawVote(approvalId: string): Promise<string> {
     const path = `${approvalPath(approvalId)}/vote`
     const { approval } = await this.#http.read(path, isApprovalNow, { method: 'DELETE' })
     return approval.state
   }
 
-  /** Tells what happens in a chat, here or elsewhere. Opened again by itself; give back ends it. All who watch by one api share one connection. */
+  /** Reports what happens in a chat, here or elsewhere. Returns a function that unsubscribes. All listeners of an API share one connection, which is reopened when it is lost. */
   watchChat(chatId: string, listener: WatchListener, options?: WatchOptions): () => void {
     const ofChat: WatchListener<PageEvent> = (event) => {
       if (event.type === 'open' || event.type === 'lost') listener(event)
-      else if (event.chatId === chatId) tellOfChat(event, listener)
+      else if (event.chatId === chatId) reportChatEvent(event, listener)
     }
     return this.#feed.watch(ofChat, options)
   }
 
-  /** Tells when `listChats` or `listApprovals` would answer otherwise. Opened again by itself; give back ends it. */
+  /** Reports when the result of `listChats` or `listApprovals` changes. Returns a function that unsubscribes. */
   watch(listener: WatchListener<ListEvent>, options?: WatchOptions): () => void {
     const ofLists: WatchListener<PageEvent> = (event) => {
       if (event.type !== 'turn') listener(event)
@@ -134,7 +134,7 @@ export class AdkApi {
   }
 }
 
-function tellOfChat(event: PageEvent, listener: WatchListener): void {
+function reportChatEvent(event: PageEvent, listener: WatchListener): void {
   if (event.type === 'turn') listener({ type: 'turn', messageId: event.messageId })
   if (event.type === 'approval') {
     const { type, approvalId, state } = event

@@ -1,20 +1,19 @@
-import type { ErrorCode } from '../../protocol/errors.ts'
-import { ERROR_CODES } from '../../protocol/errors.ts'
+import type { ErrorCode } from '../../protocol/error-codes.ts'
+import { ERROR_CODES } from '../../protocol/error-codes.ts'
 import type { Guard } from '../../protocol/guards.ts'
-import { AdkError } from '../adk-error.ts'
-import { parseJson, readErrorBody } from '../error-body.ts'
+import { AdkError, parseJson, readErrorBody } from '../adk-error.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
-/** Where the bridge is, and how it is asked. */
+/** Where the bridge is, and how requests are sent to it. */
 export interface HttpOptions {
-  /** Where the bridge is mounted, such as `/adk`. */
+  /** The URL or path of the bridge, such as `/adk`. */
   readonly url: string
-  /** Sent with every request; a function is asked for each one, for tokens that change. */
+  /** Sent with every request. A function is called for each request, for tokens that change. */
   readonly headers?: HeaderRecord | (() => HeaderRecord | Promise<HeaderRecord>)
   /** Default `same-origin`. */
   readonly credentials?: RequestCredentials
-  /** Default: the global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -25,7 +24,7 @@ export interface HttpRequest {
   readonly headers?: HeadersInit | undefined
 }
 
-/** Requests to the bridge. What it refuses, and what does not look like the bridge, is an `AdkError`. */
+/** Sends requests to the bridge. Throws an `AdkError` if the request is rejected, or if something else than the bridge responds. */
 export class Http {
   readonly #options: HttpOptions
 
@@ -51,9 +50,12 @@ export class Http {
 
   async read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value> {
     const response = await this.send(path, request)
-    const answer = parseJson(await response.text())
-    if (isValid(answer)) return answer
-    throw new AdkError('unavailable', 'The server answered with something that is no answer.')
+    const value = parseJson(await response.text())
+    if (isValid(value)) return value
+    throw new AdkError(
+      'unavailable',
+      'The response is not from the bridge. Check the `url` option.',
+    )
   }
 }
 
@@ -61,6 +63,6 @@ async function toError(response: Response): Promise<AdkError> {
   const { code, message, retryAfterSeconds } = readErrorBody(await response.text()) ?? {}
   const known = ERROR_CODES.find((each): each is ErrorCode => each === code)
   if (known && message !== undefined) return new AdkError(known, message, retryAfterSeconds)
-  // Not the bridge answered, but something before it.
-  return new AdkError('unavailable', `The server answered with ${response.status}.`)
+  // A proxy responded, not the bridge.
+  return new AdkError('unavailable', `The server responded with status ${response.status}.`)
 }

@@ -7,31 +7,31 @@ import { watchFeed } from './watch-feed.ts'
 interface Watcher {
   readonly listener: WatchListener<PageEvent>
   readonly options: WatchOptions
-  /** Whether it was told that the feed is there. */
+  /** Whether the listener was called with `open`. */
   isOpened: boolean
 }
 
-/** How long a page that nobody sees holds its feed, in ms. */
+/** How long a hidden page keeps its feed open, in ms. */
 const HIDDEN_MS = 30_000
 
 /**
- * The one feed of a page, for all who watch anything: over HTTP/1.1 a browser has six connections to a server, for all of its tabs.
- * A page that nobody sees gives its own back after a while; who watches is told to catch up when it is seen again.
+ * The feed of a page, shared by all listeners: over HTTP/1.1 a browser opens at most six connections to a server, for all tabs together.
+ * A hidden page closes its feed after 30 seconds. When the page is visible again, the listeners are called with `open`.
  */
 export class PageFeed {
   readonly #http: Http
   readonly #hiddenMs: number
   readonly #watchers = new Set<Watcher>()
-  #end: (() => void) | undefined
+  #close: (() => void) | undefined
   #isOpen = false
-  #rest: ReturnType<typeof setTimeout> | undefined
+  #hiddenTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(http: Http, hiddenMs = HIDDEN_MS) {
     this.#http = http
     this.#hiddenMs = hiddenMs
   }
 
-  /** Watches, with all others; the pauses are those of whoever was first. Give back ends it. */
+  /** Returns a function that unsubscribes. The back-off of the first listener applies. */
   watch(listener: WatchListener<PageEvent>, options: WatchOptions = {}): () => void {
     const watcher: Watcher = { listener, options, isOpened: false }
     const leave = (): void => {
@@ -40,13 +40,13 @@ export class PageFeed {
     if (options.signal?.aborted === true) return leave
     options.signal?.addEventListener('abort', leave, { once: true })
     this.#watchers.add(watcher)
-    if (this.#watchers.size === 1) this.#begin()
-    // Later, as for whoever was first.
-    else queueMicrotask(() => this.#welcome(watcher))
+    if (this.#watchers.size === 1) this.#start()
+    // Not before `watch` has returned, as for the first listener.
+    else queueMicrotask(() => this.#announceOpen(watcher))
     return leave
   }
 
-  #begin(): void {
+  #start(): void {
     page()?.addEventListener('visibilitychange', this.#onVisibilityChange)
     this.#connect()
     this.#onVisibilityChange()
@@ -63,37 +63,37 @@ export class PageFeed {
     const feed = { http: this.#http, path: '/events', isEvent: isPageEvent }
     const onEvent = (event: WatchEvent<PageEvent>): void => {
       if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
-      for (const watcher of this.#watchers) this.#tell(watcher, event)
+      for (const watcher of this.#watchers) this.#notify(watcher, event)
     }
-    this.#end = watchFeed(feed, onEvent, backoff ? { backoff } : {})
+    this.#close = watchFeed(feed, onEvent, backoff ? { backoff } : {})
   }
 
   #disconnect(): void {
-    clearTimeout(this.#rest)
-    this.#rest = undefined
-    this.#end?.()
-    this.#end = undefined
+    clearTimeout(this.#hiddenTimer)
+    this.#hiddenTimer = undefined
+    this.#close?.()
+    this.#close = undefined
     this.#isOpen = false
   }
 
   readonly #onVisibilityChange = (): void => {
     if (page()?.visibilityState === 'hidden') {
-      this.#rest ??= setTimeout(() => this.#disconnect(), this.#hiddenMs)
+      this.#hiddenTimer ??= setTimeout(() => this.#disconnect(), this.#hiddenMs)
       return
     }
-    clearTimeout(this.#rest)
-    this.#rest = undefined
-    if (!this.#end) this.#connect()
+    clearTimeout(this.#hiddenTimer)
+    this.#hiddenTimer = undefined
+    if (!this.#close) this.#connect()
   }
 
-  /** Tells one who came later that the feed is there, unless it has been told. */
-  #welcome(watcher: Watcher): void {
-    if (this.#isOpen && !watcher.isOpened) this.#tell(watcher, { type: 'open', again: false })
+  /** Calls a listener that was added later with `open`, unless it was called meanwhile. */
+  #announceOpen(watcher: Watcher): void {
+    if (this.#isOpen && !watcher.isOpened) this.#notify(watcher, { type: 'open', again: false })
   }
 
-  #tell(watcher: Watcher, event: WatchEvent<PageEvent>): void {
+  #notify(watcher: Watcher, event: WatchEvent<PageEvent>): void {
     if (!this.#watchers.has(watcher)) return
-    // Who came while others were told of something hears first that the feed is there.
+    // `open` comes first, also for a listener that is added while an event is being reported.
     if (event.type !== 'open' && event.type !== 'lost' && !watcher.isOpened) return
     if (event.type !== 'open') return watcher.listener(event)
     const again = watcher.isOpened
@@ -102,7 +102,7 @@ export class PageFeed {
   }
 }
 
-/** The page, where there is one: servers and workers have none. */
+/** Returns undefined on servers and in workers. */
 function page(): Document | undefined {
   return typeof document === 'undefined' ? undefined : document
 }

@@ -1,7 +1,7 @@
-/** How a recording is played: with its pauses, at once, or a chunk for each call of `step`. */
+/** `real-time`: with the recorded pauses. `fast`: without pauses. `step`: one chunk for each call of `step()`. */
 export type Pace = 'real-time' | 'fast' | 'step'
 
-/** Lets one thing after the other through, at a pace. */
+/** Delays the chunks of a playback. */
 export class Pacing {
   readonly #pace: Pace
   readonly #waiting: (() => void)[] = []
@@ -11,14 +11,14 @@ export class Pacing {
     this.#pace = pace
   }
 
-  /** Lets one more through. */
+  /** Plays one more chunk. */
   step(): void {
     const next = this.#waiting.shift()
     if (next) next()
     else this.#steps += 1
   }
 
-  /** Waits for its turn; `ms` is the pause in real time. */
+  /** Resolves when the next chunk may be played. `ms` is the recorded pause. */
   async wait(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.#pace === 'fast' || signal?.aborted) return
     await new Promise<void>((resolve) => {

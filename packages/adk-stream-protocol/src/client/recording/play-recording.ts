@@ -1,40 +1,39 @@
 import type { Message } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
-import type { MessageView } from '../sync/response-states.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
+import { putMessage } from '../sync/chat-messages.ts'
 import type { Pace } from './pacing.ts'
 import { Pacing } from './pacing.ts'
 import type { RecordedLine } from './recording.ts'
 import { readRecording } from './recording.ts'
-import { addMessage, putMessage } from '../sync/show-turn.ts'
+import type { MessageTarget } from '../sync/show-turn.ts'
+import { showUserMessage } from '../sync/show-turn.ts'
 
-/** Whatever has messages: a `Chat`, or `{ messages: [] }`. */
-export interface MessageTarget {
-  messages: MessageView[]
-}
+export type { MessageTarget } from '../sync/show-turn.ts'
 
-/** Which part of a recording is played, and how fast. */
+/** Options of `playRecording`. */
 export interface PlaybackOptions {
   /** Default `fast`. */
   readonly pace?: Pace
-  /** Which chat of the recording. Default: the first in it. */
+  /** The chat of the recording to play. Default: the first one. */
   readonly chatId?: string
 }
 
-/** A recording that is being played. */
+/** A playback in progress. */
 export interface Playback {
-  /** Resolves when it is over, or was stopped. */
+  /** Resolves when the playback has ended or was stopped. */
   readonly done: Promise<void>
-  /** Lets one more message or chunk through, at the pace `step`. */
+  /** Plays one more message or chunk, at the pace `step`. */
   step(): void
   stop(): void
 }
 
 /**
- * Plays a recorded conversation into the messages of a chat: what the person said and decided, the answers, those that were resumed,
- * and those that nobody asked for, in their order. Nothing is sent anywhere.
+ * Plays a recorded conversation into the messages of a chat: user messages, decisions and replies, including resumed ones and those that
+ * the client did not request, in their order. Sends nothing.
  */
 export function playRecording(
-  stage: MessageTarget,
+  target: MessageTarget,
   recording: string,
   { pace = 'fast', chatId }: PlaybackOptions = {},
 ): Playback {
@@ -43,15 +42,15 @@ export function playRecording(
   const pacing = new Pacing(pace)
   const stopping = new AbortController()
   const { signal } = stopping
-  const show = new PlaybackView(stage, wanted)
+  const view = new PlaybackView(target, wanted)
   const play = async (): Promise<void> => {
     let at = lines[0]?.at ?? 0
     for (const line of lines) {
-      if (!show.isFor(line)) continue
+      if (!view.includes(line)) continue
       await pacing.wait(line.at - at, signal)
       at = line.at
       if (signal.aborted) return
-      show.line(line)
+      view.play(line)
     }
   }
   return { done: play(), step: () => pacing.step(), stop: () => stopping.abort() }
@@ -59,88 +58,92 @@ export function playRecording(
 
 type RequestLine = Extract<RecordedLine, { type: 'request' }>
 
-/** One chat of a recording, as it grows. */
+/** Plays the lines of one chat. */
 class PlaybackView {
-  readonly #stage: MessageTarget
+  readonly #target: MessageTarget
   readonly #chatId: string | undefined
-  /** The message that each answer writes; nothing before it has a name. */
-  readonly #answers = new Map<number, { begun: RequestLine; message: Message | undefined }>()
+  /** The message that each stream writes. It is undefined before the `start` chunk. */
+  readonly #streams = new Map<number, { request: RequestLine; message: Message | undefined }>()
 
-  /** The message that answers something spoken, which is known in full only later. */
-  #unasked: string | undefined
+  /** The newest reply to speech. The transcript of the speech follows it. */
+  #spokenReplyId: string | undefined
 
-  constructor(stage: MessageTarget, chatId: string | undefined) {
-    this.#stage = stage
+  constructor(target: MessageTarget, chatId: string | undefined) {
+    this.#target = target
     this.#chatId = chatId
   }
 
-  /** Whether a line changes what is seen. */
-  isFor(line: RecordedLine): boolean {
-    if (line.type === 'chunk') return this.#answers.has(line.request)
+  /** Whether a line belongs to the chat. */
+  includes(line: RecordedLine): boolean {
+    if (line.type === 'chunk') return this.#streams.has(line.request)
     return isOfChat(line) && line.chatId === this.#chatId
   }
 
-  line(line: RecordedLine): void {
+  play(line: RecordedLine): void {
     if (line.type === 'user-message') {
-      addMessage(this.#stage, line.message, this.#unasked)
-      this.#unasked = undefined
+      showUserMessage(this.#target, line.message, this.#spokenReplyId)
+      this.#spokenReplyId = undefined
     }
-    if (line.type === 'request') this.#begin(line)
-    if (line.type === 'chunk') this.#grow(line)
+    if (line.type === 'request') this.#onRequest(line)
+    if (line.type === 'chunk') this.#onChunk(line)
   }
 
-  #begin(line: RequestLine): void {
+  #onRequest(line: RequestLine): void {
     const { trigger, message, messageId, request } = line
-    this.#answers.set(request, { begun: line, message: undefined })
-    if (trigger === 'turn' && !message && !this.#has(messageId)) this.#unasked = messageId
-    if (trigger === 'regenerate-message') this.#takeBack(messageId, message?.id)
-    if (message?.role === 'user') addMessage(this.#stage, message)
-    else if (message) this.#answerCalls(message)
+    this.#streams.set(request, { request: line, message: undefined })
+    if (trigger === 'turn' && !message && !this.#has(messageId)) this.#spokenReplyId = messageId
+    if (trigger === 'regenerate-message') this.#rewind(messageId, message?.id)
+    if (message?.role === 'user') showUserMessage(this.#target, message)
+    else if (message) this.#showResponses(message)
   }
 
   #has(messageId: string | undefined): boolean {
-    return this.#stage.messages.some(({ id }) => id === messageId)
+    return this.#target.messages.some(({ id }) => id === messageId)
   }
 
-  #grow({ request, chunk }: Extract<RecordedLine, { type: 'chunk' }>): void {
-    const answer = this.#answers.get(request)
-    if (!answer) return
-    if (chunk.type === 'start') answer.message = this.#open(chunk.messageId, answer.begun)
-    if (!answer.message) return
-    foldChunk(answer.message, chunk)
-    if (answer.message.parts.length > 0) putMessage(this.#stage, structuredClone(answer.message))
+  #onChunk({ request, chunk }: Extract<RecordedLine, { type: 'chunk' }>): void {
+    const stream = this.#streams.get(request)
+    if (!stream) return
+    if (chunk.type === 'start') stream.message = this.#open(chunk.messageId, stream.request)
+    if (!stream.message) return
+    foldChunk(stream.message, chunk)
+    if (stream.message.parts.length > 0) this.#put(structuredClone(stream.message))
   }
 
-  /** An answer to answered calls goes on where its message ends; every other tells it from its start. */
+  /** The stream after responses continues its message. Every other stream replays it from its start. */
   #open(id: string, { trigger, message }: RequestLine): Message {
-    const known = this.#stage.messages.find((each) => each.id === id)
-    const goesOn = trigger === 'submit-message' && message?.role === 'assistant' && known
-    return goesOn
-      ? // The messages are those of the bridge.
+    const known = this.#target.messages.find((each) => each.id === id)
+    const continues = trigger === 'submit-message' && message?.role === 'assistant' && known
+    return continues
+      ? // The messages come from the bridge.
         (structuredClone(known) as unknown as Message)
       : { id, role: 'assistant', parts: [] }
   }
 
-  /** What is made anew, and what came after it, is gone. */
-  #takeBack(messageId: string | undefined, saidId: string | undefined): void {
-    const { messages } = this.#stage
+  /** Removes a regenerated message and everything after it. */
+  #rewind(messageId: string | undefined, userMessageId: string | undefined): void {
+    const { messages } = this.#target
     const named = messages.findIndex(({ id, role }) => id === messageId && role === 'assistant')
-    const said = messages.findIndex(({ id }) => id === (saidId ?? messageId))
-    const end = named >= 0 ? named : said + 1
-    if (end > 0) this.#stage.messages = messages.slice(0, end)
+    const userIndex = messages.findIndex(({ id }) => id === (userMessageId ?? messageId))
+    const end = named >= 0 ? named : userIndex + 1
+    if (end > 0) this.#target.messages = messages.slice(0, end)
   }
 
-  /** Shows what the person answered, as it was sent. */
-  #answerCalls({ id, parts }: MessageView): void {
-    const known = this.#stage.messages.find((each) => each.id === id)
+  /** Shows the responses that were sent. */
+  #showResponses({ id, parts }: MessageView): void {
+    const known = this.#target.messages.find((each) => each.id === id)
     if (!known) return
-    const answered = known.parts.map(
+    const responded = known.parts.map(
       (part) =>
         parts.find(
           ({ toolCallId }) => toolCallId !== undefined && toolCallId === part.toolCallId,
         ) ?? part,
     )
-    putMessage(this.#stage, { ...known, parts: answered })
+    this.#put({ ...known, parts: responded })
+  }
+
+  #put(message: MessageView): void {
+    this.#target.messages = putMessage(this.#target.messages, message)
   }
 }
 

@@ -6,61 +6,61 @@ import { Pacing } from './pacing.ts'
 import type { AnyTransport, RecordedLine } from './recording.ts'
 import { readRecording } from './recording.ts'
 
-/** What a player answers with, and how fast. */
+/** Options of `Player`. */
 export interface PlayerOptions {
   readonly recording: string
   /** Default `fast`. */
   readonly pace?: Pace
 }
 
-interface RecordedAnswer {
+interface RecordedStream {
   readonly isResumed: boolean
   readonly lines: RecordedLine[]
 }
 
 /**
- * A transport that answers with what was recorded, so that the same page shows it: the n-th request gets the n-th answer, and a
- * `resumeStream()` the one that was resumed there. To play a whole conversation into a chat, see `playRecording`.
+ * A transport that replays recorded streams: the n-th request gets the n-th stream, and `resumeStream()` gets a stream that was resumed. To
+ * play a whole conversation into a chat, see `playRecording`.
  */
 export class Player implements AnyTransport {
   readonly resumeStreamIsReplay = true
-  readonly #answers: RecordedAnswer[]
+  readonly #streams: RecordedStream[]
   readonly #pacing: Pacing
 
   constructor({ recording, pace = 'fast' }: PlayerOptions) {
     this.#pacing = new Pacing(pace)
-    const answers = new Map<number, RecordedAnswer>()
+    const streams = new Map<number, RecordedStream>()
     for (const line of readRecording(recording)) {
       if (line.type === 'request' && line.trigger !== 'turn')
-        answers.set(line.request, { isResumed: line.trigger === 'resume', lines: [line] })
-      else if ('request' in line) answers.get(line.request)?.lines.push(line)
+        streams.set(line.request, { isResumed: line.trigger === 'resume', lines: [line] })
+      else if ('request' in line) streams.get(line.request)?.lines.push(line)
     }
-    // A resume that found nothing has no answer.
-    this.#answers = [...answers.values()].filter(({ lines }) => lines.some(isChunk))
+    // A resume that found no running turn has no chunks.
+    this.#streams = [...streams.values()].filter(({ lines }) => lines.some(isChunk))
   }
 
-  /** How many answers are left. */
+  /** The number of streams that are left. */
   get left(): number {
-    return this.#answers.length
+    return this.#streams.length
   }
 
-  /** Lets one more chunk through. */
+  /** Plays one more chunk, at the pace `step`. */
   step(): void {
     this.#pacing.step()
   }
 
   sendMessages(): Promise<ReadableStream<UIMessageChunk>> {
-    // What was resumed there and not here is no answer to what is sent.
-    while (this.#answers[0]?.isResumed) this.#answers.shift()
-    const answer = this.#answers.shift()
-    if (!answer)
-      return Promise.reject(new AdkError('nothing-new', 'The recording holds no further answer.'))
-    return Promise.resolve(this.#play(answer.lines))
+    // A stream that was resumed in the recording does not belong to a sent message.
+    while (this.#streams[0]?.isResumed) this.#streams.shift()
+    const stream = this.#streams.shift()
+    if (!stream)
+      return Promise.reject(new AdkError('nothing-new', 'The recording has no further stream.'))
+    return Promise.resolve(this.#play(stream.lines))
   }
 
   reconnectToStream(): Promise<ReadableStream<UIMessageChunk> | null> {
-    const answer = this.#answers[0]?.isResumed ? this.#answers.shift() : undefined
-    return Promise.resolve(answer ? this.#play(answer.lines) : null)
+    const stream = this.#streams[0]?.isResumed ? this.#streams.shift() : undefined
+    return Promise.resolve(stream ? this.#play(stream.lines) : null)
   }
 
   #play(lines: readonly RecordedLine[]): ReadableStream<UIMessageChunk> {

@@ -3,11 +3,11 @@ import type { ChatTransport, UIMessageChunk } from 'ai'
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
-import type { MessageView } from '../sync/response-states.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
 import type { WireEvent, WireObserver, WireTrigger } from '../transports/wire-events.ts'
 import { WireTap } from '../transports/wire-events.ts'
 
-/** A line of a recording; `at` is ms since it began, `request` counts the answers. */
+/** A line of a recording. `at` is the time in ms since its start, `request` the number of the stream. */
 export type RecordedLine = { readonly at: number } & (
   | {
       readonly type: 'request'
@@ -24,22 +24,22 @@ export type RecordedLine = { readonly at: number } & (
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 )
 
-/** The least of a transport that a chat needs. */
+/** The part of a transport that a chat needs. */
 export type AnyTransport = Pick<
   ChatTransport<AdkUIMessage>,
   'sendMessages' | 'reconnectToStream'
 > & { readonly resumeStreamIsReplay?: boolean }
 
 /**
- * Keeps what passed between a page and the server, for a bug report or a test: a whole conversation, with what the person said. Off
- * until it is started; the oldest lines go first.
+ * Records what passes between a page and the server, for a bug report or a test: whole conversations, including what the user says. Records
+ * nothing until it is started. When it is full, it drops the oldest lines.
  */
 export class Recorder {
   readonly #maxLines: number
   readonly #requests = new Map<string, number>()
   #lines: RecordedLine[] = []
-  #begun: number | undefined
-  /** How many lines had no room. */
+  #startedAt: number | undefined
+  /** The number of lines that were dropped. */
   dropped = 0
 
   constructor({ maxLines = 10_000 }: { maxLines?: number } = {}) {
@@ -47,35 +47,35 @@ export class Recorder {
   }
 
   get isRecording(): boolean {
-    return this.#begun !== undefined
+    return this.#startedAt !== undefined
   }
 
   start(): void {
-    this.#begun ??= performance.now()
+    this.#startedAt ??= performance.now()
   }
 
   stop(): void {
-    this.#begun = undefined
+    this.#startedAt = undefined
   }
 
-  /** For the option `observe` of a transport. */
+  /** Pass this as the option `observe` of a transport. */
   readonly observe: WireObserver = (event) => {
-    if (this.#begun === undefined || isDuplicate(event)) return
-    const at = Math.round(performance.now() - this.#begun)
+    if (this.#startedAt === undefined || isDuplicate(event)) return
+    const at = Math.round(performance.now() - this.#startedAt)
     this.#keep(
       'request' in event ? { at, ...event, request: this.#count(event.request) } : { at, ...event },
     )
   }
 
-  /** A transport that is not ours, with its answers recorded. */
+  /** Wraps a transport of the AI SDK so that its streams are recorded. */
   record(transport: AnyTransport): AnyTransport {
     const { observe } = this
     return {
       resumeStreamIsReplay: transport.resumeStreamIsReplay === true,
       sendMessages: async (options) => {
         const { chatId, trigger, messageId, messages } = options
-        const begun = { chatId, trigger, messageId, message: messages.at(-1) }
-        return tapStream(await transport.sendMessages(options), new WireTap(observe, begun))
+        const request = { chatId, trigger, messageId, message: messages.at(-1) }
+        return tapStream(await transport.sendMessages(options), new WireTap(observe, request))
       },
       reconnectToStream: async (options) => {
         const stream = await transport.reconnectToStream(options)
@@ -85,7 +85,7 @@ export class Recorder {
     }
   }
 
-  /** The recording as JSON lines. */
+  /** Returns the recording as JSON lines. */
   toJsonl(): string {
     return this.#lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   }
@@ -105,7 +105,7 @@ export class Recorder {
   }
 }
 
-/** The frame of a chunk is told as a chunk as well. */
+/** Chunks are reported as chunks and as frames. */
 function isDuplicate(event: WireEvent): boolean {
   return event.type === 'frame' && 'type' in event.frame && event.frame.type === 'chunk'
 }
@@ -124,7 +124,7 @@ function tapStream(
         tap.end()
         controller.close()
       } else {
-        // Whoever made it: the chunks of the bridge are a part of those of the AI SDK.
+        // The bridge's chunks are a subset of those of the AI SDK.
         tap.chunk(value as Chunk)
         controller.enqueue(value)
       }
@@ -137,16 +137,16 @@ function tapStream(
     tap.end()
     await reader.cancel(reason)
   }
-  // The chunk before must be worked in before the next is asked for, here as there.
+  // No buffer: as in the recorded stream, a chunk is pulled when the previous one has been processed.
   return new ReadableStream({ pull, cancel }, { highWaterMark: 0 })
 }
 
-/** Reads a recording. Throws a `SyntaxError` that names the line where the text is none. */
+/** Parses a recording. Throws a `SyntaxError` with the number of the first line that is not part of a recording. */
 export function readRecording(jsonl: string): RecordedLine[] {
   return jsonl.split('\n').flatMap((text, index) => {
     if (text.trim() === '') return []
     const line: unknown = JSON.parse(text)
-    if (!isLine(line)) throw new SyntaxError(`Line ${index + 1} is not that of a recording.`)
+    if (!isLine(line)) throw new SyntaxError(`Line ${index + 1} is not a line of a recording.`)
     return [line]
   })
 }
@@ -160,7 +160,7 @@ const LINES: readonly string[] = [
   'sound',
 ] satisfies RecordedLine['type'][]
 
-/** What tells a recording from other JSON lines; the rest is as the transports told it. */
+/** Tells a recording from other JSON lines. The fields are not validated. */
 function isLine(line: unknown): line is RecordedLine {
   if (typeof line !== 'object' || line === null || !('at' in line) || !('type' in line))
     return false

@@ -1,11 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { ChatObserver } from '../transports/chat-observer.ts'
-import type { IncomingFrameOf } from './incoming-frame.ts'
-import { ServerTurns } from './server-turns.ts'
-import type { WireObserver } from '../transports/wire-events.ts'
 
-/** What happens in a chat that is watched, besides the answers that it asked for. */
+/** Something that happens in a watched chat, besides the streams that the chat requested. */
 export type LiveEvent =
   | { readonly type: 'turn'; readonly messageId: string }
   | { readonly type: 'user-message'; readonly message: Message }
@@ -15,59 +11,44 @@ export type LiveEvent =
       readonly text: string
       readonly final: boolean
     }
-  /** An answer of the model, asked for or not: it begins, goes on with another step, or is over. */
+  /** A reply of the model, requested or not, starts, continues with another step, or ends. */
   | { readonly type: 'answer'; readonly phase: 'start' | 'step' | 'end' }
-  /** The person spoke over the model: drop what is left of its sound. */
+  /** The person interrupted the model. Drop the rest of its audio. */
   | { readonly type: 'interrupted' }
   | { readonly type: 'status'; readonly status: string }
   /** Speech of the model, 16 bit PCM at 24 kHz. */
   | { readonly type: 'audio'; readonly bytes: ArrayBuffer }
-  /** The socket was given up: nothing is told until somebody asks for something. */
+  /** The socket was given up. No events follow until the next request. */
   | { readonly type: 'given-up'; readonly error: unknown }
 
-/** Hears of what happens in a live chat. */
+/** Called with the events of a live chat. */
 export type LiveListener = (event: LiveEvent) => void
 
-/** How sound comes: as binary frames, within the messages, or not at all. */
+/** How audio is sent: in binary frames, within the messages, or not at all. */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
-type EventFrame = IncomingFrameOf<'turn' | 'user-message' | 'transcript' | 'interrupted' | 'status'>
+/** The audio mode that each listener wants. */
+type ChatListeners = Map<LiveListener, AudioMode>
 
-/** How each listener wants the sound. */
-type Listeners = Map<LiveListener, AudioMode>
-
-interface Parts {
-  readonly keeperOf: (chatId: string) => ChatObserver | undefined
-  readonly observe: WireObserver | undefined
-}
-
-/** The chats that a client watches, and what is told of them. */
+/** The chats that a client watches, with their listeners. */
 export class ChatSubscriptions {
-  readonly #parts: Parts
-  readonly #chats = new Map<string, Listeners>()
-  readonly turns: ServerTurns
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-    const onChunk = (chatId: string, chunk: Chunk): void => this.onChunk(chatId, chunk)
-    this.turns = new ServerTurns({ ...parts, onChunk })
-  }
+  readonly #chats = new Map<string, ChatListeners>()
 
   get size(): number {
     return this.#chats.size
   }
 
-  /** The chat that hears and speaks in bytes: the newest that is watched so. */
-  get speaking(): string | undefined {
+  /** The chat that binary audio belongs to: the newest one that is watched with it. */
+  get audioChatId(): string | undefined {
     return this.watched().findLast(({ audio }) => audio === 'binary')?.id
   }
 
-  /** Give back ends it. */
-  watch(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
-    const listeners: Listeners = this.#chats.get(chatId) ?? new Map()
-    // One that is given twice is two.
+  /** Returns a function that unsubscribes. */
+  add(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
+    const listeners: ChatListeners = this.#chats.get(chatId) ?? new Map()
+    // A listener that is added twice is called twice.
     const own: LiveListener = (event) => listener(event)
-    // The chat that was watched last is the one that speaks.
+    // The newest chat with binary audio comes last, see `audioChatId`.
     if (audio === 'binary') this.#chats.delete(chatId)
     this.#chats.set(chatId, listeners.set(own, audio))
     return () => {
@@ -76,55 +57,41 @@ export class ChatSubscriptions {
     }
   }
 
-  /** How the server is to send the sound of a chat: as the listener wants it who wants most. Nothing where nobody listens. */
+  /** Returns the audio mode to request for a chat: the richest that a listener wants. Returns undefined if the chat is not watched. */
   audioOf(chatId: string): AudioMode | undefined {
     const modes = [...(this.#chats.get(chatId)?.values() ?? [])]
     return MODES.find((mode) => modes.includes(mode))
   }
 
-  /** What the server is to be told of on a new socket. */
+  /** Returns what to subscribe to over a new socket. */
   watched(): { id: string; audio: AudioMode }[] {
     return [...this.#chats.keys()].map((id) => ({ id, audio: this.audioOf(id) ?? 'none' }))
   }
 
-  onFrame(frame: EventFrame): void {
-    const { id } = frame
-    const keeper = this.#parts.keeperOf(id)
-    if (frame.type === 'turn') {
-      this.#tell(id, { type: 'turn', messageId: frame.messageId })
-      this.turns.begin(frame)
-    } else if (frame.type === 'user-message') {
-      const { message } = frame
-      this.#parts.observe?.({ type: 'user-message', chatId: id, message })
-      keeper?.onUserMessage(message, 'heard')
-      this.#tell(id, frame)
-    } else this.#tell(id, frame)
-  }
-
-  /** A chunk of an answer in a chat, asked for or not. */
+  /** Reports a chunk of a chat, of a requested turn or of another one. */
   onChunk(chatId: string, chunk: Chunk): void {
     const event = this.#chats.has(chatId) && toEvent(chunk)
-    if (event) this.#tell(chatId, event)
+    if (event) this.call(chatId, event)
   }
 
   onAudio(bytes: ArrayBuffer): void {
-    const { speaking } = this
-    if (speaking !== undefined) this.#tell(speaking, { type: 'audio', bytes })
+    const { audioChatId } = this
+    if (audioChatId !== undefined) this.call(audioChatId, { type: 'audio', bytes })
   }
 
   onGivenUp(error: unknown): void {
-    for (const id of this.#chats.keys()) this.#tell(id, { type: 'given-up', error })
+    for (const id of this.#chats.keys()) this.call(id, { type: 'given-up', error })
   }
 
-  #tell(chatId: string, event: LiveEvent): void {
+  call(chatId: string, event: LiveEvent): void {
     for (const listener of this.#chats.get(chatId)?.keys() ?? []) listener(event)
   }
 }
 
-/** The most first. */
+/** The richest first. */
 const MODES: readonly AudioMode[] = ['binary', 'base64', 'none']
 
-/** What a chunk tells those who only listen. The words of the model are those that it speaks. */
+/** Returns what a chunk means to a listener. The text of a live model is what it speaks. */
 function toEvent(chunk: Chunk): LiveEvent | undefined {
   if (chunk.type === 'text-delta')
     return { type: 'transcript', author: 'model', text: chunk.delta, final: false }

@@ -1,68 +1,119 @@
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
-import { AdkError } from '../adk-error.ts'
+import type { Deferred } from '../../shared/deferred.ts'
+import { defer } from '../../shared/deferred.ts'
+import { newId } from '../../shared/new-id.ts'
+import { AdkError, disconnected } from '../adk-error.ts'
 import type { IncomingFrameOf } from './incoming-frame.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
-type AnswerFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
+type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
 
-interface Waiting {
-  readonly frame: AnswerFrame
-  /** Whether it was sent before, over a connection that was lost. */
-  again: boolean
-  readonly resolve: (state: string) => void
-  readonly reject: (error: unknown) => void
+interface PendingAck extends Deferred<string> {
+  readonly frame: ResponseFrame
+  /** Whether the frame was sent over a connection that was lost. */
+  isRepeated: boolean
 }
 
-/** Decisions and outputs on their way. Each is sent until the server says what became of it; it counts once (WS8, WS9). */
+/** Decisions and outputs that the server has not acknowledged. Each is sent again over the next socket and counts once (WS8, WS9). */
 export class PendingAcks {
-  readonly #link: () => ReconnectingSocket
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #socket: () => ReconnectingSocket
+  readonly #pending = new Map<string, PendingAck>()
 
-  constructor(link: () => ReconnectingSocket) {
-    this.#link = link
+  constructor(socket: () => ReconnectingSocket) {
+    this.#socket = socket
   }
 
   get size(): number {
-    return this.#waiting.size
+    return this.#pending.size
   }
 
-  /** Resolves with what the server makes of it, rejects when it is refused. */
-  send(frame: AnswerFrame): Promise<string> {
-    return new Promise((resolve, reject) => {
-      // What cannot be written must not be tried again with every socket: it throws here.
-      JSON.stringify(frame)
-      this.#waiting.set(idOf(frame), { frame, again: false, resolve, reject })
-      this.#link().open()
-      this.#link().send(frame)
-    })
+  /** Resolves with the state that the server reports. Rejects if the server rejects the frame. */
+  async send(frame: ResponseFrame): Promise<string> {
+    // Throws here if JSON cannot represent the frame. Otherwise it would be tried again with every socket.
+    JSON.stringify(frame)
+    const pending = { ...defer<string>(), frame, isRepeated: false }
+    this.#pending.set(idOf(frame), pending)
+    this.#socket().open()
+    this.#socket().send(frame)
+    return pending.promise
   }
 
   onFrame(frame: IncomingFrameOf<'decided' | 'tool-output-taken'>): void {
     const id = frame.type === 'decided' ? frame.decisionId : frame.outputId
-    const waiting = this.#waiting.get(id)
-    if (!waiting) return
-    this.#waiting.delete(id)
-    // An output that was taken before the connection was lost is not waited for any more.
-    const isTaken = !frame.ok && waiting.again && frame.code === 'nothing-new'
-    if (isTaken) waiting.resolve('taken')
-    else if (!frame.ok) waiting.reject(new AdkError(frame.code, frame.message))
-    else waiting.resolve(frame.type === 'decided' ? frame.state : 'taken')
+    const pending = this.#pending.get(id)
+    if (!pending) return
+    this.#pending.delete(id)
+    // The server accepted the output before the connection was lost.
+    const isAccepted = !frame.ok && pending.isRepeated && frame.code === 'nothing-new'
+    if (isAccepted) pending.resolve('taken')
+    else if (!frame.ok) pending.reject(new AdkError(frame.code, frame.message))
+    else pending.resolve(frame.type === 'decided' ? frame.state : 'taken')
   }
 
-  onUp(): void {
-    for (const waiting of this.#waiting.values()) this.#link().send(waiting.frame)
+  onOpen(): void {
+    for (const { frame } of this.#pending.values()) this.#socket().send(frame)
   }
 
-  onDown(): void {
-    for (const waiting of this.#waiting.values()) waiting.again = true
+  onLost(): void {
+    for (const pending of this.#pending.values()) pending.isRepeated = true
   }
 
   failAll(error: unknown): void {
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
   }
 }
 
-function idOf(frame: AnswerFrame): string {
+function idOf(frame: ResponseFrame): string {
   return frame.type === 'decide' ? frame.decisionId : frame.outputId
+}
+
+interface Ping extends Deferred<number> {
+  readonly sentAt: number
+  readonly timer: ReturnType<typeof setTimeout>
+}
+
+const PING_TIMEOUT_MS = 10_000
+
+/** Pings that the server has not answered. Each is answered, or fails after 10 seconds. */
+export class PendingPings {
+  readonly #pings = new Map<string, Ping>()
+
+  get size(): number {
+    return this.#pings.size
+  }
+
+  /** The nonces to send again over another socket. */
+  get nonces(): readonly string[] {
+    return [...this.#pings.keys()]
+  }
+
+  /** Resolves with the round-trip time in ms. */
+  send(transmit: (nonce: string) => void): Promise<number> {
+    const nonce = newId()
+    const deferred = defer<number>()
+    const timer = setTimeout(() => {
+      this.#pings.delete(nonce)
+      deferred.reject(disconnected('a ping was not answered'))
+    }, PING_TIMEOUT_MS)
+    this.#pings.set(nonce, { ...deferred, sentAt: performance.now(), timer })
+    transmit(nonce)
+    return deferred.promise
+  }
+
+  onPong(nonce: string): void {
+    const ping = this.#pings.get(nonce)
+    if (!ping) return
+    this.#pings.delete(nonce)
+    clearTimeout(ping.timer)
+    ping.resolve(performance.now() - ping.sentAt)
+  }
+
+  failAll(error: unknown): void {
+    for (const { reject, timer } of this.#pings.values()) {
+      clearTimeout(timer)
+      reject(error)
+    }
+    this.#pings.clear()
+  }
 }

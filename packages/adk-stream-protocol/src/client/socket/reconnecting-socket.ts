@@ -6,11 +6,11 @@ import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
 import { ConnectionStatus } from '../transports/connection-state.ts'
 
-/** A WebSocket, as far as it is used: the one of browsers, or that of `ws`. */
+/** The part of a WebSocket that is used: the browser's, or the one of `ws`. */
 export interface SocketLike {
   binaryType: string
   readonly readyState: number
-  /** What waits to be sent, in bytes. */
+  /** The number of bytes that are queued. */
   readonly bufferedAmount?: number
   send(data: string | Uint8Array<ArrayBuffer>): void
   close(code?: number, reason?: string): void
@@ -20,28 +20,27 @@ export interface SocketLike {
   addEventListener(type: 'error', listener: () => void): void
 }
 
-/** The class of a browser's `WebSocket`, or that of `ws`. */
+/** The `WebSocket` class of a browser, or the one of `ws`. */
 export type SocketClass = new (url: string, protocols?: string | string[]) => SocketLike
 
 export interface ReconnectingSocketOptions {
-  /** The address of the socket; a function is asked for each one, for addresses with a token. */
+  /** A function is called for each connection, for URLs with a token. */
   readonly url: string | (() => string | Promise<string>)
-  /** Asked for each socket: a page that is rendered on a server has none there. */
+  /** Called for each connection: there is no WebSocket while a page is rendered on a server. */
   readonly webSocket: () => SocketClass
   readonly backoff: Required<Backoff>
   readonly onFrame: (text: string) => void
   readonly onSend: (frame: ClientFrame) => void
   readonly onAudio: (bytes: ArrayBuffer) => void
-  /** A socket is open. */
-  readonly onUp: () => void
-  /** The socket was lost. Says whether anything waits for another one. */
-  readonly onDown: () => boolean
-  /** There will be no other socket until somebody asks for one. */
+  readonly onOpen: () => void
+  /** The socket was lost. Returns whether another one is needed. */
+  readonly onLost: () => boolean
+  /** No other socket is opened until `open()` is called. */
   readonly onGivenUp: (error: unknown) => void
 }
 
-/** How much may wait before sound is dropped, in bytes: two seconds of 16 kHz. Late sound is of no use. */
-const MAX_SOUND_WAITING = 64_000
+/** The queued bytes from which on audio is dropped: two seconds at 16 kHz. Late audio is of no use. */
+const MAX_QUEUED_AUDIO = 64_000
 
 /** `WebSocket.OPEN` */
 const OPEN = 1
@@ -50,9 +49,9 @@ type State =
   | { readonly name: 'idle' | 'closed' }
   | { readonly name: 'opening'; readonly socket?: SocketLike }
   | { readonly name: 'open'; readonly socket: SocketLike }
-  | { readonly name: 'pausing'; readonly timer: ReturnType<typeof setTimeout> }
+  | { readonly name: 'waiting'; readonly timer: ReturnType<typeof setTimeout> }
 
-/** One socket after the other, as one: opened when it is needed, and again by the table of close codes. */
+/** A socket that is opened when it is needed, and again when it is lost, as the table of close codes says. */
 export class ReconnectingSocket {
   readonly status = new ConnectionStatus()
   readonly #options: ReconnectingSocketOptions
@@ -67,20 +66,20 @@ export class ReconnectingSocket {
     return this.#socket !== undefined
   }
 
-  /** The open socket. One that is closing takes frames and loses them. */
+  /** The open socket. A closing one accepts frames and loses them. */
   get #socket(): SocketLike | undefined {
     const state = this.#state
     return state.name === 'open' && state.socket.readyState === OPEN ? state.socket : undefined
   }
 
-  /** Sees to it that there is a socket, or will be. */
+  /** Opens a socket, unless one is open or being opened. */
   open(): void {
     if (this.#state.name !== 'idle' && this.#state.name !== 'closed') return
     this.#attempts = 0
     void this.#connect()
   }
 
-  /** Sends at once, or not at all: who waits for the socket sends when it is up. */
+  /** Returns false if no socket is open: the frame is not sent. */
   send(frame: ClientFrame): boolean {
     if (!this.#socket) return false
     this.#socket.send(JSON.stringify(frame))
@@ -89,21 +88,21 @@ export class ReconnectingSocket {
   }
 
   sendBytes(bytes: Uint8Array<ArrayBuffer>): boolean {
-    if (!this.#socket || (this.#socket.bufferedAmount ?? 0) > MAX_SOUND_WAITING) return false
+    if (!this.#socket || (this.#socket.bufferedAmount ?? 0) > MAX_QUEUED_AUDIO) return false
     this.#socket.send(bytes)
     return true
   }
 
-  /** Gives the socket up that is open, and takes another one. */
+  /** Closes the open socket and opens another one. */
   renew(): void {
     this.#socket?.close()
   }
 
-  /** Takes another socket in the place of one that is dead, and does not wait for its close: that may take minutes. */
+  /** Replaces a dead socket without waiting for its close event, which may take minutes. */
   abandon(): void {
     const socket = this.#socket
     if (!socket) return
-    this.#down(CLOSE_CODES['dead-peer'].code)
+    this.#onLost(CLOSE_CODES['dead-peer'].code)
     socket.close()
   }
 
@@ -111,7 +110,7 @@ export class ReconnectingSocket {
     const state = this.#state
     this.#state = { name: 'closed' }
     this.status.set({ state: 'closed' })
-    if (state.name === 'pausing') clearTimeout(state.timer)
+    if (state.name === 'waiting') clearTimeout(state.timer)
     if (state.name === 'open' || state.name === 'opening') state.socket?.close(1000)
     this.#options.onGivenUp(disconnected('the transport was closed'))
   }
@@ -124,26 +123,26 @@ export class ReconnectingSocket {
     const webSocket = this.#socketClass()
     if (!webSocket) return
     try {
-      const address = typeof url === 'string' ? url : await url()
-      // Somebody may have closed the transport meanwhile.
+      const given = typeof url === 'string' ? url : await url()
+      // The transport may have been closed meanwhile.
       if (this.#state.name === 'opening')
-        this.#listen(new webSocket(toSocketUrl(address), SUBPROTOCOL))
+        this.#listen(new webSocket(toSocketUrl(given), SUBPROTOCOL))
     } catch (error) {
-      this.#down(1006, error)
+      this.#onLost(1006, error)
     }
   }
 
-  /** Without one, there is no point in trying again. */
+  /** Gives up if there is no class: another attempt would fail too. */
   #socketClass(): SocketClass | undefined {
     try {
       return this.#options.webSocket()
     } catch (error) {
-      this.#giveUp(error)
+      this.#abort(error)
       return undefined
     }
   }
 
-  #giveUp(error: unknown): void {
+  #abort(error: unknown): void {
     this.#state = { name: 'idle' }
     this.status.set({ state: 'closed' })
     this.#options.onGivenUp(error)
@@ -153,55 +152,55 @@ export class ReconnectingSocket {
     const { onFrame, onAudio } = this.#options
     socket.binaryType = 'arraybuffer'
     this.#state = { name: 'opening', socket }
-    socket.addEventListener('open', () => this.#up(socket))
+    socket.addEventListener('open', () => this.#onOpen(socket))
     socket.addEventListener('message', ({ data }) => {
-      if (!this.#owns(socket)) return
+      if (!this.#isCurrent(socket)) return
       if (typeof data === 'string') {
         onFrame(data)
-        // A server that only says hello and goes is no better than one that is not there.
-        if (this.#owns(socket) && !data.startsWith(HELLO)) this.#attempts = 0
+        // A server that closes after its hello counts as a failed attempt.
+        if (this.#isCurrent(socket) && !data.startsWith(HELLO)) this.#attempts = 0
       } else if (data instanceof ArrayBuffer) onAudio(data)
     })
-    // What went wrong comes with `close`.
+    // `close` follows with the code.
     socket.addEventListener('error', () => undefined)
     socket.addEventListener('close', ({ code }) => {
-      if (this.#owns(socket)) this.#down(code)
+      if (this.#isCurrent(socket)) this.#onLost(code)
     })
   }
 
-  #owns(socket: SocketLike): boolean {
+  #isCurrent(socket: SocketLike): boolean {
     return 'socket' in this.#state && this.#state.socket === socket
   }
 
-  #up(socket: SocketLike): void {
-    if (!this.#owns(socket)) return socket.close(1000)
+  #onOpen(socket: SocketLike): void {
+    if (!this.#isCurrent(socket)) return socket.close(1000)
     this.#state = { name: 'open', socket }
     this.status.set({ state: 'open' })
-    this.#options.onUp()
+    this.#options.onOpen()
   }
 
-  #down(code: number, cause?: unknown): void {
+  #onLost(code: number, cause?: unknown): void {
     this.#state = { name: 'idle' }
-    if (!this.#options.onDown()) return this.status.set({ state: 'idle' })
+    if (!this.#options.onLost()) return this.status.set({ state: 'idle' })
     const retry = mayRetry(code)
     const { backoff } = this.#options
-    // A server that refuses before the upgrade does not say why to a browser: that is a 1006 like any other.
-    const gone = retry === 'no' || retry === 'changed' || this.#attempts >= backoff.attempts
-    if (gone) return this.#giveUp(disconnected(`the socket closed with ${code}`, cause))
+    // A browser does not learn why a server rejected the upgrade: the code is 1006 in any case.
+    const isFinal = retry === 'no' || retry === 'changed' || this.#attempts >= backoff.attempts
+    if (isFinal) return this.#abort(disconnected(`the socket closed with ${code}`, cause))
     const isFirst = this.#attempts === 0
-    const pause = retry === 'yes' && isFirst ? 0 : delayBefore(this.#attempts, backoff)
+    const delay = retry === 'yes' && isFirst ? 0 : delayBefore(this.#attempts, backoff)
     this.#attempts += 1
-    this.status.set({ state: 'lost', attempt: this.#attempts, retryAt: Date.now() + pause })
-    this.#state = { name: 'pausing', timer: setTimeout(() => void this.#connect(), pause) }
+    this.status.set({ state: 'lost', attempt: this.#attempts, retryAt: Date.now() + delay })
+    this.#state = { name: 'waiting', timer: setTimeout(() => void this.#connect(), delay) }
   }
 }
 
-/** How the first frame of a server begins. */
+/** The start of the server's first frame. */
 const HELLO = '{"type":"hello"'
 
-/** Not every browser takes an address of the page's own server without its scheme and name. */
-function toSocketUrl(address: string): string {
+/** Not every browser accepts a URL without scheme and host. */
+function toSocketUrl(url: string): string {
   const { location } = globalThis as { location?: { readonly href: string } }
-  const whole = location ? new URL(address, location.href).href : address
-  return whole.replace(/^http/, 'ws')
+  const absolute = location ? new URL(url, location.href).href : url
+  return absolute.replace(/^http/, 'ws')
 }

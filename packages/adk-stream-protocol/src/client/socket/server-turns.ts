@@ -1,104 +1,95 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AsyncQueue } from '../../shared/async-queue.ts'
-import type { ChatObserver } from '../transports/chat-observer.ts'
 import { newId } from '../../shared/new-id.ts'
+import type { FindObserver } from '../transports/chat-observers.ts'
+import type { WireObserver, WireTap } from '../transports/wire-events.ts'
+import { tapStream } from '../transports/wire-events.ts'
 import type { IncomingFrameOf } from './incoming-frame.ts'
-import type { WireObserver } from '../transports/wire-events.ts'
-import { WireTap } from '../transports/wire-events.ts'
 
-interface UnaskedTurn {
+interface StreamedTurn {
   readonly chatId: string
   readonly messageId: string
   readonly chunks: AsyncQueue<Chunk>
-  readonly tap: WireTap
-  /** For one that was cut off: the server goes on with it. */
-  readonly onResumed?: () => void
+  readonly tap: WireTap | undefined
+  /** Whether the turn was interrupted, and its replay has not started. */
+  readonly isResumed: boolean
 }
 
-interface Parts {
-  readonly keeperOf: (chatId: string) => ChatObserver | undefined
+interface Dependencies {
+  readonly findObserver: FindObserver
   readonly observe: WireObserver | undefined
   readonly onChunk: (chatId: string, chunk: Chunk) => void
 }
 
-/** The turns in watched chats that the client did not ask for. */
+/** The turns in watched chats that the client did not request. */
 export class ServerTurns {
-  readonly #parts: Parts
-  readonly #turns = new Map<string, UnaskedTurn>()
-  /** Those that a lost socket cut off, by their chat. */
-  readonly #cut = new Map<string, UnaskedTurn>()
+  readonly #dependencies: Dependencies
+  readonly #turns = new Map<string, StreamedTurn>()
+  /** The turns that a lost socket interrupted, by chat. */
+  readonly #interrupted = new Map<string, StreamedTurn>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies
   }
 
-  begin({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
+  start({ id, messageId, userMessage, requestId }: IncomingFrameOf<'turn'>): void {
+    const { observe, findObserver } = this.#dependencies
+    const request = { chatId: id, trigger: 'turn', messageId, message: userMessage } as const
+    const tap = tapStream(observe, request)
+    const chunks = new AsyncQueue<Chunk>()
+    this.#turns.set(requestId, { chatId: id, messageId, chunks, tap, isResumed: false })
     const said = userMessage ? { userMessage } : {}
-    const { chunks } = this.#add(requestId, { chatId: id, messageId, message: userMessage })
-    this.#parts.keeperOf(id)?.onTurn({ messageId, ...said, chunks, continues: false })
+    findObserver(id)?.onTurn({ messageId, ...said, chunks, continues: false })
   }
 
-  /** False for a frame of a turn that was asked for. */
+  /** Returns false if the frame belongs to a request of the client. */
   onFrame(frame: IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>): boolean {
     const turn = this.#turns.get(frame.requestId)
     if (!turn) return false
-    if (frame.type === 'start') turn.onResumed?.()
-    else if (frame.type === 'chunk') this.#grow(turn, frame.chunk)
-    else {
-      turn.tap.end(frame.type === 'error' ? frame.errorText : undefined)
-      turn.chunks.close()
+    const { chatId, messageId, chunks, tap, isResumed } = turn
+    if (frame.type === 'start') {
+      if (isResumed) this.#observerOf(turn)?.onTurn({ messageId, chunks, continues: false })
+    } else if (frame.type === 'chunk') {
+      tap?.chunk(frame.chunk)
+      this.#dependencies.onChunk(chatId, frame.chunk)
+      chunks.push(frame.chunk)
+    } else {
+      tap?.end(frame.type === 'error' ? frame.errorText : undefined)
+      chunks.close()
       this.#turns.delete(frame.requestId)
-      // It ended while there was no connection. Whoever wants to know of failures loads for itself.
+      // The turn ended while there was no connection. If loading fails, the messages stay as they are.
       if (frame.type === 'no-active')
-        void this.#parts
-          .keeperOf(turn.chatId)
+        void this.#observerOf(turn)
           ?.reload()
           .catch(() => undefined)
     }
     return true
   }
 
-  onDown(): void {
+  onLost(): void {
     for (const turn of this.#turns.values()) {
-      turn.tap.end('the connection was lost')
+      turn.tap?.end('the connection was lost')
       turn.chunks.close()
-      this.#cut.set(turn.chatId, turn)
+      this.#interrupted.set(turn.chatId, turn)
     }
     this.#turns.clear()
   }
 
-  /** Goes on with the turns that were cut off; gives what to ask the server for. */
+  /** Resumes the interrupted turns. Returns the requests to send. */
   resume(isWanted: (chatId: string) => boolean): { requestId: string; id: string }[] {
-    const cut = [...this.#cut.values()].filter(({ chatId }) => isWanted(chatId))
-    this.#cut.clear()
-    return cut.map(({ chatId, messageId }) => {
+    const turns = [...this.#interrupted.values()].filter(({ chatId }) => isWanted(chatId))
+    this.#interrupted.clear()
+    return turns.map(({ chatId, messageId }) => {
       const requestId = newId()
-      this.#add(requestId, { chatId, messageId, isResumed: true })
+      const request = { chatId, trigger: 'resume', messageId } as const
+      const tap = tapStream(this.#dependencies.observe, request)
+      const chunks = new AsyncQueue<Chunk>()
+      this.#turns.set(requestId, { chatId, messageId, chunks, tap, isResumed: true })
       return { requestId, id: chatId }
     })
   }
 
-  #add(requestId: string, { chatId, messageId, message, isResumed = false }: Begun): UnaskedTurn {
-    const chunks = new AsyncQueue<Chunk>()
-    const trigger = isResumed ? 'resume' : 'turn'
-    const tap = new WireTap(this.#parts.observe, { chatId, trigger, messageId, message })
-    const onResumed = (): void =>
-      this.#parts.keeperOf(chatId)?.onTurn({ messageId, chunks, continues: false })
-    const turn = { chatId, messageId, chunks, tap, ...(isResumed && { onResumed }) }
-    this.#turns.set(requestId, turn)
-    return turn
+  #observerOf({ chatId }: StreamedTurn) {
+    return this.#dependencies.findObserver(chatId)
   }
-
-  #grow({ chatId, chunks, tap }: UnaskedTurn, chunk: Chunk): void {
-    tap.chunk(chunk)
-    this.#parts.onChunk(chatId, chunk)
-    chunks.push(chunk)
-  }
-}
-
-interface Begun {
-  readonly chatId: string
-  readonly messageId: string
-  readonly message?: IncomingFrameOf<'turn'>['userMessage']
-  readonly isResumed?: boolean
 }

@@ -1,67 +1,66 @@
-interface Parts {
-  /** Whether anybody waits for the server. */
+interface HeartbeatOptions {
+  /** Whether anything needs the server. */
   readonly isWaiting: () => boolean
   readonly ping: () => void
   readonly onDead: () => void
 }
 
-/** How long the server may be silent before it is asked for a sign, and how long it may take to give one, in ms. */
+/** The silence after which the server is pinged, and the time that it has to answer, in ms. */
 const [QUIET_MS, ANSWER_MS] = [15_000, 10_000]
 
-/** Notices a connection that is half open: it takes all that is sent, and nothing comes any more. */
+/** Detects a half-open connection: it accepts everything that is sent, and nothing arrives. */
 export class SocketHeartbeat {
-  readonly #parts: Parts
+  readonly #options: HeartbeatOptions
   #timer: ReturnType<typeof setTimeout> | undefined
-  #heardAt = 0
-  #askedAt: number | undefined
+  #receivedAt = 0
+  #pingedAt: number | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
   }
 
-  /** A connection is there. */
-  begin(): void {
-    this.end()
-    this.heard()
-    this.#look(QUIET_MS)
-    for (const [target, event] of signs()) target.addEventListener(event, this.ask)
+  start(): void {
+    this.stop()
+    this.onReceived()
+    this.#checkIn(QUIET_MS)
+    for (const [target, event] of networkEvents()) target.addEventListener(event, this.check)
   }
 
-  end(): void {
+  stop(): void {
     clearTimeout(this.#timer)
-    this.#askedAt = undefined
-    for (const [target, event] of signs()) target.removeEventListener(event, this.ask)
+    this.#pingedAt = undefined
+    for (const [target, event] of networkEvents()) target.removeEventListener(event, this.check)
   }
 
-  heard(): void {
-    this.#heardAt = Date.now()
+  onReceived(): void {
+    this.#receivedAt = Date.now()
   }
 
-  /** Asks for a sign now: the machine was asleep, or its network is another. */
-  readonly ask = (): void => {
-    if (this.#askedAt !== undefined || !this.#parts.isWaiting()) return
-    this.#askedAt = Date.now()
-    this.#parts.ping()
-    this.#look(ANSWER_MS)
+  /** Pings now: the machine may have slept, or its network may have changed. */
+  readonly check = (): void => {
+    if (this.#pingedAt !== undefined || !this.#options.isWaiting()) return
+    this.#pingedAt = Date.now()
+    this.#options.ping()
+    this.#checkIn(ANSWER_MS)
   }
 
-  #look(ms: number): void {
+  #checkIn(ms: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#check(), ms)
+    this.#timer = setTimeout(() => this.#onTimer(), ms)
   }
 
-  #check(): void {
-    const isAsked = this.#askedAt !== undefined
-    if (isAsked && this.#heardAt < (this.#askedAt ?? 0)) return this.#parts.onDead()
-    this.#askedAt = undefined
-    const silence = Date.now() - this.#heardAt
-    this.#look(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
-    if (silence >= QUIET_MS) this.ask()
+  #onTimer(): void {
+    if (this.#pingedAt !== undefined && this.#receivedAt < this.#pingedAt)
+      return this.#options.onDead()
+    this.#pingedAt = undefined
+    const silence = Date.now() - this.#receivedAt
+    this.#checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
+    if (silence >= QUIET_MS) this.check()
   }
 }
 
-/** What tells that the connection may be gone, where there is a page. */
-function signs(): [target: EventTarget, event: string][] {
+/** The events of a page after which the connection may be dead. There are none outside a page. */
+function networkEvents(): [target: EventTarget, event: string][] {
   const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget }
   return [
     ...(window ? [[window, 'online'] satisfies [EventTarget, string]] : []),

@@ -1,80 +1,81 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
-import type { AdkChunkStream } from '../adk-ui-message.ts'
-import type { ChatObserver } from '../transports/chat-observer.ts'
 import { AsyncQueue } from '../../shared/async-queue.ts'
-import { toChunkStream } from '../transports/chunk-stream.ts'
+import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
-import { Waits } from './waits.ts'
-import type { WireTap } from '../transports/wire-events.ts'
+import type { AdkChunkStream } from '../adk-ui-message.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
+import type { ChatObserver } from '../transports/chat-observers.ts'
+import { toChunkStream } from '../transports/chunk-stream.ts'
+import type { WireTap, WireTrigger } from '../transports/wire-events.ts'
 
 export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 
 /**
- * `new`: not sent. `asked`: sent, no answer. `reading`: the server answers. `healing`: the connection was lost in mid-answer, and
- * the server was asked to go on. `checking`: it was lost before the answer, and the server was asked whether it writes one.
- * `stopping`: the person wants no more of it, and the server does not know. `over`.
+ * `unsent`. `sent`: no reply yet. `reading`: the server streams the reply. `resuming`: the connection was lost during the reply, and the
+ * server was asked for the rest. `checking`: it was lost before the reply, and the server was asked whether a turn is running.
+ * `stopping`: stopped here, but not yet on the server. `ended`.
  */
-type RequestState = 'new' | 'asked' | 'reading' | 'healing' | 'checking' | 'stopping' | 'over'
+type RequestState = 'unsent' | 'sent' | 'reading' | 'resuming' | 'checking' | 'stopping' | 'ended'
 
-let births = 0
+interface RequestOptions {
+  /** The ids of the responses that the request sends. */
+  readonly responseIds: readonly string[]
+  /** The `Chat` that reads the stream, if it is attached. */
+  readonly chat: object | undefined
+  readonly observer: () => ChatObserver | undefined
+  readonly onCancel: (request: SocketRequest) => void
+  readonly tap: WireTap | undefined
+}
 
-/** One answer that a chat asked for. */
+let created = 0
+
+/** A stream that a chat requested. */
 export class SocketRequest {
-  /** The name on the wire. One that is sent again has another. */
+  /** The id on the wire. A request that is sent again gets another one. */
   id = newId()
-  /** Counts requests in the order in which they were made. */
-  readonly born = (births += 1)
+  /** Orders requests by their creation. */
+  readonly createdSeq = (created += 1)
   readonly chatId: string
   readonly frame: RequestFrame
-  /** The `Chat` that reads it, where somebody looks after that. */
   readonly chat: object | undefined
-  /** The answers of the person that travel with it. */
-  readonly answered: readonly string[]
-  /** The stream when the server has taken the request; nothing when there was nothing to resume. */
-  readonly opened: Promise<AdkChunkStream | undefined>
-  state: RequestState = 'new'
+  readonly responseIds: readonly string[]
+  state: RequestState = 'unsent'
   messageId: string | undefined
-  /** The requests whose place this one takes, while the server still answers them. */
+  signal: AbortSignal | undefined
+  /** The requests that this one replaces, while the server still streams to them. */
   replaced: SocketRequest[] = []
   readonly stream: AdkChunkStream
-  readonly tap: WireTap
+  readonly tap: WireTap | undefined
+  readonly #opened = defer<AdkChunkStream | undefined>()
   readonly #chunks = new AsyncQueue<Chunk>()
-  readonly #waits = new Waits()
-  #diverted: AsyncQueue<Chunk> | undefined
+  /** Receives the chunks after the chat's reader was detached. */
+  #detached: AsyncQueue<Chunk> | undefined
+  /** Calls that wait for a decision or for an output of the page. */
+  readonly #waitingCalls = new Set<string>()
   #sequence = 0
-  #open: (stream: AdkChunkStream | undefined) => void = () => undefined
-  #refuse: (error: unknown) => void = () => undefined
 
-  constructor(
-    frame: RequestFrame,
-    answered: readonly string[],
-    hooks: {
-      chat: object | undefined
-      keeper: () => ChatObserver | undefined
-      onCancel: (request: SocketRequest) => void
-      tap: WireTap
-    },
-  ) {
+  constructor(frame: RequestFrame, options: RequestOptions) {
     this.chatId = frame.id
-    this.chat = hooks.chat
+    this.chat = options.chat
     this.frame = frame
-    this.answered = answered
-    this.tap = hooks.tap
-    this.stream = toChunkStream(this.#chunks[Symbol.asyncIterator](), {
-      keeper: hooks.keeper,
-      onCancel: () => hooks.onCancel(this),
-      isOwn: frame.type === 'send',
+    this.responseIds = options.responseIds
+    this.tap = options.tap
+    this.stream = toChunkStream(this.#chunks, {
+      observer: options.observer,
+      onCancel: () => options.onCancel(this),
+      source: frame.type === 'send' ? 'requested' : 'resumed',
     })
-    this.opened = new Promise((resolve, reject) => {
-      this.#open = resolve
-      this.#refuse = reject
-    })
-    this.opened.catch(() => undefined)
+    this.#opened.promise.catch(() => undefined)
   }
 
-  /** The frame under a name of its own. */
-  named(type: 'as-asked' | 'resume'): RequestFrame {
+  /** Resolves when the server has accepted the request: with the stream, or with undefined if there is nothing to resume. */
+  get opened(): Promise<AdkChunkStream | undefined> {
+    return this.#opened.promise
+  }
+
+  /** Returns the frame to send, under a new id. */
+  nextFrame(type: 'original' | 'resume'): RequestFrame {
     this.id = newId()
     this.#sequence = 0
     const { frame, id: requestId, chatId: id } = this
@@ -83,57 +84,100 @@ export class SocketRequest {
 
   start(): void {
     this.state = 'reading'
-    this.#open(this.stream)
+    this.#opened.resolve(this.stream)
   }
 
-  /** Takes a chunk. False when one before it is missing. */
+  /** Takes a chunk. Returns false if one before it is missing. */
   take(sequence: number, chunk: Chunk): boolean {
     if (sequence < this.#sequence) return true
     if (sequence > this.#sequence) return false
     this.#sequence += 1
     if (chunk.type === 'start') this.messageId = chunk.messageId
-    this.tap.chunk(chunk)
-    this.#waits.read(chunk)
-    const spool = this.#diverted ?? this.#chunks
-    spool.push(chunk)
+    this.tap?.chunk(chunk)
+    this.#noteWaiting(chunk)
+    const queue = this.#detached ?? this.#chunks
+    queue.push(chunk)
     return true
   }
 
-  /** Gives the chat a chunk that is not the server's. */
-  inject(chunk: Chunk): void {
+  /** Adds a chunk that the server did not send. */
+  pushChunk(chunk: Chunk): void {
     this.#chunks.push(chunk)
   }
 
-  /** Ends the stream for its chat; what still comes goes to whoever reads what is given back. */
-  divert(): AsyncQueue<Chunk> {
+  /** Ends the stream for its chat. Returns the chunks that follow. */
+  detachReader(): AsyncQueue<Chunk> {
     this.#chunks.close()
-    this.#diverted ??= new AsyncQueue<Chunk>()
-    return this.#diverted
+    this.#detached ??= new AsyncQueue<Chunk>()
+    return this.#detached
   }
 
-  /** Whether it waits for a person or a page. */
+  /** Whether the turn waits for a person or for this page. */
   get isWaiting(): boolean {
-    return this.#waits.isWaiting
+    return this.#waitingCalls.size > 0
   }
 
-  /** Whether a chat reads it. */
+  /** Whether a chat reads the stream. */
   get isRead(): boolean {
-    return this.state !== 'over' && this.state !== 'stopping' && !this.#diverted
+    return this.isOpen && !this.#detached
+  }
+
+  get isOpen(): boolean {
+    return this.state !== 'ended' && this.state !== 'stopping'
   }
 
   end(): void {
-    this.state = 'over'
-    this.tap.end()
-    this.#open(undefined)
+    this.state = 'ended'
+    this.tap?.end()
+    this.#opened.resolve(undefined)
     this.#chunks.close()
-    this.#diverted?.close()
+    this.#detached?.close()
   }
 
   fail(error: unknown): void {
-    this.state = 'over'
-    this.tap.end(error)
-    this.#refuse(error)
+    this.state = 'ended'
+    this.tap?.end(error)
+    this.#opened.reject(error)
     this.#chunks.fail(error)
-    this.#diverted?.close()
+    this.#detached?.close()
   }
+
+  /** Whether stored messages with these ids show that the server has handled the request. */
+  isHandled(storedIds: readonly string[]): boolean {
+    const { state, frame, messageId } = this
+    if (state === 'resuming') return messageId !== undefined && storedIds.includes(messageId)
+    if (frame.type === 'resume') return true
+    // A regenerated message is removed. A user message is stored.
+    if (frame.trigger === 'regenerate-message') return !storedIds.includes(frame.messageId ?? '')
+    return storedIds.includes(sentMessage(frame)?.id ?? '')
+  }
+
+  #noteWaiting(chunk: Chunk): void {
+    if (chunk.type === 'tool-approval-request') this.#waitingCalls.add(chunk.toolCallId)
+    else if (chunk.type === 'data-browser-call') this.#waitingCalls.add(chunk.data.toolCallId)
+    else if (chunk.type === 'data-approval' && chunk.data.state !== 'requested')
+      this.#waitingCalls.delete(chunk.data.toolCallId)
+    else if (
+      chunk.type === 'tool-output-available' ||
+      chunk.type === 'tool-output-error' ||
+      chunk.type === 'tool-output-denied'
+    )
+      this.#waitingCalls.delete(chunk.toolCallId)
+  }
+}
+
+/** Describes a request for a `WireObserver`. */
+export function describeRequest(frame: RequestFrame): {
+  trigger: WireTrigger
+  message?: MessageView | undefined
+  messageId?: string | undefined
+} {
+  if (frame.type === 'resume') return { trigger: 'resume' }
+  const { trigger = 'submit-message', messageId } = frame
+  return { trigger, message: sentMessage(frame), messageId: messageId ?? undefined }
+}
+
+function sentMessage(frame: RequestFrame): MessageView | undefined {
+  // The transport creates the frame from messages of the chat.
+  return frame.type === 'send' ? (frame.messages.at(-1) as MessageView | undefined) : undefined
 }

@@ -1,231 +1,251 @@
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import type { ChatObserver } from '../transports/chat-observer.ts'
-import type { FindObserver } from '../transports/chat-observers.ts'
-import type { RequestFrame } from './socket-request.ts'
-import { SocketRequest } from './socket-request.ts'
+import type { ChatObserver, FindObserver } from '../transports/chat-observers.ts'
+import type { WireObserver } from '../transports/wire-events.ts'
+import { tapStream } from '../transports/wire-events.ts'
 import type { IncomingFrameOf } from './incoming-frame.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
-import { OpenRequests } from './open-requests.ts'
-import { describeRequest, isAnswered } from './request-frames.ts'
-import type { WireObserver } from '../transports/wire-events.ts'
-import { WireTap } from '../transports/wire-events.ts'
+import type { RequestFrame } from './socket-request.ts'
+import { describeRequest, SocketRequest } from './socket-request.ts'
 
-type AnswerFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
+type StreamFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
 
-interface Parts {
-  readonly link: () => ReconnectingSocket
-  readonly answers: ResponseStates
-  readonly keeperOf: FindObserver
+interface Dependencies {
+  readonly socket: () => ReconnectingSocket
+  readonly responses: ResponseStates
+  readonly findObserver: FindObserver
   readonly observe: WireObserver | undefined
 }
 
-/** The answers that are being read over a socket, and what becomes of them when it is lost. */
+/** The streams that chats requested over a socket. Resumes them when the socket was lost. */
 export class SocketRequests {
-  readonly #parts: Parts
-  readonly #requests = new OpenRequests()
-  /** Streams that go on with one that was cut off, until their chat takes them. */
-  readonly #revived = new Map<string, SocketRequest>()
+  readonly #dependencies: Dependencies
+  /** By their id on the wire. */
+  readonly #requests = new Map<string, SocketRequest>()
+  /** Requests that continue an interrupted stream, until the chat reads them. */
+  readonly #resumed = new Map<string, SocketRequest>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies
   }
 
   get size(): number {
     return this.#requests.size
   }
 
-  /** The answer that a chat is reading. */
+  /** Returns the request whose stream a chat reads. */
   ofChat(chatId: string): SocketRequest | undefined {
-    return this.#requests.ofChat(chatId, this.#parts.keeperOf(chatId)?.chat)
+    const chat = this.#dependencies.findObserver(chatId)?.chat
+    return this.#all.findLast(
+      (request) =>
+        request.chatId === chatId &&
+        request.isRead &&
+        (chat === undefined || request.chat === undefined || request.chat === chat),
+    )
   }
 
   chatOf(requestId: string): string | undefined {
-    return this.#requests.find(requestId)?.chatId
+    return this.#requests.get(requestId)?.chatId
   }
 
-  /** Asks for an answer; resolves when the server has taken the request. */
-  ask(
+  /** Requests a stream. Resolves when the server has accepted the request. */
+  open(
     frame: RequestFrame,
-    answered: readonly string[],
+    responseIds: readonly string[],
     signal: AbortSignal | undefined,
   ): Promise<AdkChunkStream | undefined> {
-    const request = this.#create(frame, answered)
-    this.#parts.answers.mark(answered, 'travelling')
+    const request = this.#create(frame, responseIds)
+    this.#dependencies.responses.mark(responseIds, 'sent')
     this.#listen(request, signal)
-    this.#parts.link().open()
-    this.#transmit(request)
+    this.#dependencies.socket().open()
+    this.#send(request)
     return request.opened
   }
 
-  /** The stream that goes on with one that was cut off. */
-  takeRevived(chatId: string, signal: AbortSignal | undefined): AdkChunkStream | undefined {
-    const request = this.#revived.get(chatId)
-    this.#revived.delete(chatId)
+  /** Returns the rest of an interrupted stream, once. */
+  takeResumed(chatId: string, signal: AbortSignal | undefined): AdkChunkStream | undefined {
+    const request = this.#resumed.get(chatId)
+    this.#resumed.delete(chatId)
     if (request) this.#listen(request, signal)
     return request?.stream
   }
 
-  onFrame(frame: AnswerFrame): void {
-    const request = this.#requests.find(frame.requestId)
+  onFrame(frame: StreamFrame): void {
+    const request = this.#requests.get(frame.requestId)
     if (!request) return
     switch (frame.type) {
       case 'start':
         return this.#start(request)
       case 'chunk':
-        // A gap cannot be: it is a fault on the way, and the next connection brings the whole.
-        if (!request.take(frame.sequence, frame.chunk)) this.#parts.link().renew()
-        else if (request.isWaiting && this.#isLeft(request)) this.#leave(request)
+        // A missing chunk is a fault of the connection. The stream is replayed over the next one.
+        if (!request.take(frame.sequence, frame.chunk)) this.#dependencies.socket().renew()
+        else if (request.isWaiting && this.#isAbandoned(request)) this.#leave(request)
         return
       case 'end':
         return this.#end(request)
       case 'no-active':
-        return this.#notActive(request)
+        return this.#onNotActive(request)
       case 'error':
         return this.#fail(request, new AdkError(frame.code, frame.errorText))
     }
   }
 
-  /** The socket is there: says what was not said, and goes on with what was cut off. */
-  onUp(): void {
-    for (const request of this.#requests.all) {
-      if (request.state === 'new') this.#transmit(request)
-      else if (request.state === 'stopping') this.#stopAnew(request)
-      else if (request.state === 'asked' && request.answered.length > 0) this.#transmit(request)
-      else if (request.state === 'asked' && request.frame.type === 'resume') this.#transmit(request)
+  /** A socket is open: sends what was not sent, and resumes what was interrupted. */
+  onOpen(): void {
+    for (const request of this.#all) {
+      const { state, frame, responseIds } = request
+      const isRepeatable = responseIds.length > 0 || frame.type === 'resume'
+      if (state === 'unsent' || (state === 'sent' && isRepeatable)) this.#send(request)
+      else if (state === 'stopping') this.#stopAgain(request)
       else this.#resume(request)
     }
   }
 
-  /** The socket was lost. Whom nobody looks after is told; they can resume. */
-  onDown(): void {
-    for (const request of this.#requests.all) {
-      const isCut = request.state === 'reading' || request.state === 'healing'
-      if (isCut && !request.isRead) this.#end(request)
-      else if (isCut && !this.#keeperOf(request))
-        this.#fail(request, disconnected('the connection was lost in mid-answer'))
+  /** The socket was lost. The stream of a chat that is not attached fails; the chat can resume it. */
+  onLost(): void {
+    for (const request of this.#all) {
+      const isInterrupted = request.state === 'reading' || request.state === 'resuming'
+      if (isInterrupted && !request.isRead) this.#end(request)
+      else if (isInterrupted && !this.#observerOf(request))
+        this.#fail(request, disconnected('the connection was lost during the response'))
     }
   }
 
-  /** Reads no more of what waits in a chat that was left: it would wait, and hold its place, for ever. */
+  /** Leaves the turns that wait in a chat that was detached. They would keep their streams for ever. */
   leaveWaiting(chatId: string): void {
-    for (const request of this.#leftIn(chatId)) if (request.isWaiting) this.#leave(request)
+    for (const request of this.#abandonedIn(chatId)) if (request.isWaiting) this.#leave(request)
   }
 
   failAll(error: unknown): void {
-    for (const request of this.#requests.all) this.#fail(request, error)
+    for (const request of this.#all) this.#fail(request, error)
+  }
+
+  /** A copy: a request that is sent again gets another id. */
+  get #all(): SocketRequest[] {
+    return [...this.#requests.values()]
   }
 
   #create(
     frame: RequestFrame,
-    answered: readonly string[],
-    chat = this.#parts.keeperOf(frame.id)?.chat,
+    responseIds: readonly string[],
+    chat = this.#dependencies.findObserver(frame.id)?.chat,
   ): SocketRequest {
-    const request = new SocketRequest(frame, answered, {
+    const request = new SocketRequest(frame, {
+      responseIds,
       chat,
-      keeper: () => this.#parts.keeperOf(frame.id, chat),
-      tap: new WireTap(this.#parts.observe, { chatId: frame.id, ...describeRequest(frame) }),
-      // Whoever ends it says so by its signal as well, and more exactly.
-      onCancel: (cancelled) => this.#abandon(cancelled),
+      observer: () => this.#dependencies.findObserver(frame.id, chat),
+      tap: tapStream(this.#dependencies.observe, { chatId: frame.id, ...describeRequest(frame) }),
+      onCancel: (cancelled) => {
+        // The AI SDK cancels the stream after it has aborted the signal. See #listen.
+        if (cancelled.signal?.aborted !== true) this.#stop(cancelled)
+      },
     })
-    this.#requests.add(request)
+    this.#requests.set(request.id, request)
     return request
   }
 
-  #transmit(request: SocketRequest): void {
-    if (this.#say(request, 'as-asked')) request.state = 'asked'
+  #send(request: SocketRequest): void {
+    if (this.#sendFrame(request, 'original')) request.state = 'sent'
   }
 
   #resume(request: SocketRequest): void {
-    const unheard = request.state === 'asked' || request.state === 'checking'
-    if (this.#say(request, 'resume')) request.state = unheard ? 'checking' : 'healing'
+    const hasNoReply = request.state === 'sent' || request.state === 'checking'
+    if (this.#sendFrame(request, 'resume')) request.state = hasNoReply ? 'checking' : 'resuming'
   }
 
-  #say(request: SocketRequest, type: 'as-asked' | 'resume'): boolean {
-    if (!this.#parts.link().isOpen) return false
-    return this.#parts.link().send(this.#requests.rename(request, type))
+  #sendFrame(request: SocketRequest, type: 'original' | 'resume'): boolean {
+    const socket = this.#dependencies.socket()
+    if (!socket.isOpen) return false
+    this.#requests.delete(request.id)
+    const frame = request.nextFrame(type)
+    this.#requests.set(request.id, request)
+    return socket.send(frame)
   }
 
   #start(request: SocketRequest): void {
-    if (request.state === 'healing') return this.#revive(request)
-    this.#parts.answers.mark(request.answered, 'taken')
-    // The server reads the turn to this one now, so that it does not stop it for want of readers.
-    for (const replaced of request.replaced.splice(0)) this.#tellAbort(replaced)
+    if (request.state === 'resuming') return this.#continue(request)
+    this.#dependencies.responses.mark(request.responseIds, 'accepted')
+    // The turn has this reader now, so that the server does not stop it when the others are gone.
+    for (const replaced of request.replaced.splice(0)) this.#abort(replaced)
     request.start()
-    // The turn has another reader now.
     if (request.frame.type === 'resume')
-      for (const left of this.#leftIn(request.chatId)) this.#leave(left)
+      for (const abandoned of this.#abandonedIn(request.chatId)) this.#leave(abandoned)
   }
 
-  #keeperOf({ chatId, chat }: SocketRequest): ChatObserver | undefined {
-    return this.#parts.keeperOf(chatId, chat)
+  #observerOf({ chatId, chat }: SocketRequest): ChatObserver | undefined {
+    return this.#dependencies.findObserver(chatId, chat)
   }
 
-  /** Whether the chat that reads it was looked after, and was let go. */
-  #isLeft(request: SocketRequest): boolean {
-    return request.chat !== undefined && !this.#keeperOf(request)
+  /** Whether the chat of a request was attached, and is not any more. */
+  #isAbandoned(request: SocketRequest): boolean {
+    return request.chat !== undefined && !this.#observerOf(request)
   }
 
-  #leftIn(chatId: string): SocketRequest[] {
-    return this.#requests.all.filter((each) => each.chatId === chatId && this.#isLeft(each))
+  #abandonedIn(chatId: string): SocketRequest[] {
+    return this.#all.filter((each) => each.chatId === chatId && this.#isAbandoned(each))
   }
 
-  /** Reads no more of it; the turn goes on. */
+  /** Stops reading a turn. The turn continues. */
   #leave(request: SocketRequest): void {
-    if (request.state === 'over' || request.state === 'stopping') return
+    if (!request.isOpen) return
     this.#end(request)
-    this.#parts.link().send({ type: 'leave', requestId: request.id })
+    this.#dependencies.socket().send({ type: 'leave', requestId: request.id })
   }
 
-  /** The server tells the message from its start again, so the chat reads it in a stream of its own. */
-  #revive(cut: SocketRequest): void {
-    const { chatId: id } = cut
-    const next = this.#create({ type: 'resume', requestId: cut.id, id }, [], cut.chat)
-    this.#requests.replace(cut, next)
+  /** The server replays the message from its start. The chat reads the replay in another stream. */
+  #continue(interrupted: SocketRequest): void {
+    const { chatId: id, id: requestId, chat } = interrupted
+    this.#requests.delete(requestId)
+    const next = this.#create({ type: 'resume', requestId, id }, [], chat)
+    this.#requests.delete(next.id)
+    next.id = requestId
+    this.#requests.set(requestId, next)
     next.start()
-    this.#revived.set(id, next)
-    cut.end()
-    this.#keeperOf(cut)?.onRevived()
+    this.#resumed.set(id, next)
+    interrupted.end()
+    this.#observerOf(interrupted)?.onStreamInterrupted()
   }
 
   #end(request: SocketRequest): void {
-    this.#requests.drop(request)
+    this.#requests.delete(request.id)
     request.end()
   }
 
   #fail(request: SocketRequest, error: unknown): void {
-    this.#requests.drop(request)
-    if (request.state === 'asked' || request.state === 'checking' || request.state === 'new') {
-      this.#parts.answers.mark(request.answered, 'refused')
-      if (request.answered.length > 0) this.#keeperOf(request)?.onRefused(request.answered, error)
+    this.#requests.delete(request.id)
+    const { state, responseIds } = request
+    if (state === 'sent' || state === 'checking' || state === 'unsent') {
+      this.#dependencies.responses.mark(responseIds, 'refused')
+      if (responseIds.length > 0) this.#observerOf(request)?.onResponsesRefused(responseIds, error)
     }
     request.fail(error)
   }
 
-  #notActive(request: SocketRequest): void {
-    if (request.state === 'asked') return this.#end(request)
-    if (request.state === 'healing' || request.state === 'checking') void this.#lookUp(request)
+  #onNotActive(request: SocketRequest): void {
+    if (request.state === 'sent') return this.#end(request)
+    if (request.state === 'resuming' || request.state === 'checking') void this.#check(request)
   }
 
-  /** Nothing runs for a request that was cut off: it was answered meanwhile, or never heard of. */
-  async #lookUp(request: SocketRequest): Promise<void> {
+  /** No turn is running for an interrupted request. Finds out whether the server has handled it. */
+  async #check(request: SocketRequest): Promise<void> {
     const { state } = request
-    const known = await this.#keeperOf(request)
+    const storedIds = await this.#observerOf(request)
       ?.reload()
       .catch(() => undefined)
     if (request.state !== state) return
-    const isThere = known !== undefined && isAnswered(request, known)
-    if (isThere) this.#end(request)
-    else if (known && state === 'checking') this.#transmit(request)
-    else this.#fail(request, disconnected('the connection was lost, and the answer is over'))
+    if (storedIds && request.isHandled(storedIds)) this.#end(request)
+    else if (storedIds && state === 'checking') this.#send(request)
+    else this.#fail(request, disconnected('the connection was lost, and the turn has ended'))
   }
 
-  /** The person presses stop; or a second `resumeStream()`, which aborts the first and asks at once, takes its place. */
+  /** Stops the turn when the signal is aborted, unless another request of the chat replaces this one. */
   #listen(request: SocketRequest, signal: AbortSignal | undefined): void {
+    request.signal = signal
+    // A second `resumeStream()` aborts the first one and sends its request right after.
     const onAbort = (): void =>
       queueMicrotask(() => {
-        const newer = this.#requests.newerThan(request)
+        const newer = this.#newerThan(request)
         if (request.frame.type === 'resume' && newer) this.#replace(request, newer)
         else this.#stop(request)
       })
@@ -233,38 +253,38 @@ export class SocketRequests {
     else signal?.addEventListener('abort', onAbort, { once: true })
   }
 
-  /** Nobody reads its stream any more, and a moment later nobody has said why: the chat is gone. */
-  #abandon(request: SocketRequest): void {
-    queueMicrotask(() => queueMicrotask(() => this.#stop(request)))
+  #newerThan({ chatId, createdSeq }: SocketRequest): SocketRequest | undefined {
+    return this.#all.findLast(
+      (other) => other.chatId === chatId && other.isRead && other.createdSeq > createdSeq,
+    )
   }
 
-  /** Ends a request here; the server is told when the newer one is being read. */
+  /** Ends a request here. Its `abort` is sent when the server streams to the newer one. */
   #replace(request: SocketRequest, newer: SocketRequest): void {
-    if (request.state === 'over' || request.state === 'stopping') return
-    const replaced = [...request.replaced, ...(request.state === 'new' ? [] : [request])]
+    if (!request.isOpen) return
+    const replaced = [...request.replaced, ...(request.state === 'unsent' ? [] : [request])]
     this.#end(request)
     newer.replaced.push(...replaced)
     if (newer.state === 'reading') this.#start(newer)
   }
 
-  #tellAbort({ id: requestId }: SocketRequest): void {
-    this.#parts.link().send({ type: 'abort', requestId })
+  #abort({ id: requestId }: SocketRequest): boolean {
+    return this.#dependencies.socket().send({ type: 'abort', requestId })
   }
 
   #stop(request: SocketRequest): void {
-    if (request.state === 'over' || request.state === 'stopping') return
-    const { id: requestId, state } = request
+    if (!request.isOpen) return
+    const { state } = request
     request.end()
-    if (state === 'new' || this.#parts.link().send({ type: 'abort', requestId })) {
-      this.#requests.drop(request)
-    } else request.state = 'stopping'
+    if (state === 'unsent' || this.#abort(request)) this.#requests.delete(request.id)
+    else request.state = 'stopping'
   }
 
-  /** The answer was to be stopped while there was no connection. */
-  #stopAnew(request: SocketRequest): void {
-    this.#say(request, 'resume')
-    this.#parts.link().send({ type: 'abort', requestId: request.id })
-    this.#requests.drop(request)
-    request.state = 'over'
+  /** The request was stopped while there was no connection. */
+  #stopAgain(request: SocketRequest): void {
+    this.#sendFrame(request, 'resume')
+    this.#abort(request)
+    this.#requests.delete(request.id)
+    request.state = 'ended'
   }
 }

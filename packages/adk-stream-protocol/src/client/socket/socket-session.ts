@@ -1,154 +1,164 @@
 import type { ClientFrame } from '../../protocol/client-frame.ts'
-import { PendingAcks } from './pending-acks.ts'
-import { AdkError } from '../adk-error.ts'
-import type { ResponseStates } from '../sync/response-states.ts'
 import { withDefaults } from '../../shared/backoff.ts'
+import { AdkError, parseJson } from '../adk-error.ts'
+import type { ResponseStates } from '../sync/response-states.ts'
 import type { FindObserver } from '../transports/chat-observers.ts'
-import type { AudioMode, LiveListener } from './chat-subscriptions.ts'
-import { ChatSubscriptions } from './chat-subscriptions.ts'
-import { SocketHeartbeat } from './socket-heartbeat.ts'
-import { SocketRequests } from './socket-requests.ts'
 import { nameAgent } from '../transports/name-agent.ts'
 import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
-import { Pings } from './pings.ts'
-import type { IncomingFrame, IncomingFrameOf } from './incoming-frame.ts'
-import { readServerFrame } from './incoming-frame.ts'
+import type { AudioMode, LiveListener } from './chat-subscriptions.ts'
+import { ChatSubscriptions } from './chat-subscriptions.ts'
+import type { IncomingFrame } from './incoming-frame.ts'
+import { PendingAcks, PendingPings } from './pending-acks.ts'
 import type { SocketClass } from './reconnecting-socket.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
+import { ServerTurns } from './server-turns.ts'
+import { SocketHeartbeat } from './socket-heartbeat.ts'
+import { SocketRequests } from './socket-requests.ts'
 
-interface Parts {
+interface Dependencies {
   readonly options: WebSocketTransportOptions
-  readonly answers: ResponseStates
-  readonly keeperOf: FindObserver
+  readonly responses: ResponseStates
+  readonly findObserver: FindObserver
 }
 
-/** One socket after the other with all that goes over it: every frame to whom it concerns, and what was cut off said again. */
+/** Everything that goes over a socket. Routes each frame, and restores the session over the next socket when one is lost. */
 export class SocketSession {
-  readonly link: ReconnectingSocket
+  readonly socket: ReconnectingSocket
   readonly requests: SocketRequests
-  readonly acknowledgements: PendingAcks
-  readonly #events: ChatSubscriptions
-  readonly pings = new Pings()
+  readonly acks: PendingAcks
+  readonly #turns: ServerTurns
+  readonly #subscriptions = new ChatSubscriptions()
+  readonly #pings = new PendingPings()
   readonly #options: WebSocketTransportOptions
-  readonly #liveness = new SocketHeartbeat({
+  readonly #findObserver: FindObserver
+  readonly #heartbeat = new SocketHeartbeat({
     isWaiting: () => this.#isWaiting,
-    ping: () => this.link.send({ type: 'ping' }),
-    onDead: () => this.link.abandon(),
+    ping: () => this.socket.send({ type: 'ping' }),
+    onDead: () => this.socket.abandon(),
   })
-  /** Frames that need no answer, until there is a socket. */
+  /** Frames without a reply that wait for a socket. */
   #unsent: ClientFrame[] = []
 
-  constructor({ options, answers, keeperOf }: Parts) {
+  constructor({ options, responses, findObserver }: Dependencies) {
     this.#options = options
+    this.#findObserver = findObserver
     const { observe } = options
-    const link = (): ReconnectingSocket => this.link
-    this.requests = new SocketRequests({ link, keeperOf, observe, answers })
-    this.acknowledgements = new PendingAcks(link)
-    this.#events = new ChatSubscriptions({ keeperOf, observe })
-    this.link = new ReconnectingSocket({
+    const socket = (): ReconnectingSocket => this.socket
+    this.requests = new SocketRequests({ socket, findObserver, observe, responses })
+    this.acks = new PendingAcks(socket)
+    this.#turns = new ServerTurns({
+      findObserver,
+      observe,
+      onChunk: (chatId, chunk) => this.#subscriptions.onChunk(chatId, chunk),
+    })
+    this.socket = new ReconnectingSocket({
       url: options.url,
       webSocket: () => options.webSocket ?? browserSocket(),
       backoff: withDefaults(options.backoff),
-      onFrame: (text) => this.#read(text),
+      onFrame: (text) => this.#onText(text),
       onSend: (frame) => observe?.({ type: 'frame', direction: 'out', frame }),
       onAudio: (bytes) => {
-        this.#liveness.heard()
+        this.#heartbeat.onReceived()
         observe?.({ type: 'sound', direction: 'in', bytes: bytes.byteLength })
-        this.#events.onAudio(bytes)
+        this.#subscriptions.onAudio(bytes)
       },
-      onUp: () => this.#up(),
-      onDown: () => this.#down(),
-      onGivenUp: (error) => this.#giveUp(error),
+      onOpen: () => this.#onOpen(),
+      onLost: () => this.#onLost(),
+      onGivenUp: (error) => this.#onGivenUp(error),
     })
   }
 
-  /** Says something, as soon as there is a socket. */
-  say(frame: ClientFrame): void {
-    this.link.open()
-    if (!this.link.send(frame)) this.#unsent.push(frame)
+  /** Sends a frame without a reply, now or as soon as a socket is open. */
+  send(frame: ClientFrame): void {
+    this.socket.open()
+    if (!this.socket.send(frame)) this.#unsent.push(frame)
   }
 
+  /** Resolves with the round-trip time in ms. */
+  ping(): Promise<number> {
+    return this.#pings.send((nonce) => {
+      this.socket.open()
+      this.socket.send({ type: 'ping', nonce })
+    })
+  }
+
+  /** Returns a function that unsubscribes. */
   watch(chatId: string, audio: AudioMode, listener: LiveListener): () => void {
-    const events = this.#events
-    const leave = events.watch(chatId, audio, listener)
-    this.link.open()
-    // A socket that comes up later tells the server of all that is watched.
-    this.#tellWatched(chatId)
+    const subscriptions = this.#subscriptions
+    const remove = subscriptions.add(chatId, audio, listener)
+    this.socket.open()
+    // A socket that is opened later subscribes to all watched chats.
+    this.#updateWatch(chatId)
     return () => {
-      const before = events.audioOf(chatId)
-      const { speaking } = events
-      leave()
-      if (events.audioOf(chatId) !== before) this.#tellWatched(chatId)
-      const now = events.speaking
-      if (now !== undefined && now !== speaking) this.#tellWatched(now)
+      const before = subscriptions.audioOf(chatId)
+      const { audioChatId } = subscriptions
+      remove()
+      if (subscriptions.audioOf(chatId) !== before) this.#updateWatch(chatId)
+      const now = subscriptions.audioChatId
+      if (now !== undefined && now !== audioChatId) this.#updateWatch(now)
     }
   }
 
-  /** Tells the server how a chat is watched now. */
-  #tellWatched(chatId: string): void {
-    const audio = this.#events.audioOf(chatId)
-    if (audio === undefined) this.link.send({ type: 'unwatch', id: chatId })
+  /** Sends how a chat is watched now. */
+  #updateWatch(chatId: string): void {
+    const audio = this.#subscriptions.audioOf(chatId)
+    if (audio === undefined) this.socket.send({ type: 'unwatch', id: chatId })
     else this.#sendWatch(chatId, audio)
   }
 
   #sendWatch(id: string, audio: AudioMode): void {
-    this.link.send({ type: 'watch', id, audio, ...nameAgent(this.#options.agent, id) })
+    this.socket.send({ type: 'watch', id, audio, ...nameAgent(this.#options.agent, id) })
   }
 
+  /** Whether anything needs the server. */
   get #isWaiting(): boolean {
-    const waiting = [this.requests, this.acknowledgements, this.#events, this.pings]
+    const waiting = [this.requests, this.acks, this.#subscriptions, this.#pings]
     return this.#unsent.length > 0 || waiting.some(({ size }) => size > 0)
   }
 
-  #up(): void {
-    this.#liveness.begin()
-    for (const { id, audio } of this.#events.watched()) this.#sendWatch(id, audio)
-    // A chat that reads an answer of its own asks for that itself.
+  #onOpen(): void {
+    this.#heartbeat.start()
+    for (const { id, audio } of this.#subscriptions.watched()) this.#sendWatch(id, audio)
+    // A chat that reads a stream of its own resumes that one.
     const isWanted = (id: string): boolean =>
-      this.#events.audioOf(id) !== undefined && !this.requests.ofChat(id)
-    for (const resumed of this.#events.turns.resume(isWanted))
-      this.link.send({ type: 'resume', ...resumed })
-    this.requests.onUp()
-    this.acknowledgements.onUp()
+      this.#subscriptions.audioOf(id) !== undefined && !this.requests.ofChat(id)
+    for (const request of this.#turns.resume(isWanted))
+      this.socket.send({ type: 'resume', ...request })
+    this.requests.onOpen()
+    this.acks.onOpen()
     const unsent = this.#unsent
     this.#unsent = []
-    for (const frame of unsent) this.link.send(frame)
-    for (const nonce of this.pings.nonces) this.link.send({ type: 'ping', nonce })
+    for (const frame of unsent) this.socket.send(frame)
+    for (const nonce of this.#pings.nonces) this.socket.send({ type: 'ping', nonce })
   }
 
-  #down(): boolean {
-    this.#liveness.end()
-    this.requests.onDown()
-    this.acknowledgements.onDown()
-    this.#events.turns.onDown()
+  #onLost(): boolean {
+    this.#heartbeat.stop()
+    this.requests.onLost()
+    this.acks.onLost()
+    this.#turns.onLost()
     return this.#isWaiting
   }
 
-  #giveUp(error: unknown): void {
-    this.#liveness.end()
+  #onGivenUp(error: unknown): void {
+    this.#heartbeat.stop()
     this.requests.failAll(error)
-    this.acknowledgements.failAll(error)
+    this.acks.failAll(error)
     const unsent = this.#unsent
     this.#unsent = []
-    const message = 'There was no connection to send it over.'
+    const message = 'There is no connection.'
     for (const { type } of unsent)
       this.#options.onRefused?.({ frame: type, code: 'unavailable', message })
-    this.pings.failAll(error)
-    this.#events.onGivenUp(error)
+    this.#pings.failAll(error)
+    this.#subscriptions.onGivenUp(error)
   }
 
-  #tellWatchers({ requestId, chunk }: IncomingFrameOf<'chunk'>): void {
-    const chatId = this.requests.chatOf(requestId)
-    if (chatId !== undefined) this.#events.onChunk(chatId, chunk)
-  }
-
-  #read(text: string): void {
-    this.#liveness.heard()
-    const frame = readServerFrame(text)
-    if (frame) {
-      this.#options.observe?.({ type: 'frame', direction: 'in', frame })
-      this.#route(frame)
-    } else this.link.renew()
+  #onText(text: string): void {
+    this.#heartbeat.onReceived()
+    const frame = parseJson(text)
+    if (!isFrame(frame)) return this.socket.renew()
+    this.#options.observe?.({ type: 'frame', direction: 'in', frame })
+    this.#route(frame)
   }
 
   #route(frame: IncomingFrame): void {
@@ -157,27 +167,47 @@ export class SocketSession {
       case 'chunk':
       case 'end':
       case 'error':
-      case 'no-active':
-        if (this.#events.turns.onFrame(frame)) return
-        if (frame.type === 'chunk') this.#tellWatchers(frame)
+      case 'no-active': {
+        const chatId = this.requests.chatOf(frame.requestId)
+        if (chatId === undefined) {
+          this.#turns.onFrame(frame)
+          return
+        }
+        if (frame.type === 'chunk' && this.#subscriptions.size > 0)
+          this.#subscriptions.onChunk(chatId, frame.chunk)
         return this.requests.onFrame(frame)
+      }
       case 'decided':
       case 'tool-output-taken':
-        return this.acknowledgements.onFrame(frame)
+        return this.acks.onFrame(frame)
       case 'pong':
-        return this.pings.onPong(frame.nonce ?? '')
+        return this.#pings.onPong(frame.nonce ?? '')
       case 'refused':
         this.#options.onRefused?.(frame)
         return
       case 'turn':
-      case 'user-message':
+        this.#subscriptions.call(frame.id, { type: 'turn', messageId: frame.messageId })
+        return this.#turns.start(frame)
+      case 'user-message': {
+        const { id: chatId, message } = frame
+        this.#options.observe?.({ type: 'user-message', chatId, message })
+        this.#findObserver(chatId)?.onUserMessage(message, 'spoken')
+        return this.#subscriptions.call(chatId, frame)
+      }
       case 'transcript':
       case 'interrupted':
       case 'status':
-        return this.#events.onFrame(frame)
+        return this.#subscriptions.call(frame.id, frame)
       case 'hello':
     }
   }
+}
+
+/** Only the type is checked: the client trusts the server that it connects to. */
+function isFrame(value: unknown): value is IncomingFrame {
+  return (
+    typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+  )
 }
 
 function browserSocket(): SocketClass {

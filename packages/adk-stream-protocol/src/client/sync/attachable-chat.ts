@@ -1,10 +1,16 @@
-import type { MessageView } from './response-states.ts'
-import type { Decision } from '../transports/chat-observer.ts'
+import type { MessageView } from './chat-messages.ts'
 
 type Done = void | PromiseLike<void>
 
-/** What a tool gave that ran in the page, as `addToolOutput` takes it. */
-export interface ToolOutputGiven {
+/** A decision as a chat stores it. */
+export interface Decision {
+  readonly id: string
+  readonly approved: boolean
+  readonly reason?: string
+}
+
+/** The result of a browser tool, as `addToolOutput` takes it. */
+export interface ToolOutput {
   readonly tool: string
   readonly toolCallId: string
   readonly state?: 'output-available' | 'output-error'
@@ -19,61 +25,58 @@ export interface AttachableChat {
   readonly error?: Error | undefined
   messages: MessageView[]
   addToolApprovalResponse(decision: Decision): Done
-  addToolOutput(output: ToolOutputGiven): Done
+  addToolOutput(output: ToolOutput): Done
   // The options of the AI SDK pass through.
   sendMessage(message?: unknown, options?: unknown): Promise<void>
   regenerate(options?: unknown): Promise<void>
   resumeStream(): Promise<void>
 }
 
-/** What of a chat is taken over while it is attached. */
+/** The methods of a chat before it was patched. */
 export interface OriginalMethods {
-  readonly answer: (decision: Decision) => Done
-  readonly output: (output: ToolOutputGiven) => Done
-  readonly send: (message?: unknown, options?: unknown) => Promise<void>
+  readonly addDecision: (decision: Decision) => Done
+  readonly addOutput: (output: ToolOutput) => Done
+  readonly sendMessage: (message?: unknown, options?: unknown) => Promise<void>
   readonly regenerate: (options?: unknown) => Promise<void>
 }
 
-/** `sendAutomaticallyWhen`: what the AI SDK asks when an answer was given or a stream has ended; there is no other way to be asked. */
-const TAKEN_OVER = [
-  'addToolApprovalResponse',
-  'addToolOutput',
-  'sendMessage',
-  'regenerate',
-  'sendAutomaticallyWhen',
-] as const
+/** The methods that replace the chat's own. `onFinish` and `sendAutomaticallyWhen` are fields of every `AbstractChat`. */
+export interface PatchedMethods {
+  readonly addToolApprovalResponse: (decision: Decision) => Promise<void>
+  readonly addToolOutput: (output: ToolOutput) => Promise<void>
+  readonly sendMessage: (message?: unknown, options?: unknown) => Promise<void>
+  readonly regenerate: (options?: object) => Promise<void>
+  readonly sendAutomaticallyWhen: (chat: { messages: readonly MessageView[] }) => boolean
+  /** Called when the AI SDK has read a response to its end, after the option of the same name. */
+  readonly onFinish: () => void
+}
 
-/** The ways that take the place of a chat's own. */
-export type PatchedMethods = Readonly<Record<(typeof TAKEN_OVER)[number], unknown>>
-
-/** Puts other ways in the place of a chat's own. Gives the own ones, and what puts them back. */
+/** Replaces methods of a chat. Returns the original ones and a function that restores them. */
 export function patchChat(
   chat: AttachableChat,
-  ways: PatchedMethods,
-): [own: OriginalMethods, restore: () => void] {
-  const before = Object.fromEntries(TAKEN_OVER.map((name) => [name, Reflect.get(chat, name)]))
-  const own: OriginalMethods = {
-    answer: chat.addToolApprovalResponse.bind(chat),
-    output: chat.addToolOutput.bind(chat),
-    send: chat.sendMessage.bind(chat),
+  { onFinish, ...methods }: PatchedMethods,
+): [original: OriginalMethods, restore: () => void] {
+  const fields = [...Object.keys(methods), 'onFinish']
+  const before = Object.fromEntries(fields.map((name) => [name, Reflect.get(chat, name)]))
+  const original: OriginalMethods = {
+    addDecision: chat.addToolApprovalResponse.bind(chat),
+    addOutput: chat.addToolOutput.bind(chat),
+    sendMessage: chat.sendMessage.bind(chat),
     regenerate: chat.regenerate.bind(chat),
   }
-  Object.assign(chat, ways)
-  return [own, () => void Object.assign(chat, before)]
+  const callOption = before['onFinish'] as ((finished: unknown) => void) | undefined
+  const finish = (finished: unknown): void => {
+    try {
+      callOption?.(finished)
+    } finally {
+      onFinish()
+    }
+  }
+  Object.assign(chat, { ...methods, onFinish: finish })
+  return [original, () => void Object.assign(chat, before)]
 }
 
-/** Whether a chat is being answered, by its status in the words of the AI SDK. */
+/** Whether the AI SDK is sending a request or reading the response to it. */
 export function isBusy({ status }: Pick<AttachableChat, 'status'>): boolean {
   return status === 'streaming' || status === 'submitted'
-}
-
-const IDLE_TURNS = 50
-
-/** Waits until a chat has seen the end of its stream, which takes it a few turns of the event loop. False when it goes on. */
-export async function whenIdle(chat: AttachableChat): Promise<boolean> {
-  for (let turn = 0; turn < IDLE_TURNS; turn += 1) {
-    await new Promise<void>((resolve) => setTimeout(resolve, 0))
-    if (!isBusy(chat)) return true
-  }
-  return false
 }

@@ -1,40 +1,45 @@
 import type { Chunk } from '../../protocol/chunk.ts'
+import { defer, type Deferred } from '../../shared/deferred.ts'
+import { Listeners } from '../../shared/listeners.ts'
+import { readErrorCode } from '../adk-error.ts'
 import type { AdkApi } from '../api/adk-api.ts'
+import type { WatchEvent } from '../api/watch-feed.ts'
+import { toSendable } from '../tools/run-call.ts'
+import type { ChatObserver, ServerTurn } from '../transports/chat-observers.ts'
+import { readChunks } from '../transports/chunk-stream.ts'
 import type { ResponseChannel, StoredConversation } from '../transports/response-channel.ts'
-import type { MessageView, DecisionSupplement } from './response-states.ts'
 import type {
   AttachableChat,
+  Decision,
   OriginalMethods,
-  ToolOutputGiven,
   PatchedMethods,
+  ToolOutput,
 } from './attachable-chat.ts'
-import { patchChat, whenIdle } from './attachable-chat.ts'
-import { ChatAnswers } from './chat-answers.ts'
-import type { ChatObserver, Decision, ServerTurn } from '../transports/chat-observer.ts'
-import { ChatOutcomes } from './chat-outcomes.ts'
-import { ChatTurns } from './chat-turns.ts'
-import { readErrorCode } from '../error-body.ts'
-import { ChatFollower } from './follow-chat.ts'
-import { findApproval } from './message-edits.ts'
+import { isBusy, patchChat } from './attachable-chat.ts'
+import type { MessageView } from './chat-messages.ts'
+import type { SyncEffect, SyncEvent, SyncState } from './next-sync.ts'
+import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
+import type { DecisionSupplement } from './response-states.ts'
+import { showTurn } from './show-turn.ts'
 
-/** How a chat is looked after. */
+/** Options of `attachChat`. */
 export interface AttachOptions {
-  /** Where the chat is kept: what happens to it elsewhere is followed, and what was lost is read again. */
+  /** The API of the bridge. With it, the chat follows what happens to it elsewhere and reloads what was lost. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>
-  /** Gives the chat's messages as the server has them, for when an answer was lost or decided elsewhere. Default: by `api`, or by the transport. */
+  /** Loads the stored messages of the chat, for when the outcome of a response was lost or was decided elsewhere. Default: `api`, or the transport. */
   readonly loadMessages?: () => Promise<readonly MessageView[]>
-  /** An approval of the chat has changed, here or elsewhere; told where there is `api`. */
+  /** Called when an approval of the chat changes, here or elsewhere. Needs `api`. */
   readonly onApproval?: (approval: { approvalId: string; state: string }) => void
-  /** What no request of the chat failed with: a decision that was refused while the answer went on. */
+  /** Called with errors that no request of the chat failed with, such as a decision that was rejected while the reply continued. */
   readonly onError?: (error: unknown) => void
-  /** Which answers were not taken, and why: approvals and calls by their id. */
+  /** Called with the ids of the approvals and calls whose responses the server rejected. */
   readonly onRefused?: (ids: readonly string[], error: unknown) => void
 }
 
 /**
- * Makes approvals and outputs of a chat travel when they are given: at once on the socket while an answer is open, by a request
- * of their own otherwise; none is lost, and none is sent twice. Call it right after the chat is made; a second call gives the same,
- * and as many `detach()` let it go.
+ * Sends decisions and tool outputs of a chat as soon as they are given: while the stream is open on a socket, in a request of their own
+ * otherwise. None is lost, and none is sent twice. Call it right after the chat is created. A second call returns the same object,
+ * which is detached after as many calls of `detach()`.
  */
 export function attachChat(
   chat: AttachableChat,
@@ -50,209 +55,277 @@ export function attachChat(
 
 const ATTACHED = new WeakMap<AttachableChat, AttachedChat>()
 
-/** A chat that is looked after, of `attachChat()`: where answers are given, and what became of them. */
+type WithoutChat<Event> = Event extends unknown ? Omit<Event, 'chat'> : never
+
+/** A chat that `attachChat` keeps in sync with the server. Feeds `nextSync` with events and runs its effects. */
 export class AttachedChat {
   readonly chat: AttachableChat
   readonly channel: ResponseChannel
   #options: AttachOptions
-  /** How many hold it: React mounts twice. */
+  /** The number of `attachChat` calls without a `detach`: React mounts twice. */
   #holders = 1
-  readonly #detach: () => void
-  readonly #listeners = new Set<() => void>()
-  readonly #turns: ChatTurns
-  readonly #own: OriginalMethods
-  readonly #restore: () => void
-  readonly #answers: ChatAnswers
-  readonly #outcomes: ChatOutcomes
-  #follower: ChatFollower | undefined
+  #sync: SyncState = START
+  readonly #original: OriginalMethods
+  readonly #release: readonly (() => void)[]
+  readonly #progress = new Listeners()
+  readonly #untilIdle: Deferred<void>[] = []
+  #retryTimer: ReturnType<typeof setTimeout> | undefined
+  #unwatch: (() => void) | undefined
 
   constructor(chat: AttachableChat, channel: ResponseChannel, options: AttachOptions) {
     this.chat = chat
     this.channel = channel
     this.#options = options
-    const [own, restore] = patchChat(chat, this.#ways())
-    this.#own = own
-    this.#restore = restore
-    this.#answers = new ChatAnswers({
-      chat,
-      channel,
-      own,
-      reload: () => this.#outcomes.reload(),
-      onTaken: () => this.#report(this.#outcomes.read()),
-      onProgress: () => this.#progress(),
-      onError: (error) => this.#options.onError?.(error),
-      onRefused: (ids, error) => this.#options.onRefused?.(ids, error),
+    const [original, restore] = patchChat(chat, this.#patchedMethods())
+    this.#original = original
+    const unlisten = channel.onConnection(({ state }) => {
+      if (state === 'open') void this.#dispatch({ type: 'connection-opened' })
     })
-    this.#outcomes = new ChatOutcomes({
-      chat,
-      channel,
-      answers: this.#answers,
-      load: () => this.#load(),
-      onProgress: () => this.#progress(),
-    })
-    this.#turns = new ChatTurns(chat, {
-      onChunk: (chunk) => this.#onChunk(chunk),
-      onShown: (messageId, shown) => this.#follower?.onShown(messageId, shown),
-    })
-    this.#detach = channel.keep(chat.id, this.#keeper())
-    this.#follow()
+    this.#release = [unlisten, channel.observeChat(chat.id, this.#observer()), restore]
+    this.#watch()
   }
 
-  /** Approves a call, with other arguments than those shown and with a payload if given. */
+  /** Approves a call, optionally with other arguments than those shown, or with a payload. */
   approve(id: string, { reason, ...supplement }: ApproveOptions = {}): Promise<void> {
-    const decision = { id, approved: true, ...(reason !== undefined && { reason }) }
-    return this.#answers.decide(decision, supplement)
+    return this.#decide({ id, approved: true, ...(reason !== undefined && { reason }) }, supplement)
   }
 
   deny(id: string, reason?: string): Promise<void> {
-    return this.#answers.decide({ id, approved: false, ...(reason !== undefined && { reason }) })
+    return this.#decide({ id, approved: false, ...(reason !== undefined && { reason }) })
   }
 
-  /** Tells when calls of the chat may have moved on. */
+  /** Calls the listener when calls of the chat may have changed. Returns a function that unsubscribes. */
   onProgress(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#progress.add(listener)
   }
 
-  /** Whether the server said that a call may run here. */
+  /** Whether the server offered a call to this page. */
   isOffered(toolCallId: string): boolean {
-    return this.#turns.isOffered(toolCallId)
+    return this.#sync.state === 'attached' && this.#sync.offeredCalls.has(toolCallId)
   }
 
-  /** Whether a message is still being written, as far as it is read here. */
+  /** Whether a message is still being written, as far as this page reads it. */
   isWriting(messageId: string): boolean {
-    return this.#turns.isWriting(messageId)
+    return isWriting(this.#sync, isBusy(this.chat), messageId)
   }
 
-  /** Whether nobody holds it any more. */
-  get isLetGo(): boolean {
-    return this.#holders <= 0
+  get isDetached(): boolean {
+    return this.#sync.state === 'detached'
   }
 
-  /** Shows what the server has, where it can be asked. */
+  /** Shows the stored messages, if they can be loaded. */
   async catchUp(): Promise<void> {
-    await this.#outcomes.reload().catch((error: unknown) => this.#options.onError?.(error))
+    await this.#reload().catch(this.#reportError)
   }
 
-  /** One more holds it. */
+  /** Counts one more holder. */
   join(options: AttachOptions): this {
     this.#holders += 1
     this.#options = options
-    this.#follow()
+    this.#watch()
     return this
   }
 
-  /** Lets the chat go, when the last one does; its own ways are back. */
+  /** Restores the chat's own methods when the last holder detaches. */
   detach(): void {
     this.#holders -= 1
     if (this.#holders > 0) return
     ATTACHED.delete(this.chat)
-    this.#follower?.end()
-    this.#answers.end()
-    this.#detach()
-    this.#restore()
+    this.#unwatch?.()
+    void this.#dispatch({ type: 'detached' })
+    for (const release of this.#release) release()
+    for (const waiting of this.#untilIdle.splice(0)) waiting.resolve()
   }
 
-  #follow(): void {
-    const { api } = this.#options
-    if (!api || this.#follower) return
+  #dispatch(event: WithoutChat<SyncEvent>): Promise<void> | undefined {
     const { chat, channel } = this
-    const feed = {}
-    this.#follower = new ChatFollower({
-      chat,
-      answers: channel.answers,
-      api,
-      reconnect: () => channel.reconnectToStream({ chatId: chat.id }),
-      show: (turn) => this.#show(turn),
-      onApproval: ({ approvalId, state }) => this.#options.onApproval?.({ approvalId, state }),
-      onProgress: () => this.#progress(),
-      report: (state) => channel.onFeed?.(feed, state),
-      onError: (error) => this.#options.onError?.(error),
-    })
+    const view = {
+      messages: chat.messages,
+      isBusy: isBusy(chat),
+      hasFailed: chat.status === 'error',
+      hasOpenStream: channel.openStream(chat.id) !== undefined,
+      responses: channel.responses.all,
+    }
+    const [state, effects] = nextSync(this.#sync, { ...event, chat: view })
+    this.#sync = state
+    const work = effects.flatMap((effect) => this.#run(effect) ?? [])
+    return work.length === 0 ? undefined : Promise.all(work).then(() => undefined)
   }
 
-  /** What takes the place of the chat's own ways. */
-  #ways(): PatchedMethods {
-    return {
-      addToolApprovalResponse: (decision: Decision) => this.#answers.decide(decision),
-      addToolOutput: (output: ToolOutputGiven) => this.#answers.giveOutput(output),
-      sendMessage: (message?: unknown, more?: unknown) => this.#sendMessage(message, more),
-      regenerate: (more?: object) => this.#regenerate(more),
-      sendAutomaticallyWhen: ({ messages }: { messages: readonly MessageView[] }) =>
-        this.channel.answers.undelivered(messages.at(-1)).length > 0,
+  /** Returns a promise if the caller that gave a response has to wait for the effect. */
+  #run(effect: SyncEffect): Promise<void> | undefined {
+    const { chat, channel } = this
+    switch (effect.type) {
+      case 'set-messages':
+        chat.messages = effect.messages
+        return undefined
+      case 'show-decision':
+        return Promise.resolve(this.#original.addDecision(effect.decision))
+      case 'queue-decision':
+        return this.#queue(effect.decision.id, this.#original.addDecision(effect.decision))
+      case 'queue-output':
+        return this.#queue(effect.output.toolCallId, this.#original.addOutput(effect.output))
+      case 'send-decision':
+        return this.#sendDecision(effect.decision, effect.supplement)
+      case 'send-output':
+        return this.#sendOutput(effect.output, effect.isShown)
+      case 'send-responses':
+        return this.#report(this.#original.sendMessage(undefined, { messageId: effect.messageId }))
+      case 'push-chunk':
+        channel.openStream(chat.id)?.pushChunk(chat.id, effect.chunk)
+        return undefined
+      case 'mark':
+        channel.responses.mark(effect.ids, effect.response)
+        return undefined
+      case 'forget':
+        channel.responses.forget(effect.id)
+        return undefined
+      case 'supplement':
+        channel.responses.supplement(effect.id, effect.supplement)
+        return undefined
+      case 'load':
+        return this.#report(this.#loadForCatchUp())
+      case 'reload':
+        return this.#report(this.#reload())
+      case 'check-refusal':
+        return this.#checkRefusal(effect)
+      case 'resume':
+        return this.#report(this.#resume(effect.purpose))
+      case 'read-turn':
+        return this.#report(this.#readTurn(effect.messageId))
+      case 'schedule-retry':
+        clearTimeout(this.#retryTimer)
+        this.#retryTimer = setTimeout(
+          () => void this.#dispatch({ type: 'retry-due' }),
+          effect.delayMs,
+        )
+        return undefined
+      case 'cancel-retry':
+        clearTimeout(this.#retryTimer)
+        return undefined
+      case 'report-refusal':
+        this.#options.onRefused?.(effect.ids, effect.error)
+        return undefined
+      case 'report-error':
+        this.#reportError(effect.error)
+        return undefined
+      case 'notify':
+        this.#progress.call()
+        return undefined
     }
   }
 
-  async #regenerate(more: object = {}): Promise<void> {
-    const { chat, channel } = this
-    // What is made anew is not read on.
-    channel.beside(chat.id)?.divert(chat.id)
-    await whenIdle(chat)
-    // By its name, so that a request that was lost can be told from one that was answered.
-    const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
-    const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
-    await this.#replace(() => this.#own.regenerate({ ...(isLast && { messageId }), ...more }))
+  async #decide(decision: Decision, supplement?: DecisionSupplement): Promise<void> {
+    await this.#dispatch({ type: 'decision-given', decision, supplement })
   }
 
-  /** CL170: the AI SDK removes messages before it asks. If the server keeps them, the chat shows them again. */
-  async #replace(ask: () => Promise<void>): Promise<void> {
+  async #queue(id: string, added: void | PromiseLike<void>): Promise<void> {
+    await added
+    await this.#dispatch({ type: 'response-queued', id })
+  }
+
+  async #sendDecision(
+    { id, approved, reason }: Decision,
+    supplement: DecisionSupplement | undefined,
+  ): Promise<void> {
+    const { chat, channel } = this
+    const stream = channel.openStream(chat.id)
+    const said = reason === undefined ? {} : { reason }
+    // The chat first: its outcome must not arrive before the decision.
+    await this.#original.addDecision({ id, approved, ...said })
+    const { args, payload } = (approved && supplement) || {}
+    try {
+      const approval = await stream?.decide({
+        chatId: chat.id,
+        approvalId: id,
+        approved,
+        ...said,
+        ...(args && { args: { ...args } }),
+        ...(payload !== undefined && { payload }),
+      })
+      await this.#dispatch({ type: 'decision-acknowledged', id, approval: approval ?? '' })
+    } catch (error) {
+      await this.#dispatch({ type: 'responses-refused', ids: [id], error, isUnreported: true })
+    }
+  }
+
+  async #sendOutput(output: ToolOutput, isShown: boolean): Promise<void> {
+    const { chat, channel } = this
+    const { toolCallId, state, output: value, errorText = '' } = output
+    if (!isShown) await this.#original.addOutput(output)
+    const result = state === 'output-error' ? { errorText } : { output: value }
+    try {
+      await channel.toolOutput?.({ chatId: chat.id, toolCallId, ...result })
+      await this.#dispatch({ type: 'output-acknowledged', id: toolCallId })
+    } catch (error) {
+      await this.#dispatch({ type: 'output-failed', output, error })
+    }
+  }
+
+  async #checkRefusal({ refusal }: Extract<SyncEffect, { type: 'check-refusal' }>): Promise<void> {
+    const known = await this.#reload().catch(this.#reportError)
+    await this.#dispatch({ ...refusal, type: 'refusal-checked', known: known ?? [] })
+  }
+
+  async #resume(purpose: 'interrupted' | 'outcome' | 'catch-up'): Promise<void> {
     const { chat } = this
-    const { messages, error: before } = chat
-    await ask()
-    const { error } = chat
-    if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
+    const { messages } = chat
+    await chat.resumeStream()
+    if (purpose === 'outcome') await this.#dispatch({ type: 'outcome-read' })
+    if (purpose === 'catch-up')
+      await this.#dispatch({ type: 'turn-read', wasRunning: chat.messages !== messages })
   }
 
-  /** Something new is said: a stream that only waits for the person makes room. */
-  async #sendMessage(message: unknown, more: unknown): Promise<void> {
-    const { chat, channel } = this
-    const beside = message === undefined ? undefined : channel.beside(chat.id)
-    if (beside) {
-      const rest = beside.divert(chat.id)
-      await whenIdle(this.chat)
-      if (rest) this.#report(this.#show(rest))
-    }
-    await this.#replace(() => this.#own.send(message, more))
-  }
-
-  #keeper(): ChatObserver {
-    return {
-      chat: this.chat,
-      onChunk: (chunk) => this.#turns.onOwnChunk(chunk),
-      onOwnTurn: (messageId) => this.#follower?.onOwnTurn(messageId),
-      onDecided: async (decision) => {
-        this.channel.answers.mark([decision.id], 'taken')
-        if (findApproval(this.chat.messages, decision.id, 'approval-requested'))
-          await this.#own.answer(decision)
-      },
-      onRevived: () => this.#report(whenIdle(this.chat).then(() => this.chat.resumeStream())),
-      reload: () => this.#outcomes.reload(),
-      onTurn: (turn) => this.#report(this.#show(turn)),
-      onUserMessage: (message, how) => this.#turns.addUserMessage(message, how),
-      onRest: () => this.#report(this.#rest()),
-      onRefused: (ids, error) =>
-        // Turns that were told while the refused request was under way were not read.
-        this.#report(this.#answers.refuse(ids, error).then(() => this.#follower?.onRest())),
+  async #readTurn(messageId: string): Promise<void> {
+    try {
+      const stream = await this.channel.reconnectToStream({ chatId: this.chat.id })
+      if (stream) await this.#show({ messageId, continues: false, chunks: readChunks(stream) })
+      await this.#dispatch({ type: 'turn-read', wasRunning: stream !== null })
+    } catch (error) {
+      await this.#dispatch({ type: 'catch-up-failed', error })
     }
   }
 
+  /** Writes a turn that the chat did not request into its messages. */
   async #show(turn: ServerTurn): Promise<void> {
-    await this.#turns.show(turn)
-    this.#progress()
+    const { messageId, userMessage } = turn
+    const isNew = !this.chat.messages.some(({ id }) => id === messageId)
+    void this.#dispatch({ type: 'turn-shown', messageId, isSpokenReply: isNew && !userMessage })
+    try {
+      await showTurn(this.chat, { ...turn, chunks: this.#observeShown(turn.chunks) })
+    } finally {
+      void this.#dispatch({ type: 'shown-turn-ended', messageId })
+    }
   }
 
-  #onChunk(chunk: Chunk): void {
-    this.#answers.onChunk(chunk)
-    if (MOVING.has(chunk.type)) this.#progress()
+  async *#observeShown(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk, void> {
+    for await (const chunk of chunks) {
+      if (isSyncChunk(chunk)) void this.#dispatch({ type: 'chunk', chunk, source: 'shown' })
+      yield chunk
+    }
   }
 
-  /** Nobody waits for this work; what goes wrong with it is told to whoever wants to know. */
-  #report(work: Promise<unknown>): void {
-    work.catch((error: unknown) => this.#options.onError?.(error))
+  async #loadForCatchUp(): Promise<void> {
+    try {
+      const loaded = await this.#options.api?.loadChat(this.chat.id)
+      if (loaded)
+        await this.#dispatch({
+          type: 'loaded',
+          messages: loaded.messages,
+          isRunning: loaded.running,
+        })
+    } catch (error) {
+      await this.#dispatch({ type: 'catch-up-failed', error })
+    }
   }
 
-  async #rest(): Promise<void> {
-    if (await this.#outcomes.onRest()) this.#follower?.onRest()
+  /** Shows the stored messages. Returns their ids, or undefined if they cannot be loaded. */
+  async #reload(): Promise<readonly string[] | undefined> {
+    const loaded = await this.#load()
+    if (!loaded) return undefined
+    const { messages, running: isRunning } = loaded
+    await this.#dispatch({ type: 'reloaded', messages, isRunning })
+    return messages.map(({ id }) => id)
   }
 
   async #load(): Promise<StoredConversation | undefined> {
@@ -261,16 +334,122 @@ export class AttachedChat {
     return api ? api.loadChat(this.chat.id) : this.channel.loadChat?.(this.chat.id)
   }
 
-  #progress(): void {
-    for (const listener of this.#listeners) listener()
+  #watch(): void {
+    const { api } = this.#options
+    if (!api || this.#unwatch) return
+    void this.#dispatch({ type: 'feed-started' })
+    const unwatch = api.watchChat(this.chat.id, (event) => this.#onFeedEvent(event))
+    this.#unwatch = () => {
+      unwatch()
+      this.channel.onFeed?.(this, undefined)
+    }
+  }
+
+  #onFeedEvent(event: WatchEvent): void {
+    const { onApproval } = this.#options
+    if (event.type === 'approval')
+      onApproval?.({ approvalId: event.approvalId, state: event.state })
+    else if (event.type !== 'turn')
+      this.channel.onFeed?.(
+        this,
+        event.type === 'open'
+          ? { state: 'open' }
+          : { state: 'lost', attempt: event.attempt, retryAt: event.retryAt },
+      )
+    void this.#dispatch({ type: 'feed-event', event })
+  }
+
+  #patchedMethods(): PatchedMethods {
+    return {
+      addToolApprovalResponse: (decision) => this.#decide(decision),
+      addToolOutput: async (output) =>
+        this.#dispatch({ type: 'output-given', output: toSendable(output) }),
+      sendMessage: (message, options) => this.#sendMessage(message, options),
+      regenerate: (options) => this.#regenerate(options),
+      sendAutomaticallyWhen: ({ messages }) =>
+        shouldSend(this.#sync, messages.at(-1), this.channel.responses.all),
+      onFinish: () => this.#onFinish(),
+    }
+  }
+
+  #observer(): ChatObserver {
+    return {
+      chat: this.chat,
+      onChunk: (chunk, source) =>
+        isSyncChunk(chunk) ? this.#dispatch({ type: 'chunk', chunk, source }) : undefined,
+      onStreamEnded: () => void this.#dispatch({ type: 'stream-ended' }),
+      onStreamInterrupted: () => void this.#dispatch({ type: 'stream-interrupted' }),
+      onResponsesRefused: (ids, error) =>
+        void this.#dispatch({ type: 'responses-refused', ids, error, isUnreported: false }),
+      onTurn: (turn) => this.#report(this.#show(turn)),
+      onUserMessage: (message, source) =>
+        void this.#dispatch({ type: 'user-message', message, source }),
+      reload: () => this.#reload(),
+    }
+  }
+
+  /** The AI SDK decides after its `onFinish` whether it sends another request by itself. */
+  #onFinish(): void {
+    setTimeout(() => {
+      if (isBusy(this.chat)) return
+      const waiting = this.#untilIdle.splice(0)
+      for (const each of waiting) each.resolve()
+      // The method that waited sends a request, which ends here again.
+      if (waiting.length === 0) void this.#dispatch({ type: 'chat-idle' })
+    }, 0)
+  }
+
+  async #regenerate(options: object = {}): Promise<void> {
+    const { chat } = this
+    // The rest of the message is not shown: a new one replaces it.
+    await this.#detachReader()
+    // The message is named, so that a lost request can be distinguished from one that the server has handled.
+    const messageId = chat.messages.findLast(({ role }) => role === 'assistant')?.id
+    const isLast = messageId !== undefined && chat.messages.at(-1)?.id === messageId
+    await this.#replace(() =>
+      this.#original.regenerate({ ...(isLast && { messageId }), ...options }),
+    )
+  }
+
+  /** A new message does not wait for a stream that is held open by an approval. Its rest is shown above the new reply. */
+  async #sendMessage(message: unknown, options: unknown): Promise<void> {
+    const rest = message === undefined ? undefined : await this.#detachReader()
+    if (rest) this.#report(this.#show(rest))
+    await this.#replace(() => this.#original.sendMessage(message, options))
+  }
+
+  /** Ends the stream that the chat reads, if there is one. Resolves with the rest of it when the chat is idle. */
+  async #detachReader(): Promise<ServerTurn | undefined> {
+    const { chat, channel } = this
+    const rest = channel.openStream(chat.id)?.detachReader(chat.id)
+    if (!rest || !isBusy(chat)) return rest
+    const idle = defer()
+    this.#untilIdle.push(idle)
+    await idle.promise
+    return rest
+  }
+
+  /** CL170: the AI SDK removes messages before it sends the request. If the server keeps them, the chat shows them again. */
+  async #replace(request: () => Promise<void>): Promise<void> {
+    const { chat } = this
+    const { messages, error: before } = chat
+    await request()
+    const { error } = chat
+    if (error && error !== before && KEPT.has(readErrorCode(error))) chat.messages = messages
+  }
+
+  /** Runs work that no caller waits for. */
+  #report(work: Promise<unknown>): undefined {
+    work.catch(this.#reportError)
+  }
+
+  readonly #reportError = (error: unknown): undefined => {
+    this.#options.onError?.(error)
   }
 }
 
-/** Refusals after which the server has all messages. */
+/** Errors after which the server still has all messages. */
 const KEPT = new Set<string | undefined>(['already-acted', 'not-rewindable'])
-
-/** Chunks that move a call. */
-const MOVING = new Set<string>(['tool-input-available', 'data-approval', 'data-browser-call'])
 
 interface ApproveOptions extends DecisionSupplement {
   readonly reason?: string

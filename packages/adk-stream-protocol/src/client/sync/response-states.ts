@@ -1,113 +1,73 @@
 import type { Supplements } from '../../protocol/read-answers.ts'
+import { Listeners } from '../../shared/listeners.ts'
+import type { MessageView, PartView } from './chat-messages.ts'
 
 /** What a person adds to an approval. */
 export interface DecisionSupplement {
-  /** Arguments in place of those shown. */
+  /** Arguments to run the call with, instead of those shown. */
   readonly args?: Readonly<Record<string, unknown>> | undefined
-  /** The answer to a tool that asked with a payload. */
+  /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
 }
 
-/** A part of a message as far as answers are concerned; every AI SDK's `UIMessage` fits. */
-export interface PartView {
-  readonly type: string
-  readonly toolCallId?: string | undefined
-  readonly state?: string | undefined
-  readonly approval?: ApprovalView | undefined
-}
-
-interface ApprovalView {
-  readonly id: string
-  readonly approved?: boolean | undefined
-  readonly reason?: string | undefined
-}
-
-export interface MessageView {
-  readonly id: string
-  readonly role: string
-  readonly parts: readonly PartView[]
-}
-
 /**
- * `given`: it waits to be sent. `travelling`: it was sent. `taken`: the server has it. `refused`: the server does not want it, and
- * is not asked again.
+ * `queued`: the next request sends it. `sent`: it is in flight. `accepted`: the server has it. `refused`: the server rejected it, and
+ * it is not sent again.
  */
-type AnswerState = 'given' | 'travelling' | 'taken' | 'refused'
+export type ResponseState = 'queued' | 'sent' | 'accepted' | 'refused'
 
-/** What this client answered, and how far each answer has come: the ids are those of approvals and of calls. */
+/** Response states by the id of the approval or of the tool call. */
+export type ResponseStateMap = ReadonlyMap<string, ResponseState>
+
+/** The responses that this client gave (decisions and tool outputs), each with its delivery state. */
 export class ResponseStates {
-  readonly #states = new Map<string, AnswerState>()
-  /** What goes with decisions, by approval. */
+  readonly #states = new Map<string, ResponseState>()
   readonly #supplements = new Map<string, DecisionSupplement>()
-
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
   #unconfirmed: ReadonlySet<string> = new Set()
 
-  give(id: string): void {
-    this.#states.set(id, 'given')
+  get all(): ResponseStateMap {
+    return this.#states
+  }
+
+  mark(ids: readonly string[], state: ResponseState): void {
+    for (const id of ids) {
+      this.#states.set(id, state)
+      // CL30: what a refused decision was sent with does not apply to the next one.
+      if (state === 'refused') this.#supplements.delete(id)
+    }
     this.#notify()
   }
 
-  mark(ids: readonly string[], state: Exclude<AnswerState, 'given'>): void {
-    for (const id of ids) this.#states.set(id, state)
-    this.#notify()
-  }
-
-  /** The answer is open again. */
+  /** Forgets a response, so that it can be given again. */
   forget(id: string): void {
     this.#states.delete(id)
     this.#supplements.delete(id)
     this.#notify()
   }
 
-  /** The ids of answers that the server has not confirmed. The set is replaced when it changes. */
+  /** The ids of responses that the server has not confirmed. The set is replaced when it changes. */
   get unconfirmed(): ReadonlySet<string> {
     return this.#unconfirmed
   }
 
   /** Calls the listener when `unconfirmed` changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
-  #notify(): void {
-    const ids = [...this.#states].flatMap(([id, state]) =>
-      state === 'given' || state === 'travelling' ? [id] : [],
-    )
-    const isSame =
-      ids.length === this.#unconfirmed.size && ids.every((id) => this.#unconfirmed.has(id))
-    if (isSame) return
-    this.#unconfirmed = new Set(ids)
-    for (const listener of this.#listeners) listener()
-  }
-
-  stateOf(id: string): AnswerState | undefined {
-    return this.#states.get(id)
-  }
-
-  /** Whether an answer was given and not refused. */
-  isOnItsWay(id: string): boolean {
-    const state = this.#states.get(id)
-    return state !== undefined && state !== 'refused'
-  }
-
-  /** Sets what an approval goes with; nothing for the call as it is shown. */
-  supplement(approvalId: string, given: DecisionSupplement | undefined): void {
-    if (given) this.#supplements.set(approvalId, given)
+  /** Sets what an approval is sent with. `undefined` removes it. */
+  supplement(approvalId: string, supplement: DecisionSupplement | undefined): void {
+    if (supplement) this.#supplements.set(approvalId, supplement)
     else this.#supplements.delete(approvalId)
   }
 
-  supplementOf(approvalId: string): DecisionSupplement {
-    return this.#supplements.get(approvalId) ?? {}
-  }
-
-  /** What goes with decisions beside the messages of a request. */
+  /** Returns the fields of a request that supplement its decisions. */
   supplementsOf(ids: readonly string[]): Supplements {
     const edits: [string, Record<string, unknown>][] = []
     const payloads: [string, unknown][] = []
     for (const id of ids) {
-      const { args, payload } = this.supplementOf(id)
+      const { args, payload } = this.#supplements.get(id) ?? {}
       if (args) edits.push([id, { ...args }])
       if (payload !== undefined) payloads.push([id, payload])
     }
@@ -117,49 +77,69 @@ export class ResponseStates {
     }
   }
 
-  /** The answers of a message that the server does not have. A decision that this page did not count is one of them. */
-  undelivered(message: MessageView | undefined): string[] {
-    if (message?.role !== 'assistant') return []
-    return message.parts.flatMap((part) =>
-      answersOf(part).filter((id) => this.#isUndelivered(id, part)),
+  #notify(): void {
+    const ids = [...this.#states].flatMap(([id, state]) =>
+      state === 'queued' || state === 'sent' ? [id] : [],
     )
-  }
-
-  #isUndelivered(id: string, part: PartView): boolean {
-    const state = this.#states.get(id)
-    if (state !== undefined) return state === 'given'
-    // An output that nobody gave here is one of the server.
-    return part.approval?.id === id && part.state === 'approval-responded'
+    const isSame =
+      ids.length === this.#unconfirmed.size && ids.every((id) => this.#unconfirmed.has(id))
+    if (isSame) return
+    this.#unconfirmed = new Set(ids)
+    this.#listeners.call()
   }
 }
 
-/** What a part may answer: the approval of its call, and the call. */
-function answersOf(part: PartView): string[] {
+/** Whether a response was given and not refused. */
+export function isGiven(id: string, states: ResponseStateMap): boolean {
+  const state = states.get(id)
+  return state !== undefined && state !== 'refused'
+}
+
+/** Returns the ids of a message's responses that the server does not have. A decision made without this library is one of them. */
+export function findUndelivered(
+  message: MessageView | undefined,
+  states: ResponseStateMap,
+): string[] {
+  if (message?.role !== 'assistant') return []
+  return message.parts.flatMap((part) =>
+    responseIds(part).filter((id) => isUndelivered(id, part, states)),
+  )
+}
+
+interface Conversation {
+  readonly messages: readonly MessageView[]
+  readonly messageId: string | undefined
+  readonly trigger: string
+}
+
+/** Returns what the server needs of a conversation: the newest user message, or the responded calls of one assistant message. */
+export function selectMessages(
+  { messages, messageId, trigger }: Conversation,
+  states: ResponseStateMap,
+): { messages: MessageView[]; responseIds: string[] } {
+  const last = messages.at(-1)
+  const named = messages.findLast(({ id, role }) => id === messageId && role === 'assistant')
+  const responding = trigger === 'submit-message' ? (named ?? last) : last
+  if (responding?.role !== 'assistant') return { messages: last ? [last] : [], responseIds: [] }
+  const undelivered = findUndelivered(responding, states)
+  const ids = undelivered.length > 0 ? undelivered : responding.parts.flatMap(responseIds)
+  const parts = responding.parts.filter((part) => responseIds(part).some((id) => ids.includes(id)))
+  const { id, role } = responding
+  return { messages: [{ id, role, parts }], responseIds: ids }
+}
+
+function isUndelivered(id: string, part: PartView, states: ResponseStateMap): boolean {
+  const state = states.get(id)
+  if (state !== undefined) return state === 'queued'
+  // An output without a state here is the server's.
+  return part.approval?.id === id && part.state === 'approval-responded'
+}
+
+/** Returns the ids under which a part may hold responses: its approval and its call. */
+function responseIds(part: PartView): string[] {
   const { state = '', toolCallId, approval } = part
   const decided = approval?.approved === undefined ? [] : [approval.id]
   if (state === 'approval-responded') return decided
   const hasOutput = state === 'output-available' || state === 'output-error'
   return hasOutput && toolCallId !== undefined ? [...decided, toolCallId] : []
-}
-
-interface Asked<Message extends MessageView> {
-  readonly messages: readonly Message[]
-  readonly messageId: string | undefined
-  readonly trigger: string
-}
-
-/** What of a conversation the server needs: the newest message of the person, or the answered calls of one of the assistant. */
-export function selectMessages<Message extends MessageView>(
-  { messages, messageId, trigger }: Asked<Message>,
-  answers: ResponseStates,
-): { messages: MessageView[]; answered: string[] } {
-  const last = messages.at(-1)
-  const named = messages.findLast(({ id, role }) => id === messageId && role === 'assistant')
-  const answering = trigger === 'submit-message' ? (named ?? last) : last
-  if (answering?.role !== 'assistant') return { messages: last ? [last] : [], answered: [] }
-  const fresh = answers.undelivered(answering)
-  const wanted = fresh.length > 0 ? fresh : answering.parts.flatMap(answersOf)
-  const parts = answering.parts.filter((part) => answersOf(part).some((id) => wanted.includes(id)))
-  const { id, role } = answering
-  return { messages: [{ id, role, parts }], answered: wanted }
 }

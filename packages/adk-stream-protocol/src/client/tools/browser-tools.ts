@@ -1,63 +1,64 @@
 import { AdkError } from '../adk-error.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
-import type { PageCall } from './page-runs.ts'
-import { PageRuns } from './page-runs.ts'
-import type { MessageView, PartView } from '../sync/response-states.ts'
-import { approvalState } from '../sync/message-edits.ts'
+import type { MessageView, PartView } from '../sync/chat-messages.ts'
+import { approvalState } from '../sync/chat-messages.ts'
+import type { PageCall } from './run-call.ts'
+import { PageRuns } from './run-call.ts'
 
-/** A tool that runs in the page: gets the arguments of the call, gives its result. */
+/** A tool that runs in the page. It gets the arguments of the call and returns its result. */
 export type BrowserToolFunction = (input: never) => unknown
 
-/** A tool of the page that a person is asked about first. */
+/** A browser tool that may require an approval. */
 export interface GatedBrowserTool {
   readonly run: BrowserToolFunction
-  /** Whether it never runs without an approval, whatever the agent declares. Default false. */
+  /** Whether the tool runs only after an approval, even if the agent does not require one. Default false. */
   readonly afterApproval?: boolean
 }
 
-/** Functions by tool name. */
+/** Browser tools by name. */
 export type BrowserTools = Readonly<Record<string, BrowserToolFunction | GatedBrowserTool>>
 
 /**
- * Runs the calls of browser tools of a chat, each once, and gives their results to the model; what a tool throws is told as its
- * error. Give back ends it.
+ * Runs the calls of a chat's browser tools, each once, and sends their results to the model. If a tool throws, the result is the error.
+ * Returns a function that stops it.
  */
 export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): () => void {
-  // By chat, and not by this call: an effect that runs twice is one page with one chat.
-  const begun = BEGUN.get(attached) ?? new Set<string>()
-  BEGUN.set(attached, begun)
-  const look = (): void => {
-    for (const call of callsOf(attached, tools)) {
-      if (begun.has(call.toolCallId)) continue
-      begun.add(call.toolCallId)
-      void give(call)
+  // Kept per chat: React runs an effect twice.
+  const started = STARTED.get(attached) ?? new Set<string>()
+  STARTED.set(attached, started)
+  const runPending = (): void => {
+    for (const call of runnableCalls(attached, tools)) {
+      if (started.has(call.toolCallId)) continue
+      started.add(call.toolCallId)
+      void runAndSend(call)
     }
   }
-  const give = async (call: Call): Promise<void> => {
+  const runAndSend = async (call: Call): Promise<void> => {
     const { toolCallId } = call
     const isOpen = (): boolean =>
-      !attached.isLetGo && callsOf(attached, tools).some((each) => each.toolCallId === toolCallId)
-    // Its output may have been given where this chat did not read.
-    const isWanted = (): Promise<boolean> => attached.catchUp().then(isOpen)
-    const output = await PageRuns.of(attached.channel).run({ ...call, isWanted })
-    // The next chat of this id finds what became of it.
-    if (attached.isLetGo) return
+      !attached.isDetached &&
+      runnableCalls(attached, tools).some((each) => each.toolCallId === toolCallId)
+    // Another tab may have sent the output, and this chat may not have read it.
+    const isPending = (): Promise<boolean> => attached.catchUp().then(isOpen)
+    const output = await PageRuns.of(attached.channel).run({ ...call, isPending })
+    // The next chat with this id finds the output in `PageRuns`.
+    if (attached.isDetached) return
     if (output) return attached.chat.addToolOutput(output)
-    begun.delete(toolCallId)
-    look()
+    started.delete(toolCallId)
+    runPending()
   }
-  // A chunk is told before the chat has it.
-  const stop = attached.onProgress(() => setTimeout(look, 0))
-  look()
+  // The listener is called before the chat has read the chunk.
+  const stop = attached.onProgress(() => setTimeout(runPending, 0))
+  runPending()
   return stop
 }
 
-const BEGUN = new WeakMap<AttachedChat, Set<string>>()
+const STARTED = new WeakMap<AttachedChat, Set<string>>()
 
-type Call = Omit<PageCall, 'isWanted'>
+type Call = Omit<PageCall, 'isPending'>
 
-/** The calls of a chat that may run now. */
-function callsOf(attached: AttachedChat, tools: BrowserTools): Call[] {
+/** Returns the calls of a chat that may run now. */
+function runnableCalls(attached: AttachedChat, tools: BrowserTools): Call[] {
   return attached.chat.messages.flatMap((message) =>
     message.parts.flatMap((part) => {
       const { toolCallId } = part
@@ -65,7 +66,7 @@ function callsOf(attached: AttachedChat, tools: BrowserTools): Call[] {
       const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
       if (!tool || toolCallId === undefined) return []
       if (!mayRun(part, message, { attached, tool })) return []
-      // The arguments fit the tool's schema: the server has checked them.
+      // The server has validated the arguments against the tool's schema.
       const input = ('input' in part ? part.input : undefined) as never
       return [{ tool: name, toolCallId, run: () => callTool(tool, input) }]
     }),
@@ -79,22 +80,22 @@ interface Candidate {
 
 function mayRun(part: PartView, message: MessageView, { attached, tool }: Candidate): boolean {
   const { state, approval, toolCallId = '' } = part
-  const asked = approvalState(message.parts, toolCallId)
-  // Whether it is enough that this person said yes, the server knows.
-  if (state === 'approval-responded') return approval?.approved === true && asked === 'approved'
+  const reported = approvalState(message.parts, toolCallId)
+  // The server decides whether one approval is enough.
+  if (state === 'approval-responded') return approval?.approved === true && reported === 'approved'
   if (state !== 'input-available') return false
-  if (asked !== undefined) return asked === 'approved'
-  // While its message is being written, a question may still come.
+  if (reported !== undefined) return reported === 'approved'
+  // While the message is being written, an approval request may follow.
   return !isGated(tool) && (attached.isOffered(toolCallId) || !attached.isWriting(message.id))
 }
 
-/** Whether a tool never runs where nobody was asked. */
+/** Whether a tool runs only after an approval. */
 export function isGated(tool: BrowserTools[string]): boolean {
   return typeof tool !== 'function' && tool.afterApproval === true
 }
 
 export function callTool(tool: BrowserTools[string] | undefined, input: never): unknown {
-  // A later rendering may have taken it away. The model must not read that as done.
-  if (!tool) throw new AdkError('unavailable', 'The page cannot do this any more.')
+  // A later render may have removed the tool. The model must not take that for success.
+  if (!tool) throw new AdkError('unavailable', 'The page no longer has this tool.')
   return typeof tool === 'function' ? tool(input) : tool.run(input)
 }

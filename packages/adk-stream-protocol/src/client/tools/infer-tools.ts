@@ -1,12 +1,12 @@
-/** A schema of zod, or of any library that keeps to Standard Schema. */
+/** A schema of zod, or of any library that implements Standard Schema. */
 interface Schema<Output> {
   readonly '~standard': { readonly types?: { readonly output: Output } | undefined }
 }
 
 /**
- * The tools of messages, from how the agent's tools are declared: `AdkUIMessage<InferAdkTools<typeof tools>>`. A declaration is what
- * ADK's `FunctionTool` or `browserTool` is made of; several are a list, each with its literal `name`, or a record by name. A
- * `FunctionTool` itself does not tell its types.
+ * Infers the tool types of messages from the declarations of the agent's tools: `AdkUIMessage<InferAdkTools<typeof tools>>`. A declaration
+ * is the options object of ADK's `FunctionTool` or of `browserTool`. Pass a list of declarations with literal names, or a record by name. A
+ * `FunctionTool` instance does not carry its types.
  */
 export type InferAdkTools<Declared> = Declared extends readonly { readonly name: string }[]
   ? { [Tool in Declared[number] as Tool['name']]: InferTool<Tool> }
@@ -21,7 +21,7 @@ type InferInput<Tool> = Tool extends { readonly parameters: Schema<infer Input> 
   ? Input
   : Record<string, never>
 
-/** What the schema says where there is one, else what the function gives. */
+/** The type of the output schema, or of the function's result if there is no schema. */
 type InferOutput<Tool> = Tool extends { readonly output: Schema<infer Output> }
   ? Output
   : Tool extends { readonly execute: (...given: never[]) => infer Result }

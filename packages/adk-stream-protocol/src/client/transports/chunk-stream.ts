@@ -2,58 +2,62 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import type { TurnError } from '../../protocol/message.ts'
 import { AdkError } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
-import type { ChatObserver } from './chat-observer.ts'
-import { tellKeeper } from './chat-observer.ts'
+import type { ChatObserver, StreamSource } from './chat-observers.ts'
 
 interface StreamOptions {
-  /** Who looks after the chat that reads it, now. */
-  readonly keeper: () => ChatObserver | undefined
+  /** Returns the observer of the chat that reads the stream, if the chat is attached. */
+  readonly observer: () => ChatObserver | undefined
   readonly onCancel: () => void | Promise<void>
-  /** Whether the chat asked for a turn, and does not read one that was there. */
-  readonly isOwn: boolean
+  readonly source: StreamSource
 }
 
 /**
- * The chunks of one answer as a chat reads them. A chunk is handed over when the one before it has been worked in: that is when a
- * stream without room of its own is asked for more.
+ * Turns chunks into the stream that a chat reads. The chat gets a chunk when it has processed the previous one: a stream without a buffer
+ * is pulled no earlier.
  */
 export function toChunkStream(
   chunks: AsyncIterator<Chunk, void>,
-  { keeper, onCancel, isOwn }: StreamOptions,
+  { observer, onCancel, source }: StreamOptions,
 ): AdkChunkStream {
-  let told: TurnError | undefined
+  let reported: TurnError | undefined
   const pull = async (controller: ReadableStreamDefaultController<Chunk>): Promise<void> => {
-    const next = await read(chunks, keeper)
+    const next = await chunks.next().catch((error: unknown) => {
+      observer()?.onStreamEnded()
+      throw error
+    })
     if (next.done === true) {
       controller.close()
-      keeper()?.onRest()
+      observer()?.onStreamEnded()
       return
     }
     const chunk = next.value
     if (chunk.type === 'error') {
-      controller.error(
-        new AdkError(told?.code ?? 'internal', chunk.errorText, told?.retryAfterSeconds),
-      )
-      keeper()?.onRest()
+      const { code = 'internal', retryAfterSeconds } = reported ?? {}
+      controller.error(new AdkError(code, chunk.errorText, retryAfterSeconds))
+      observer()?.onStreamEnded()
       return
     }
-    // An error is told in the metadata with its code, and then in the AI SDK's words without.
-    if (chunk.type === 'message-metadata') told = chunk.messageMetadata.error
-    if (isOwn && chunk.type === 'start') keeper()?.onOwnTurn(chunk.messageId)
-    await tellKeeper(chunk, keeper())
+    // The metadata has the code of an error. The `error` chunk of the AI SDK, which follows it, has none.
+    if (chunk.type === 'message-metadata') reported = chunk.messageMetadata.error
+    const pending = observer()?.onChunk(chunk, source)
+    if (pending) await pending
     controller.enqueue(chunk)
   }
   return new ReadableStream<Chunk>({ pull, cancel: onCancel }, { highWaterMark: 0 })
 }
 
-async function read(
-  chunks: AsyncIterator<Chunk, void>,
-  keeper: StreamOptions['keeper'],
-): Promise<IteratorResult<Chunk, void>> {
+/** Reads the chunks of a stream. Streams are not async iterable in every browser. */
+export async function* readChunks(stream: AdkChunkStream): AsyncGenerator<Chunk, void> {
+  const reader = stream.getReader()
   try {
-    return await chunks.next()
-  } catch (error) {
-    keeper()?.onRest()
-    throw error
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      // The streams of the transports hold the bridge's chunks.
+      yield value as Chunk
+    }
+  } finally {
+    // An error of a stream that is not read any more is of no use.
+    await reader.cancel().catch(() => undefined)
   }
 }

@@ -1,27 +1,29 @@
+import { Listeners } from '../../shared/listeners.ts'
+
 /**
- * `idle`: nothing needs a connection. `connecting`: the first is being opened. `open`. `lost`: it broke, and is opened again, next at
- * `retryAt` (ms since 1970), or right now. `closed`: given up, until somebody asks for something.
+ * `idle`: nothing needs a connection. `connecting`: the first one is being opened. `open`. `lost`: the connection was lost and is opened
+ * again at `retryAt` (ms since 1970), or is being opened now. `closed`: given up until the next request.
  */
 export interface ConnectionState {
   readonly state: 'idle' | 'connecting' | 'open' | 'lost' | 'closed'
   readonly retryAt?: number
-  /** Which attempt to get it back this is, from 1. */
+  /** The number of the attempt to reconnect, from 1. */
   readonly attempt?: number
 }
 
-/** Hears when a connection comes, goes, or is tried again. */
+/** Called when the state of a connection changes. */
 export type ConnectionListener = (connection: ConnectionState) => void
 
-/** A transport whose connection can be shown. */
+/** A transport that reports the state of its connection. */
 export interface Connected {
-  /** The same object until it changes. */
+  /** The same object until the state changes. */
   readonly connection: ConnectionState
   onConnection(listener: ConnectionListener): () => void
 }
 
-/** The state of a connection, and who wants to know of it. */
+/** The state of a connection, with its listeners. */
 export class ConnectionStatus {
-  readonly #listeners = new Set<ConnectionListener>()
+  readonly #listeners = new Listeners<[ConnectionState]>()
   #current: ConnectionState = { state: 'idle' }
 
   get current(): ConnectionState {
@@ -32,28 +34,28 @@ export class ConnectionStatus {
     const { state, retryAt, attempt } = this.#current
     if (next.state === state && next.retryAt === retryAt && next.attempt === attempt) return
     this.#current = next
-    for (const listener of this.#listeners) listener(next)
+    this.#listeners.call(next)
   }
 
+  /** Returns a function that unsubscribes. */
   subscribe(listener: ConnectionListener): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 }
 
-/** What shows first when several things go on at once. */
+/** The states in the order in which they are shown. */
 const ORDER = ['lost', 'open', 'connecting', 'idle', 'closed'] as const
 
-/** One state for many requests: the worst of what is lost, else the best of what is there. */
+/** Combines the states of several requests into one: `lost` if any is lost, otherwise the best one. */
 export class SharedConnection {
   readonly status = new ConnectionStatus()
-  readonly #strands = new Map<object, ConnectionState>()
+  readonly #requests = new Map<object, ConnectionState>()
 
-  /** Tells how a request fares; nothing when it is over. */
-  report(strand: object, state: ConnectionState | undefined): void {
-    if (state) this.#strands.set(strand, state)
-    else this.#strands.delete(strand)
-    const states = [...this.#strands.values()]
+  /** Reports the state of a request. `undefined`: the request has ended. */
+  report(request: object, state: ConnectionState | undefined): void {
+    if (state) this.#requests.set(request, state)
+    else this.#requests.delete(request)
+    const states = [...this.#requests.values()]
     const first = ORDER.map((name) => states.find((each) => each.state === name)).find(Boolean)
     this.status.set(first ?? { state: 'idle' })
   }

@@ -1,67 +1,64 @@
+import { createParser } from 'eventsource-parser'
+
 import type { Chunk } from '../../protocol/chunk.ts'
 import { disconnected } from '../adk-error.ts'
 
-/** The chunks of an answer over HTTP. Throws when it breaks off before its end. */
+/** Reads the chunks of a response. Throws if the body ends before `[DONE]`. */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
   signal?: AbortSignal,
 ): AsyncGenerator<Chunk, void> {
-  for await (const data of readEvents(body, signal)) {
-    if (data === '[DONE]') return
-    // The server is trusted with its chunks: the client asked it for them.
-    yield JSON.parse(data) as Chunk
-  }
-  throw disconnected('the answer broke off')
+  for await (const events of readEvents(body, { signal }))
+    for (const data of events) {
+      if (data === '[DONE]') return
+      // The chunks are not validated: the client trusts the server that it sends requests to.
+      yield JSON.parse(data) as Chunk
+    }
+  throw disconnected('the response broke off')
 }
 
-/** The data of each event of a body. All else are comments that keep the connection alive. */
-async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  signal?: AbortSignal,
-): AsyncGenerator<string, void> {
-  for await (const block of readBlocks(body, signal)) {
-    const data = dataOf(block)
-    if (data !== undefined) yield data
-  }
+interface EventOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Called with each comment, such as a keep-alive. */
+  readonly onComment?: (comment: string) => void
 }
 
-/** The blocks of a body, between its empty lines. */
-export async function* readBlocks(
+/** Reads the data of a body's events, as many at a time as arrived together. */
+export async function* readEvents(
   body: ReadableStream<Uint8Array>,
-  signal?: AbortSignal,
-): AsyncGenerator<string, void> {
+  { signal, onComment }: EventOptions = {},
+): AsyncGenerator<string[], void> {
   const reader = body.getReader()
-  const leave = (): void => void reader.cancel().catch(() => undefined)
-  signal?.addEventListener('abort', leave, { once: true })
+  const cancel = (): void => void reader.cancel().catch(() => undefined)
+  signal?.addEventListener('abort', cancel, { once: true })
   const decoder = new TextDecoder()
-  let rest = ''
+  let events: string[] = []
+  const parser = createParser({
+    onEvent: ({ data }) => events.push(data),
+    ...(onComment && { onComment }),
+  })
   try {
     for (;;) {
       const { done, value } = await read(reader)
       if (done) return
-      const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n')
-      rest = blocks.pop() ?? ''
-      yield* blocks
+      parser.feed(decoder.decode(value, { stream: true }))
+      if (events.length === 0) continue
+      const arrived = events
+      events = []
+      yield arrived
     }
   } finally {
-    signal?.removeEventListener('abort', leave)
-    // Who reads no further lets the connection go; what it says to that is of no use.
+    signal?.removeEventListener('abort', cancel)
+    // Closes the connection if the body was not read to its end. An error of that is of no use.
     await reader.cancel().catch(() => undefined)
   }
 }
-
-/** What a block tells, unless it is a comment. */
-export function dataOf(block: string): string | undefined {
-  return block.startsWith(DATA) ? block.slice(DATA.length) : undefined
-}
-
-const DATA = 'data: '
 
 async function read(reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
     return await reader.read()
   } catch (cause) {
     if (cause instanceof Error && cause.name === 'AbortError') throw cause
-    throw disconnected('the connection was lost in mid-answer', cause)
+    throw disconnected('the connection was lost during the response', cause)
   }
 }

@@ -1,51 +1,55 @@
 import type { Chunk } from '../../protocol/chunk.ts'
-import type { ResponseStates, MessageView } from '../sync/response-states.ts'
 import type { AdkChunkStream, ReconnectOptions } from '../adk-ui-message.ts'
-import type { ChatObserver, ServerTurn } from './chat-observer.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
+import type { ResponseStates } from '../sync/response-states.ts'
+import type { ChatObserver, ServerTurn } from './chat-observers.ts'
 import type { ConnectionListener, ConnectionState } from './connection-state.ts'
 
-export interface DecisionSent {
+export interface SentDecision {
   readonly chatId: string
   readonly approvalId: string
   readonly approved: boolean
   readonly reason?: string
-  /** Arguments in place of those shown. */
+  /** Arguments to run the call with, instead of those shown. */
   readonly args?: Record<string, unknown>
-  /** The answer to a tool that asked with a payload. */
+  /** The response to a tool that asked for a payload. */
   readonly payload?: unknown
 }
 
-export type OutputSent = { readonly chatId: string; readonly toolCallId: string } & (
+export type SentOutput = { readonly chatId: string; readonly toolCallId: string } & (
   | { readonly output: unknown }
   | { readonly errorText: string }
 )
 
-/** The way of answers beside a stream that is open. */
+/** The stream that a chat reads, on a transport that can send responses while it is open. */
 export interface OpenStream {
-  decide(decision: DecisionSent): Promise<string>
-  toolOutput(output: OutputSent): Promise<void>
-  /** Ends the stream that the chat reads, to make room for another; what still comes of it is given back. */
-  divert(chatId: string): ServerTurn | undefined
-  /** Gives the chat a chunk within the stream that it reads. */
-  inject(chatId: string, chunk: Chunk): void
+  /** Sends a decision. Resolves with the state of the approval. */
+  decide(decision: SentDecision): Promise<string>
+  /** Ends the stream for the chat, so that it can read another one. Returns the rest of the stream. */
+  detachReader(chatId: string): ServerTurn | undefined
+  /** Adds a chunk to the stream that the server did not send. */
+  pushChunk(chatId: string, chunk: Chunk): void
 }
 
-/** What the server has of a chat; it leaves out what is being written. */
+/** The stored messages of a chat, without the turn that is running. */
 export interface StoredConversation {
   readonly messages: readonly MessageView[]
   readonly running: boolean
 }
 
-/** What a transport offers to the keeper of a chat, besides what every transport has. */
+/** What `attachChat` needs of a transport, besides the AI SDK's `ChatTransport`. */
 export interface ResponseChannel {
-  readonly answers: ResponseStates
-  /** The way beside the stream that a chat reads now. Nothing when it reads none, or when answers travel in requests alone. */
-  beside(chatId: string): OpenStream | undefined
-  keep(chatId: string, keeper: ChatObserver): () => void
+  readonly responses: ResponseStates
+  /** Returns undefined if the chat reads no stream, or if the transport sends responses in requests only. */
+  openStream(chatId: string): OpenStream | undefined
+  /** Sends the output of a browser tool outside requests. Resolves when the server has it. */
+  toolOutput?(output: SentOutput): Promise<void>
+  /** Returns a function that removes the observer. */
+  observeChat(chatId: string, observer: ChatObserver): () => void
   reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null>
   onConnection(listener: ConnectionListener): () => void
-  /** The conversation as the server has it, where the transport can ask for it. */
+  /** Loads the stored conversation, if the transport can. */
   loadChat?(chatId: string): Promise<StoredConversation>
-  /** How the feed of a chat fares, where that is a part of the connection; nothing when it is over. */
+  /** Reports the state of a chat's feed, if the feed is part of the connection. `undefined`: the feed was closed. */
   onFeed?(feed: object, state: ConnectionState | undefined): void
 }

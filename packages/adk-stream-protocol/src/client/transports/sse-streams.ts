@@ -1,161 +1,159 @@
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { Backoff } from '../../shared/backoff.ts'
+import { delayBefore, sleep } from '../../shared/backoff.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
-import type { Backoff } from '../../shared/backoff.ts'
-import { delayBefore } from '../../shared/backoff.ts'
+import type { HttpRequest } from '../api/http.ts'
+import type { FindObserver, StreamSource } from './chat-observers.ts'
 import { toChunkStream } from './chunk-stream.ts'
 import type { ConnectionState } from './connection-state.ts'
-import type { HttpRequest } from '../api/http.ts'
-import type { FindObserver } from './chat-observers.ts'
 import { readSse } from './read-sse.ts'
-import { sleep } from '../../shared/backoff.ts'
-import type { WireObserver, WireTap } from './wire-events.ts'
+import type { WireTap } from './wire-events.ts'
 
-interface Parts {
+interface Dependencies {
   readonly resume: (chatId: string, request: HttpRequest) => Promise<Response>
   readonly stop: (chatId: string) => Promise<void>
-  readonly keeperOf: FindObserver
-  readonly report: (strand: object, state: ConnectionState | undefined) => void
+  readonly findObserver: FindObserver
+  readonly report: (request: object, state: ConnectionState | undefined) => void
   readonly backoff: Required<Backoff>
-  readonly observe: WireObserver | undefined
 }
 
-/** One answer over HTTP. */
-interface SseAnswer {
+/** One stream over HTTP. */
+interface SseStream {
   readonly chatId: string
-  /** The `Chat` that reads it, where somebody looks after that. */
+  /** The `Chat` that reads the stream, if it is attached. */
   readonly chat: object | undefined
-  readonly how: 'asked' | 'resumed'
-  /** Ends its requests: the chat wants no more of it. */
+  readonly source: StreamSource
+  /** Aborts the HTTP requests of the stream. */
   readonly signal: AbortSignal
-  readonly leave: () => void
+  readonly close: () => void
   readonly end: (error?: unknown) => void
-  readonly tap: WireTap
+  readonly tap: WireTap | undefined
 }
 
-interface Beginning {
-  readonly tap: WireTap
-  /** Aborts when the person presses stop, and when another resume takes the place of this one. */
+interface OpenOptions {
+  readonly source: StreamSource
+  readonly tap: WireTap | undefined
+  /** Aborted by `stop()`, and by a second `resumeStream()`. */
   readonly signal: AbortSignal | undefined
 }
 
-/** The answers that are being read over HTTP, and what becomes of them when they are cut off or stopped. */
+/** The streams that are read over HTTP. Resumes a stream that is interrupted. */
 export class SseStreams {
-  readonly #parts: Parts
-  /** The newest answer of each chat. */
-  readonly #newest = new Map<string, SseAnswer>()
-  /** Responses that go on with an answer that was cut off, until their chat takes them. */
-  readonly #revived = new Map<string, Response>()
+  readonly #dependencies: Dependencies
+  /** The newest stream of each chat. */
+  readonly #newest = new Map<string, SseStream>()
+  /** Responses with the rest of an interrupted stream, until the chat reads them. */
+  readonly #resumed = new Map<string, Response>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies
   }
 
-  begin(chatId: string, how: SseAnswer['how'], { tap, signal }: Beginning): SseAnswer {
-    const { report } = this.#parts
-    const leaving = new AbortController()
-    const answer: SseAnswer = {
+  open(chatId: string, { source, tap, signal }: OpenOptions): SseStream {
+    const { report, findObserver } = this.#dependencies
+    const closing = new AbortController()
+    const stream: SseStream = {
       chatId,
-      chat: this.#parts.keeperOf(chatId)?.chat,
-      how,
+      chat: findObserver(chatId)?.chat,
+      source,
       tap,
-      signal: leaving.signal,
-      leave: () => leaving.abort(),
+      signal: closing.signal,
+      close: () => closing.abort(),
       end: (error) => {
-        tap.end(error)
-        report(answer, undefined)
-        if (this.#newest.get(chatId) === answer) this.#newest.delete(chatId)
+        tap?.end(error)
+        report(stream, undefined)
+        if (this.#newest.get(chatId) === stream) this.#newest.delete(chatId)
       },
     }
-    this.#newest.set(chatId, answer)
-    report(answer, { state: 'connecting' })
-    signal?.addEventListener('abort', () => this.#stop(answer), { once: true })
-    return answer
+    this.#newest.set(chatId, stream)
+    report(stream, { state: 'connecting' })
+    signal?.addEventListener('abort', () => this.#stop(stream), { once: true })
+    return stream
   }
 
-  read(answer: SseAnswer, { body }: Response): AdkChunkStream {
-    if (!body) throw disconnected('the answer has no body')
-    const chunks = this.#chunks(answer, body)
-    return toChunkStream(chunks, {
-      keeper: () => this.#parts.keeperOf(answer.chatId, answer.chat),
-      onCancel: () => answer.leave(),
-      isOwn: answer.how === 'asked',
+  read(stream: SseStream, { body }: Response): AdkChunkStream {
+    if (!body) throw disconnected('the response has no body')
+    return toChunkStream(this.#chunks(stream, body), {
+      observer: () => this.#dependencies.findObserver(stream.chatId, stream.chat),
+      onCancel: () => stream.close(),
+      source: stream.source,
     })
   }
 
-  /** The response that goes on with an answer that was cut off. */
-  takeRevived(chatId: string): Response | undefined {
-    const response = this.#revived.get(chatId)
-    this.#revived.delete(chatId)
+  /** Returns the response with the rest of an interrupted stream, once. */
+  takeResumed(chatId: string): Response | undefined {
+    const response = this.#resumed.get(chatId)
+    this.#resumed.delete(chatId)
     return response
   }
 
-  /** A connection that closes is a reader that leaves; a person who presses stop wants more. */
-  #stop(answer: SseAnswer): void {
-    const { chatId, how } = answer
-    answer.leave()
-    // A second `resumeStream()` aborts the first and asks at once; nobody pressed anything.
+  /** Closing the connection only removes a reader from the turn. `stop()` must end the turn on the server. */
+  #stop(stream: SseStream): void {
+    const { chatId, source } = stream
+    stream.close()
+    // A second `resumeStream()` aborts the first one and sends its request right after. That is not a stop.
     queueMicrotask(() => {
       const newest = this.#newest.get(chatId)
-      if (how === 'resumed' && newest !== undefined && newest !== answer) return
-      // The answer is not shown any more, whatever becomes of the request.
-      void this.#parts.stop(chatId).catch(() => undefined)
+      if (source === 'resumed' && newest !== undefined && newest !== stream) return
+      // The chat does not show the reply any more, whether or not the request succeeds.
+      void this.#dependencies.stop(chatId).catch(() => undefined)
     })
   }
 
-  async *#chunks(answer: SseAnswer, body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
-    const { tap, signal } = answer
+  async *#chunks(stream: SseStream, body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk, void> {
+    const { tap, signal } = stream
     let messageId: string | undefined
-    this.#parts.report(answer, { state: 'open' })
+    this.#dependencies.report(stream, { state: 'open' })
     try {
-      // The body of a response that another request asked for does not know this signal.
+      // The request of a resumed response was sent with another signal.
       for await (const chunk of readSse(body, signal)) {
         if (chunk.type === 'start') messageId = chunk.messageId
-        tap.chunk(chunk)
+        tap?.chunk(chunk)
         yield chunk
       }
-      answer.end()
     } catch (error) {
-      tap.end(error)
-      if (!(await this.#heal(answer, messageId))) throw error
+      tap?.end(error)
+      if (!(await this.#recover(stream, messageId))) throw error
     } finally {
-      answer.end()
+      stream.end()
     }
   }
 
-  /** Asks for the rest of an answer that was cut off. True when the chat gets it: in another stream, or in its messages. */
-  async #heal(answer: SseAnswer, messageId: string | undefined): Promise<boolean> {
-    const { chatId, chat, signal } = answer
-    const { keeperOf, report, backoff } = this.#parts
+  /** Requests the rest of an interrupted stream. Returns true if the chat gets it, in another stream or in its messages. */
+  async #recover(stream: SseStream, messageId: string | undefined): Promise<boolean> {
+    const { chatId, chat, signal } = stream
+    const { findObserver, report, backoff } = this.#dependencies
     for (let attempt = 0; attempt < backoff.attempts; attempt += 1) {
-      // Who has nobody to look after them is told, and can resume.
-      if (signal.aborted || !keeperOf(chatId, chat)) return false
-      const pause = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
-      report(answer, { state: 'lost', attempt: attempt + 1, retryAt: Date.now() + pause })
-      await sleep(pause, signal)
-      const healed = await this.#goOn(answer, messageId)
-      if (healed !== 'again') return healed === 'healed'
+      // A chat that is not attached gets the error, and can resume.
+      if (signal.aborted || !findObserver(chatId, chat)) return false
+      const delay = attempt === 0 ? 0 : delayBefore(attempt - 1, backoff)
+      report(stream, { state: 'lost', attempt: attempt + 1, retryAt: Date.now() + delay })
+      await sleep(delay, signal)
+      const result = await this.#resume(stream, messageId)
+      if (result !== 'retry') return result === 'recovered'
     }
     return false
   }
 
-  async #goOn(
-    { chatId, chat, signal }: SseAnswer,
+  async #resume(
+    { chatId, chat, signal }: SseStream,
     messageId: string | undefined,
-  ): Promise<'healed' | 'over' | 'again'> {
+  ): Promise<'recovered' | 'failed' | 'retry'> {
     try {
-      const response = await this.#parts.resume(chatId, { signal })
-      const keeper = this.#parts.keeperOf(chatId, chat)
+      const response = await this.#dependencies.resume(chatId, { signal })
+      const observer = this.#dependencies.findObserver(chatId, chat)
       if (response.status === 204) {
-        const known = await keeper?.reload()
-        return messageId !== undefined && known?.includes(messageId) === true ? 'healed' : 'over'
+        const known = await observer?.reload()
+        const isStored = messageId !== undefined && known?.includes(messageId) === true
+        return isStored ? 'recovered' : 'failed'
       }
-      this.#revived.set(chatId, response)
-      keeper?.onRevived()
-      return 'healed'
+      this.#resumed.set(chatId, response)
+      observer?.onStreamInterrupted()
+      return 'recovered'
     } catch (error) {
-      const isRefused = error instanceof AdkError && error.code !== 'unavailable'
-      return isRefused || signal.aborted ? 'over' : 'again'
+      const isRejected = error instanceof AdkError && error.code !== 'unavailable'
+      return isRejected || signal.aborted ? 'failed' : 'retry'
     }
   }
 }

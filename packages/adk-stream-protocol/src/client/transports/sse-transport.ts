@@ -1,73 +1,72 @@
 import type { ChatTransport } from 'ai'
 
-import type { LoadedChat } from '../api/adk-api.ts'
-import { AdkApi } from '../api/adk-api.ts'
+import type { Backoff } from '../../shared/backoff.ts'
+import { withDefaults } from '../../shared/backoff.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
   ReconnectOptions,
   SendOptions,
 } from '../adk-ui-message.ts'
-import type { ResponseChannel, DecisionSent } from './response-channel.ts'
-import { ResponseStates, selectMessages } from '../sync/response-states.ts'
-import type { Backoff } from '../../shared/backoff.ts'
-import { withDefaults } from '../../shared/backoff.ts'
-import type { ChatObserver } from './chat-observer.ts'
-import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-import { SharedConnection } from './connection-state.ts'
+import type { LoadedChat } from '../api/adk-api.ts'
+import { AdkApi } from '../api/adk-api.ts'
 import type { HttpOptions } from '../api/http.ts'
 import { Http } from '../api/http.ts'
+import { ResponseStates, selectMessages } from '../sync/response-states.ts'
+import type { ChatObserver } from './chat-observers.ts'
 import { ChatObservers } from './chat-observers.ts'
+import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
+import { SharedConnection } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
+import type { ResponseChannel, SentDecision } from './response-channel.ts'
 import { SseStreams } from './sse-streams.ts'
 import type { WireObserver } from './wire-events.ts'
-import { WireTap } from './wire-events.ts'
+import { tapStream } from './wire-events.ts'
 
-/** Where the bridge is, and how its answers are read. */
+/** Options of `sseTransport`. */
 export interface SseTransportOptions extends HttpOptions {
   /**
-   * The agent that new chats get, where the bridge has several; a function is asked for each chat. A chat that has another agent
-   * refuses messages with `other-agent`. Default: what the bridge chooses. `body.agent` of a message overrides it.
+   * The agent of new chats, if the bridge has several. A function is called for each chat. A chat that has another agent rejects messages
+   * with `other-agent`. Default: the bridge chooses. `body.agent` of a message overrides it.
    */
   readonly agent?: AgentOption
-  /** How an answer that was cut off is asked for again, for chats that are attached. */
+  /** The delays before an interrupted stream is requested again. Applies to attached chats. */
   readonly backoff?: Backoff
-  /** Sees all that passes, for a record or an inspector. */
+  /** Called with everything that is sent and received, for a recorder or an inspector. */
   readonly observe?: WireObserver
 }
 
-/** The transport of a chat over HTTP, for `useChat` of the AI SDK 6 and 7. */
+/** Creates a chat transport over HTTP, for `useChat` of the AI SDK 6 and 7. */
 export function sseTransport(options: SseTransportOptions): SseTransport {
   return new SseTransport(options)
 }
 
-/** The transport of `sseTransport()`: each answer by a request of its own. */
+/** The transport of `sseTransport()`. Each stream is the response to an HTTP request. */
 export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChannel, Connected {
-  /** A stream that is resumed tells its message from the start. */
+  /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
-  readonly answers = new ResponseStates()
-  /** What else can be asked of the same bridge. */
+  readonly responses = new ResponseStates()
+  /** The other requests to the same bridge. */
   readonly api: AdkApi
   readonly #http: Http
   readonly #agent: AgentOption | undefined
   readonly #observe: WireObserver | undefined
-  readonly #keepers = new ChatObservers()
+  readonly #observers = new ChatObservers()
   readonly #shared = new SharedConnection()
-  readonly #reading: SseStreams
+  readonly #streams: SseStreams
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
     this.#http = new Http(options)
     this.api = new AdkApi(this.#http)
     this.#observe = observe
-    this.#reading = new SseStreams({
+    this.#streams = new SseStreams({
       resume: (chatId, request) => this.#http.send(resumePath(chatId), request),
       stop: (chatId) => this.api.stopChat(chatId),
-      keeperOf: this.#keepers.of,
-      report: (strand, state) => this.#shared.report(strand, state),
+      findObserver: this.#observers.find,
+      report: (request, state) => this.#shared.report(request, state),
       backoff: withDefaults(backoff),
-      observe,
     })
   }
 
@@ -75,78 +74,83 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
     return this.#shared.status.current
   }
 
+  /** Returns a function that unsubscribes. */
   onConnection(listener: ConnectionListener): () => void {
     return this.#shared.status.subscribe(listener)
   }
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
-    const { chatId, trigger, messageId, abortSignal, headers, body } = options
-    const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
-    const supplements = this.answers.supplementsOf(answered)
+    const { chatId, trigger, messageId, abortSignal: signal, headers, body } = options
+    const { messages, responseIds } = selectMessages(
+      { messages: options.messages, messageId, trigger },
+      this.responses.all,
+    )
     const named = nameAgent(this.#agent, chatId)
-    this.answers.mark(answered, 'travelling')
-    const tap = new WireTap(this.#observe, { chatId, trigger, messageId, message: messages[0] })
-    const answer = this.#reading.begin(chatId, 'asked', { tap, signal: abortSignal })
+    const supplements = this.responses.supplementsOf(responseIds)
+    this.responses.mark(responseIds, 'sent')
+    const tap = tapStream(this.#observe, { chatId, trigger, messageId, message: messages[0] })
+    const stream = this.#streams.open(chatId, { source: 'requested', tap, signal })
     try {
       const response = await this.#http.send('/stream', {
         method: 'POST',
         body: { ...named, ...body, id: chatId, trigger, messageId, messages, ...supplements },
-        signal: answer.signal,
+        signal: stream.signal,
         headers,
       })
-      this.answers.mark(answered, 'taken')
-      return this.#reading.read(answer, response)
+      this.responses.mark(responseIds, 'accepted')
+      return this.#streams.read(stream, response)
     } catch (error) {
-      answer.end(error)
-      this.answers.mark(answered, 'refused')
-      if (answered.length > 0) this.#keepers.of(chatId)?.onRefused(answered, error)
+      stream.end(error)
+      this.responses.mark(responseIds, 'refused')
+      if (responseIds.length > 0)
+        this.#observers.find(chatId)?.onResponsesRefused(responseIds, error)
       throw error
     }
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId, headers, abortSignal } = options
-    const tap = new WireTap(this.#observe, { chatId, trigger: 'resume' })
-    const answer = this.#reading.begin(chatId, 'resumed', { tap, signal: abortSignal })
+    const tap = tapStream(this.#observe, { chatId, trigger: 'resume' })
+    const stream = this.#streams.open(chatId, { source: 'resumed', tap, signal: abortSignal })
     try {
-      const { signal } = answer
+      const { signal } = stream
       const response =
-        this.#reading.takeRevived(chatId) ??
+        this.#streams.takeResumed(chatId) ??
         (await this.#http.send(resumePath(chatId), { headers, signal }))
-      if (response.status !== 204) return this.#reading.read(answer, response)
-      answer.end()
+      if (response.status !== 204) return this.#streams.read(stream, response)
+      stream.end()
       return null
     } catch (error) {
-      answer.end(error)
+      stream.end(error)
       throw error
     }
   }
 
-  /** Decides away from the chat's stream, as an inbox does; resolves with the state that the approval is in then. */
-  decide({ approvalId, ...decision }: Omit<DecisionSent, 'chatId'>): Promise<string> {
+  /** Decides an approval outside the chat's stream, as an inbox does. Resolves with the new state of the approval. */
+  decide({ approvalId, ...decision }: Omit<SentDecision, 'chatId'>): Promise<string> {
     return this.api.decide(approvalId, decision)
   }
 
-  /** The conversation as the server has it. */
+  /** Loads the stored messages of a chat. */
   async loadMessages(chatId: string): Promise<AdkUIMessage[]> {
     return (await this.loadChat(chatId)).messages
   }
 
-  /** The conversation as the server has it, and whether an answer is being written that it leaves out. */
+  /** Loads the stored messages of a chat, and whether a turn is running, which they leave out. */
   loadChat(chatId: string): Promise<LoadedChat> {
     return this.api.loadChat(chatId)
   }
 
-  /** An answer over HTTP ends where it waits: there is nothing to travel beside. */
-  beside(): undefined {
+  /** Returns undefined: a stream over HTTP ends when it waits for a response. */
+  openStream(): undefined {
     return undefined
   }
 
-  keep(chatId: string, keeper: ChatObserver): () => void {
-    return this.#keepers.keep(chatId, keeper)
+  observeChat(chatId: string, observer: ChatObserver): () => void {
+    return this.#observers.add(chatId, observer)
   }
 
-  /** The feed of a chat shows in the connection: without it, the page does not keep up. */
+  /** The feed of a chat counts as part of the connection: without it, the page does not follow the server. */
   onFeed(feed: object, state: ConnectionState | undefined): void {
     this.#shared.report(feed, state)
   }

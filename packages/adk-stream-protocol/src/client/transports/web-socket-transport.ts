@@ -2,79 +2,83 @@ import type { ChatTransport } from 'ai'
 
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Backoff } from '../../shared/backoff.ts'
+import { newId } from '../../shared/new-id.ts'
 import type {
   AdkChunkStream,
   AdkUIMessage,
   ReconnectOptions,
   SendOptions,
 } from '../adk-ui-message.ts'
-import { ResponseStates, selectMessages } from '../sync/response-states.ts'
-import type { ResponseChannel, OpenStream, DecisionSent, OutputSent } from './response-channel.ts'
-import type { ChatObserver, ServerTurn } from './chat-observer.ts'
 import type { AudioMode, LiveListener } from '../socket/chat-subscriptions.ts'
+import type { SocketClass } from '../socket/reconnecting-socket.ts'
 import { SocketSession } from '../socket/socket-session.ts'
+import { ResponseStates, selectMessages } from '../sync/response-states.ts'
+import type { ChatObserver, ServerTurn } from './chat-observers.ts'
 import { ChatObservers } from './chat-observers.ts'
+import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
-import { newId } from '../../shared/new-id.ts'
-import type { Backoff } from '../../shared/backoff.ts'
-import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-import type { SocketClass } from '../socket/reconnecting-socket.ts'
+import type { OpenStream, ResponseChannel, SentDecision, SentOutput } from './response-channel.ts'
 import type { WireObserver } from './wire-events.ts'
 
-/** Where the socket is, and how it is used. */
+/** Options of `webSocketTransport`. */
 export interface WebSocketTransportOptions {
-  /** The address of the socket; a function is asked for each one, for addresses with a token. */
+  /** The URL of the socket. A function is called for each connection, for URLs with a token. */
   readonly url: string | (() => string | Promise<string>)
   /**
-   * The agent that new chats get, where the bridge has several; a function is asked for each chat. A chat that has another agent
-   * refuses messages with `other-agent`. Default: what the bridge chooses. `body.agent` of a message overrides it.
+   * The agent of new chats, if the bridge has several. A function is called for each chat. A chat that has another agent rejects messages
+   * with `other-agent`. Default: the bridge chooses. `body.agent` of a message overrides it.
    */
   readonly agent?: AgentOption
-  /** Default: the one of the browser. In Node, that of `ws`. */
+  /** Default: the browser's `WebSocket`. In Node, pass the one of the package `ws`. */
   readonly webSocket?: SocketClass
-  /** Whether the stream of a chat that is attached stays open while it waits for a person. Default true. */
+  /** Whether the stream of an attached chat stays open while it waits for a person. Default true. */
   readonly hold?: boolean
   readonly backoff?: Backoff
-  /** Sees all that passes, for a record or an inspector. */
+  /** Called with everything that is sent and received, for a recorder or an inspector. */
   readonly observe?: WireObserver
-  /** A frame of ours that nobody waits for, and that the server did not take, or that could not be sent (`unavailable`). */
+  /** Called when the server rejects a frame that has no reply, or when such a frame cannot be sent (`unavailable`). */
   readonly onRefused?: (refusal: { frame: string; code: ErrorCode; message: string }) => void
 }
 
-/** The transport of a chat over one WebSocket, for `useChat` of the AI SDK 6 and 7. */
+/** Creates a chat transport over one WebSocket, for `useChat` of the AI SDK 6 and 7. */
 export function webSocketTransport(options: WebSocketTransportOptions): WebSocketTransport {
   return new WebSocketTransport(options)
 }
 
-/** The transport of `webSocketTransport()`: answers of all chats over one socket, and what a live conversation needs beside them. */
+/** The transport of `webSocketTransport()`. One socket carries the streams of all chats, and the audio and events of live chats. */
 export class WebSocketTransport
   implements ChatTransport<AdkUIMessage>, ResponseChannel, OpenStream, Connected
 {
-  /** A stream that is resumed tells its message from the start. */
+  /** A resumed stream replays its message from the start. */
   readonly resumeStreamIsReplay = true
-  readonly answers = new ResponseStates()
+  readonly responses = new ResponseStates()
   readonly #options: WebSocketTransportOptions
-  readonly #keepers = new ChatObservers()
-  readonly #wire: SocketSession
+  readonly #observers = new ChatObservers()
+  readonly #session: SocketSession
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options
-    const { answers } = this
-    this.#wire = new SocketSession({ options, answers, keeperOf: this.#keepers.of })
+    const { responses } = this
+    this.#session = new SocketSession({ options, responses, findObserver: this.#observers.find })
   }
 
   get connection(): ConnectionState {
-    return this.#wire.link.status.current
+    return this.#session.socket.status.current
   }
 
+  /** Returns a function that unsubscribes. */
   onConnection(listener: ConnectionListener): () => void {
-    return this.#wire.link.status.subscribe(listener)
+    return this.#session.socket.status.subscribe(listener)
   }
 
   async sendMessages(options: SendOptions): Promise<AdkChunkStream> {
     const { chatId: id, trigger, messageId, abortSignal, body } = options
-    const { messages, answered } = selectMessages({ ...options, messageId, trigger }, this.answers)
+    const { messages, responseIds } = selectMessages(
+      { messages: options.messages, messageId, trigger },
+      this.responses.all,
+    )
     const frame = {
       type: 'send' as const,
       requestId: '',
@@ -85,118 +89,115 @@ export class WebSocketTransport
       body: {
         ...nameAgent(this.#options.agent, id),
         ...body,
-        // A chat that nobody looks after answers when its stream has ended, and not before.
-        hold: (this.#options.hold ?? true) && this.#keepers.of(id) !== undefined,
-        ...this.answers.supplementsOf(answered),
+        // A chat that is not attached sends its responses when the stream has ended.
+        hold: (this.#options.hold ?? true) && this.#observers.find(id) !== undefined,
+        ...this.responses.supplementsOf(responseIds),
       },
     }
-    const stream = await this.#wire.requests.ask(frame, answered, abortSignal)
+    const stream = await this.#session.requests.open(frame, responseIds, abortSignal)
     return stream ?? emptyStream()
   }
 
   async reconnectToStream(options: ReconnectOptions): Promise<AdkChunkStream | null> {
     const { chatId: id, abortSignal: signal } = options
-    const revived = this.#wire.requests.takeRevived(id, signal)
-    if (revived) return revived
-    const stream = await this.#wire.requests.ask({ type: 'resume', requestId: '', id }, [], signal)
-    return stream ?? null
+    const { requests } = this.#session
+    const resumed = requests.takeResumed(id, signal)
+    if (resumed) return resumed
+    return (await requests.open({ type: 'resume', requestId: '', id }, [], signal)) ?? null
   }
 
-  /** Tells a decision at once; resolves with the state that the approval is in then. */
-  decide({ chatId: id, ...decision }: DecisionSent): Promise<string> {
+  /** Sends a decision at once. Resolves with the new state of the approval. */
+  decide({ chatId: id, ...decision }: SentDecision): Promise<string> {
     const decisionId = newId()
-    return this.#wire.acknowledgements.send({ type: 'decide', decisionId, id, ...decision })
+    return this.#session.acks.send({ type: 'decide', decisionId, id, ...decision })
   }
 
-  /** Gives what a tool gave that ran here; resolves when the server has it. */
-  async toolOutput({ chatId: id, ...output }: OutputSent): Promise<void> {
+  /** Sends the output of a browser tool. Resolves when the server has it. */
+  async toolOutput({ chatId: id, ...output }: SentOutput): Promise<void> {
     const outputId = newId()
-    await this.#wire.acknowledgements.send({ type: 'tool-output', outputId, id, ...output })
+    await this.#session.acks.send({ type: 'tool-output', outputId, id, ...output })
   }
 
-  beside(chatId: string): OpenStream | undefined {
-    return this.#wire.requests.ofChat(chatId) ? this : undefined
+  openStream(chatId: string): OpenStream | undefined {
+    return this.#session.requests.ofChat(chatId) ? this : undefined
   }
 
-  /** Ends the stream that a chat reads, to make room for another; what still comes of it is given back. */
-  divert(chatId: string): ServerTurn | undefined {
-    const request = this.#wire.requests.ofChat(chatId)
+  /** Ends the stream that a chat reads, so that it can read another one. Returns the rest of the stream. */
+  detachReader(chatId: string): ServerTurn | undefined {
+    const request = this.#session.requests.ofChat(chatId)
     if (request?.messageId === undefined) return undefined
-    return { messageId: request.messageId, continues: true, chunks: request.divert() }
+    return { messageId: request.messageId, continues: true, chunks: request.detachReader() }
   }
 
-  /** Gives the chat a chunk within the stream that it reads. */
-  inject(chatId: string, chunk: Chunk): void {
-    this.#wire.requests.ofChat(chatId)?.inject(chunk)
+  /** Adds a chunk to the stream that a chat reads. */
+  pushChunk(chatId: string, chunk: Chunk): void {
+    this.#session.requests.ofChat(chatId)?.pushChunk(chunk)
   }
 
-  keep(chatId: string, keeper: ChatObserver): () => void {
-    const release = this.#keepers.keep(chatId, keeper)
+  observeChat(chatId: string, observer: ChatObserver): () => void {
+    const remove = this.#observers.add(chatId, observer)
     return () => {
-      release()
-      // React lets a chat go and takes it again at once.
-      setTimeout(() => this.#wire.requests.leaveWaiting(chatId), 0)
+      remove()
+      // React detaches a chat and attaches it again at once.
+      setTimeout(() => this.#session.requests.leaveWaiting(chatId), 0)
     }
   }
 
-  /** Tells of all that happens in a live chat. Give back ends it. */
+  /** Subscribes to the events of a live chat. Returns a function that unsubscribes. */
   watch(
     chatId: string,
     listener: LiveListener = () => undefined,
     { audio = 'none' }: { audio?: AudioMode } = {},
   ): () => void {
-    return this.#wire.watch(chatId, audio, listener)
+    return this.#session.watch(chatId, audio, listener)
   }
 
-  /** Says something while an answer is being given. */
+  /** Sends a text message during a reply. */
   sendText(chatId: string, text: string, messageId: string = newId()): void {
     const parts = [{ type: 'text' as const, text }]
     const message = { id: messageId, role: 'user' as const, parts }
     this.#options.observe?.({ type: 'user-message', chatId, message })
-    this.#keepers.of(chatId)?.onUserMessage(message, 'written')
+    this.#observers.find(chatId)?.onUserMessage(message, 'written')
     const named = nameAgent(this.#options.agent, chatId)
-    this.#wire.say({ type: 'text', id: chatId, messageId, text, ...named })
+    this.#session.send({ type: 'text', id: chatId, messageId, text, ...named })
   }
 
-  /** Lets the model hear: 16 bit PCM at 16 kHz, of the chat that is watched with binary audio. Sound without a socket is lost. */
+  /** Sends 16 bit PCM at 16 kHz to the chat that is watched with binary audio. Returns false if there is no socket: the audio is lost. */
   sendAudio(bytes: Uint8Array<ArrayBuffer>): boolean {
-    const isSent = this.#wire.link.sendBytes(bytes)
+    const isSent = this.#session.socket.sendBytes(bytes)
     if (isSent)
       this.#options.observe?.({ type: 'sound', direction: 'out', bytes: bytes.byteLength })
     return isSent
   }
 
-  /** Like all that goes with sound, it is of no use later: without a socket it is not sent. */
+  /** Marks the end of the audio. Has no effect without a socket, like everything that belongs to audio. */
   endAudio(chatId: string): void {
-    this.#wire.link.send({ type: 'audio-end', id: chatId })
+    this.#session.socket.send({ type: 'audio-end', id: chatId })
   }
 
-  /** Shows the model a picture, as base64. */
+  /** Sends an image to the model, as base64. */
   sendImage(chatId: string, data: string, mimeType: string): void {
-    this.#wire.say({ type: 'image', id: chatId, data, mimeType })
+    this.#session.send({ type: 'image', id: chatId, data, mimeType })
   }
 
-  /** Marks where the person begins and ends to speak. */
+  /** Marks where the person starts and stops speaking. */
   markActivity(chatId: string, state: 'start' | 'end'): void {
-    this.#wire.link.send({ type: 'activity', id: chatId, state })
+    this.#session.socket.send({ type: 'activity', id: chatId, state })
   }
 
-  /** Hears no more of what the model is saying. */
+  /** Stops the audio of the model's current reply. */
   interrupt(chatId: string): void {
-    this.#wire.link.send({ type: 'interrupt', id: chatId })
+    this.#session.socket.send({ type: 'interrupt', id: chatId })
   }
 
-  /** Resolves when the server has read all that was sent before; tells how many ms that took. */
+  /** Resolves when the server has read everything that was sent before, with the round-trip time in ms. */
   ping(): Promise<number> {
-    return this.#wire.pings.send((nonce) => {
-      this.#wire.link.open()
-      this.#wire.link.send({ type: 'ping', nonce })
-    })
+    return this.#session.ping()
   }
 
-  /** Ends the connection, until something is asked for. */
+  /** Closes the connection until the next request. */
   close(): void {
-    this.#wire.link.close()
+    this.#session.socket.close()
   }
 }
 

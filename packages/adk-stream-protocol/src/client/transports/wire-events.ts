@@ -1,21 +1,21 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { MessageView } from '../sync/response-states.ts'
 import { newId } from '../../shared/new-id.ts'
+import type { MessageView } from '../sync/chat-messages.ts'
 
-/** Why an answer was begun: a message or answers were sent, one is made anew, one is read from its start, or nobody asked (`turn`). */
+/** Why a stream was opened: a message or responses were sent, a reply is regenerated, a running turn is read, or the server started a turn by itself (`turn`). */
 export type WireTrigger = 'submit-message' | 'regenerate-message' | 'resume' | 'turn'
 
-/** Something that passes between a page and the server, as it passes. `request` names an answer and all that belongs to it. */
+/** Something that passes between a page and the server. `request` identifies a stream and all that belongs to it. */
 export type WireEvent =
   | {
       readonly type: 'request'
       readonly request: string
       readonly chatId: string
       readonly trigger: WireTrigger
-      /** What was sent, or said: a message of the person, or the answered calls of one of the assistant. */
+      /** What was sent: a user message, or the responded calls of an assistant message. */
       readonly message?: MessageView
-      /** The message that is answered, or that a `turn` writes, where it is known. */
+      /** The message that is replied to, or that a `turn` writes, if it is known. */
       readonly messageId?: string
     }
   | {
@@ -30,33 +30,41 @@ export type WireEvent =
       readonly chatId: string
       readonly error?: string
     }
-  /** What a person was heard to say, or wrote while an answer was given. */
+  /** Speech that was transcribed, or text that was written during a reply. */
   | { readonly type: 'user-message'; readonly chatId: string; readonly message: Message }
   | { readonly type: 'frame'; readonly direction: 'in' | 'out'; readonly frame: object }
-  /** Sound as bytes: how many. */
+  /** The size of a binary audio frame. */
   | { readonly type: 'sound'; readonly direction: 'in' | 'out'; readonly bytes: number }
 
-/** Sees all that passes, see {@link WireEvent}. */
+/** Called with every {@link WireEvent}. */
 export type WireObserver = (event: WireEvent) => void
 
-interface Begun {
+interface RequestInfo {
   readonly chatId: string
   readonly trigger: WireTrigger
   readonly message?: MessageView | undefined
   readonly messageId?: string | undefined
 }
 
-/** Tells an observer of one answer. */
+/** Reports one stream to an observer. Returns undefined if there is no observer. */
+export function tapStream(
+  observe: WireObserver | undefined,
+  request: RequestInfo,
+): WireTap | undefined {
+  return observe && new WireTap(observe, request)
+}
+
+/** Reports one stream to a `WireObserver`. */
 export class WireTap {
-  readonly #observe: WireObserver | undefined
+  readonly #observe: WireObserver
   readonly #request = newId()
   readonly #chatId: string
   #isOver = false
 
-  constructor(observe: WireObserver | undefined, { chatId, trigger, message, messageId }: Begun) {
+  constructor(observe: WireObserver, { chatId, trigger, message, messageId }: RequestInfo) {
     this.#observe = observe
     this.#chatId = chatId
-    observe?.({
+    observe({
       type: 'request',
       request: this.#request,
       chatId,
@@ -67,14 +75,14 @@ export class WireTap {
   }
 
   chunk(chunk: Chunk): void {
-    this.#observe?.({ type: 'chunk', request: this.#request, chatId: this.#chatId, chunk })
+    this.#observe({ type: 'chunk', request: this.#request, chatId: this.#chatId, chunk })
   }
 
-  /** Once. */
+  /** Further calls have no effect. */
   end(error?: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
     const failed = error === undefined ? {} : { error: String(error) }
-    this.#observe?.({ type: 'end', request: this.#request, chatId: this.#chatId, ...failed })
+    this.#observe({ type: 'end', request: this.#request, chatId: this.#chatId, ...failed })
   }
 }

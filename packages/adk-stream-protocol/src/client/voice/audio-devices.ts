@@ -1,52 +1,51 @@
-/** The devices that a voice uses; those of the browser are `browserAudio()`. */
+/** The microphone and the speaker that a `Voice` uses. `browserAudio()` returns those of the browser. */
 export interface AudioDevices {
-  /** Asks for a microphone. Throws what `toProblem` understands. */
+  /** Opens a microphone. Throws an error that `toProblem` can convert. */
   openMicrophone(options: MicrophoneOptions): Promise<Microphone>
-  /** Called in the person's gesture, without which a page may make no sound. */
+  /** Must be called in a user gesture: without one, a page may not play audio. */
   openSpeaker(options: SpeakerOptions): Promise<Speaker>
 }
 
-/** Which microphone is opened, and who hears it. */
+/** Options of `openMicrophone`. */
 export interface MicrophoneOptions {
   readonly deviceId?: string
-  /** 20 ms of sound: 16 bit PCM at 16 kHz, and how loud it is, from 0 to 1. */
+  /** Called with 20 ms of audio (16 bit PCM at 16 kHz) and its level, from 0 to 1. */
   readonly onSound: (bytes: Uint8Array<ArrayBuffer>, level: number) => void
-  /** The microphone was pulled out, or the permission taken back. */
+  /** Called when the microphone is unplugged or the permission is withdrawn. */
   readonly onLost: () => void
 }
 
-/** A microphone that is open. */
+/** An open microphone. */
 export interface Microphone {
-  /** The device that it is. */
   readonly deviceId: string | undefined
   setMuted(muted: boolean): void
   close(): void
 }
 
-/** Who is told what became of the sound. */
+/** Options of `openSpeaker`. */
 export interface SpeakerOptions {
   readonly onPlayback: (playback: Playback) => void
 }
 
-/** What became of the sound, in samples of 24 kHz. */
+/** The state of the playback. Counts are samples at 24 kHz. */
 export interface Playback {
   readonly playing: boolean
-  /** How loud it is, from 0 to 1. */
+  /** The level, from 0 to 1. */
   readonly level: number
   readonly played: number
-  /** Waits to be played. */
+  /** Samples that wait to be played. */
   readonly buffered: number
-  /** Was never played: interrupted, or more than fits. */
+  /** Samples that were never played: interrupted, or more than the buffer holds. */
   readonly dropped: number
-  /** How often the sound came too late. */
+  /** How often audio arrived too late. */
   readonly underruns: number
 }
 
-/** What the model's speech is played by. */
+/** Plays the model's speech. */
 export interface Speaker {
   /** 16 bit PCM at 24 kHz. */
   play(bytes: ArrayBuffer): void
-  /** Falls silent at once. */
+  /** Stops at once and drops what is buffered. */
   drop(): void
   close(): void
 }

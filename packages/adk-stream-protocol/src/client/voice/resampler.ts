@@ -1,15 +1,15 @@
-/** The rate that the model hears. */
-export const HEARD_RATE = 16_000
+/** The sample rate of the audio that is sent to the model. */
+export const INPUT_RATE = 16_000
 
-/** The part of the band that is kept whole, up to the half of the lower rate; what lies above 2 − this is gone. */
+/** The part of the band below half of the lower rate that passes unchanged. Frequencies above 2 − this are removed. */
 const PASSED = 0.9
-// Kaiser's window for 60 dB: what folds back is below the noise of any microphone.
+// Kaiser window for 60 dB: aliasing stays below the noise of any microphone.
 const ATTENUATION = 60
 const BETA = 0.1102 * (ATTENUATION - 8.7)
 
 /**
- * Brings sound from one rate to another, as it comes: a low-pass of windowed sinc, computed only where a sample is needed. How
- * the sound is cut into pieces changes nothing.
+ * Converts audio from one sample rate to another while it arrives, with a windowed-sinc low-pass filter that is evaluated only at the
+ * output samples. The result does not depend on the size of the pieces.
  */
 export class Resampler {
   /** Output samples are at multiples of `#step / #phases` input samples. */
@@ -17,9 +17,9 @@ export class Resampler {
   readonly #phases: number
   readonly #taps: number
   readonly #filters: readonly Float32Array[]
-  /** Input that is still needed; it begins `#taps` before the first sample with silence. */
+  /** Input that is still needed. It starts with `#taps` samples of silence. */
   #held: Float32Array
-  /** Where the next output is, in phases from the first sample held. */
+  /** The position of the next output sample, in phases from the first sample in `#held`. */
   #at = 0
 
   constructor(from: number, to: number) {
@@ -57,7 +57,7 @@ export class Resampler {
   }
 }
 
-/** A filter for each place between two input samples at which an output sample can lie. */
+/** Creates a filter for each position between two input samples that an output sample can have. */
 function designFilters(from: number, to: number, phases: number) {
   const edge = Math.min(1, to / from) / 2
   const width = 2 * (1 - PASSED) * edge
@@ -101,4 +101,44 @@ function join(first: Float32Array, second: Float32Array): Float32Array {
   all.set(first)
   all.set(second, first.length)
   return all
+}
+
+/** The samples of a frame of 20 ms. */
+const FRAME = INPUT_RATE / 50
+
+/** Cuts audio into frames of 20 ms, 16 bit PCM. */
+export class PcmFrames {
+  #frame = new Int16Array(FRAME)
+  #filled = 0
+  readonly #onFrame: (bytes: Uint8Array<ArrayBuffer>, level: number) => void
+
+  constructor(onFrame: (bytes: Uint8Array<ArrayBuffer>, level: number) => void) {
+    this.#onFrame = onFrame
+  }
+
+  push(samples: Float32Array): void {
+    for (const sample of samples) {
+      this.#frame[this.#filled] = toInteger(sample)
+      this.#filled += 1
+      if (this.#filled === FRAME) this.#finish()
+    }
+  }
+
+  #finish(): void {
+    const frame = this.#frame
+    this.#frame = new Int16Array(FRAME)
+    this.#filled = 0
+    this.#onFrame(new Uint8Array(frame.buffer), loudness(frame))
+  }
+}
+
+function toInteger(sample: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(sample * 32_768)))
+}
+
+/** Returns the root mean square, from 0 to 1. */
+function loudness(samples: Int16Array): number {
+  let sum = 0
+  for (const sample of samples) sum += sample * sample
+  return Math.sqrt(sum / samples.length) / 32_768
 }

@@ -1,11 +1,11 @@
 /** 16 bit at 16 kHz. */
 const BYTES_PER_SECOND = 32_000
 
-/** The newest speech that could not be sent yet; what is older is lost. */
+/** The newest audio that could not be sent yet. Older audio is dropped. */
 export class SoundBacklog {
   #pieces: Uint8Array<ArrayBuffer>[] = []
   #bytes = 0
-  /** Bytes that came since the last `take`, also those that are lost. */
+  /** Bytes since the last `clear`, including those that were dropped. */
   #missed = 0
 
   get missedMs(): number {
@@ -16,11 +16,11 @@ export class SoundBacklog {
     this.#pieces.push(piece)
     this.#bytes += piece.length
     this.#missed += piece.length
-    // The server takes at most 64 KiB in a frame, and two seconds beyond what is being said.
+    // The server accepts at most 64 KiB in a frame, and two seconds of audio at once.
     while (this.#bytes > 2 * BYTES_PER_SECOND) this.#bytes -= this.#pieces.shift()?.length ?? 0
   }
 
-  /** All of it in one piece, if there is any. */
+  /** Returns all of it in one piece, or undefined if there is none. */
   peek(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#bytes === 0) return undefined
     const all = new Uint8Array(this.#bytes)

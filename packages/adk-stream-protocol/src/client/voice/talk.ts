@@ -6,7 +6,7 @@ import { detectSpeech, SILENCE } from './speech-detector.ts'
 import { toProblem } from './voice-problem.ts'
 import type { VoiceEvent } from './voice-state.ts'
 
-/** What a voice needs of a transport. */
+/** The part of a transport that a voice needs. */
 export type VoiceTransport = Pick<
   WebSocketTransport,
   'watch' | 'sendAudio' | 'endAudio' | 'interrupt'
@@ -17,35 +17,35 @@ export interface TalkOptions {
   readonly chatId: string
   readonly devices: AudioDevices
   readonly deviceId: string | undefined
-  /** Speech without a connection after which it is given up, in ms. */
+  /** The amount of speech without a connection after which the conversation ends, in ms. */
   readonly giveUpAfterMs: number
-  /** Whether what the microphone hears is meant for the model now. */
-  readonly isHeard: () => boolean
+  /** Whether the microphone's audio is sent to the model now. */
+  readonly isSending: () => boolean
   readonly isMuted: () => boolean
-  readonly tell: (event: VoiceEvent) => void
+  readonly dispatch: (event: VoiceEvent) => void
   readonly onInput: (level: number) => void
   readonly onPlayback: (playback: Playback) => void
 }
 
-/** Frames that are sent after the person let go: a word ends in the device and in the browser later than in the mouth. */
+/** Frames that are sent after the button is released: device and browser add latency. */
 const TAIL_FRAMES = 4
 
-/** A voice from its start to its stop: a microphone, a speaker, and a chat that is watched. */
+/** A voice between its start and its stop: a microphone, a speaker, and a watched chat. */
 export class Talk {
   readonly #options: TalkOptions
   readonly #backlog = new SoundBacklog()
   #microphone: Microphone | undefined
   #speaker: Speaker | undefined
   #leave: () => void = () => undefined
-  /** The person wants to hear no more of this answer, and not every model can be told so. */
-  #isHushed = false
+  /** The user interrupted this reply. Not every model can be interrupted, so its audio is dropped here. */
+  #isInterrupted = false
   #speech = SILENCE
-  /** How much of an utterance is still to be sent. */
+  /** How much of the audio is sent. */
   #sending: 'nothing' | 'all' | { readonly frames: number } = 'nothing'
-  /** Counts the microphones that were asked for: the newest is wanted. */
-  #asked = 0
+  /** The number of microphones that were requested. Only the newest is used. */
+  #requested = 0
   #over = false
-  /** Resolves when the talk is on, or cannot be. Never rejects. */
+  /** Resolves when the conversation has started, or cannot start. Never rejects. */
   readonly opened: Promise<void>
 
   constructor(options: TalkOptions) {
@@ -53,23 +53,23 @@ export class Talk {
     this.opened = this.#open()
   }
 
-  /** Listens to another microphone. The one before stays until the other one is there. */
+  /** Switches to another microphone. The current one stays in use until the other one is open. */
   async useDevice(deviceId: string | undefined): Promise<void> {
-    const asked = this.#asked + 1
-    const isNewest = (): boolean => !this.#over && asked === this.#asked
+    const request = this.#requested + 1
+    const isNewest = (): boolean => !this.#over && request === this.#requested
     try {
       await this.#listen(deviceId)
-      if (isNewest()) this.#options.tell({ type: 'trouble', problem: undefined })
+      if (isNewest()) this.#options.dispatch({ type: 'trouble', problem: undefined })
     } catch (error) {
-      if (isNewest()) this.#options.tell({ type: 'trouble', problem: toProblem(error) })
+      if (isNewest()) this.#options.dispatch({ type: 'trouble', problem: toProblem(error) })
     }
   }
 
-  /** The person is heard from now on, or no more. */
-  hearing(): void {
-    const { isHeard, isMuted } = this.#options
+  /** Starts or stops sending, as `isSending` says. */
+  updateSending(): void {
+    const { isSending, isMuted } = this.#options
     this.#microphone?.setMuted(isMuted())
-    if (isHeard()) this.#sending = 'all'
+    if (isSending()) this.#sending = 'all'
     else if (this.#sending === 'all')
       this.#sending = isMuted() ? this.#endAudio() : { frames: TAIL_FRAMES }
   }
@@ -77,7 +77,7 @@ export class Talk {
   interrupt(): void {
     const { transport, chatId } = this.#options
     this.#speaker?.drop()
-    this.#isHushed = true
+    this.#isInterrupted = true
     transport.interrupt(chatId)
   }
 
@@ -92,8 +92,8 @@ export class Talk {
   }
 
   async #open(): Promise<void> {
-    const { devices, deviceId, onPlayback, tell } = this.#options
-    // Both at once: the gesture of the person counts for what is asked for within it.
+    const { devices, deviceId, onPlayback, dispatch } = this.#options
+    // Both at once: the browser requires a user gesture for each.
     const speaker = devices.openSpeaker({
       onPlayback: (playback) => this.#over || onPlayback(playback),
     })
@@ -102,29 +102,29 @@ export class Talk {
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) return this.#fail({ type: 'stop', problem: toProblem(failed.reason) })
     this.#watch()
-    tell({ type: 'opened' })
-    this.hearing()
+    dispatch({ type: 'opened' })
+    this.updateSending()
   }
 
   async #openSpeaker(opening: Promise<Speaker>): Promise<void> {
     const speaker = await opening
-    // Somebody may have stopped meanwhile.
+    // The voice may have been stopped meanwhile.
     if (this.#over) speaker.close()
     else this.#speaker = speaker
   }
 
   async #listen(deviceId: string | undefined): Promise<void> {
-    this.#asked += 1
-    const own = this.#asked
+    this.#requested += 1
+    const own = this.#requested
     let microphone: Microphone | undefined
     const isInUse = (): boolean => microphone !== undefined && microphone === this.#microphone
     microphone = await this.#options.devices.openMicrophone({
       ...(deviceId !== undefined && { deviceId }),
-      onSound: (bytes, level) => isInUse() && this.#hear(bytes, level),
+      onSound: (bytes, level) => isInUse() && this.#onSound(bytes, level),
       onLost: () => isInUse() && this.#fail(LOST_MICROPHONE),
     })
-    // The prompt of the browser may have been open for minutes.
-    if (this.#over || own !== this.#asked) return microphone.close()
+    // The browser's prompt may have been open for minutes.
+    if (this.#over || own !== this.#requested) return microphone.close()
     this.#microphone?.close()
     this.#microphone = microphone
     microphone.setMuted(this.#options.isMuted())
@@ -133,23 +133,23 @@ export class Talk {
   #watch(): void {
     const { transport, chatId } = this.#options
     const listener = (event: LiveEvent): void => {
-      if (!this.#over) this.#take(event)
+      if (!this.#over) this.#onEvent(event)
     }
     this.#leave = transport.watch(chatId, listener, { audio: 'binary' })
   }
 
   #fail(ending: VoiceEvent & { type: 'stop' }): void {
     this.close()
-    this.#options.tell(ending)
+    this.#options.dispatch(ending)
   }
 
-  #hear(bytes: Uint8Array<ArrayBuffer>, level: number): void {
-    const { tell, onInput } = this.#options
+  #onSound(bytes: Uint8Array<ArrayBuffer>, level: number): void {
+    const { dispatch, onInput } = this.#options
     onInput(level)
     const before = this.#speech.speaking
     this.#speech = detectSpeech(this.#speech, level)
     if (before !== this.#speech.speaking)
-      tell({ type: 'speaking', who: 'person', speaking: !before })
+      dispatch({ type: 'speaking', who: 'person', speaking: !before })
     if (this.#sending !== 'nothing') this.#send(bytes)
     if (typeof this.#sending === 'object') {
       const frames = this.#sending.frames - 1
@@ -157,12 +157,12 @@ export class Talk {
     }
   }
 
-  /** Sound without a connection waits for the next one, as far as it is worth hearing then. */
+  /** Sends audio, after the audio that waits for a connection. */
   #send(bytes: Uint8Array<ArrayBuffer>): void {
-    const { transport, tell, giveUpAfterMs } = this.#options
+    const { transport, dispatch, giveUpAfterMs } = this.#options
     const waiting = this.#backlog.peek()
     const isSent = (!waiting || transport.sendAudio(waiting)) && transport.sendAudio(bytes)
-    tell({ type: 'connected', connected: isSent })
+    dispatch({ type: 'connected', connected: isSent })
     if (isSent) return this.#backlog.clear()
     this.#backlog.add(bytes)
     if (this.#backlog.missedMs >= giveUpAfterMs) this.#fail(LOST_CONNECTION)
@@ -174,25 +174,25 @@ export class Talk {
     return 'nothing'
   }
 
-  #take(event: LiveEvent): void {
-    const { tell } = this.#options
+  #onEvent(event: LiveEvent): void {
+    const { dispatch } = this.#options
     switch (event.type) {
       case 'audio':
-        if (!this.#isHushed) this.#speaker?.play(event.bytes)
+        if (!this.#isInterrupted) this.#speaker?.play(event.bytes)
         return
       case 'interrupted':
-        // What comes after it on the same socket is of the next answer, or of this one begun anew (LV41).
+        // The audio that follows belongs to the next reply, or to a restart of this one (LV41).
         this.#speaker?.drop()
         return
       case 'answer':
-        this.#isHushed = false
-        if (event.phase === 'start') tell({ type: 'answer-start' })
+        this.#isInterrupted = false
+        if (event.phase === 'start') dispatch({ type: 'answer-start' })
         return
       case 'transcript':
-        if (event.author === 'model') return tell({ type: 'model-said', text: event.text })
-        return tell({ type: 'person-said', text: event.text, final: event.final })
+        if (event.author === 'model') return dispatch({ type: 'model-said', text: event.text })
+        return dispatch({ type: 'person-said', text: event.text, final: event.final })
       case 'user-message':
-        return tell({ type: 'person-said', text: '', final: true })
+        return dispatch({ type: 'person-said', text: '', final: true })
       case 'given-up':
         return this.#fail(LOST_CONNECTION)
       case 'turn':

@@ -1,29 +1,32 @@
-/** Why there is no voice, told so that a page can say what to do. */
+/** Why the voice does not work, so that a page can say what to do. */
 export type VoiceProblem =
-  /** The person, or the browser for them, refused the microphone. */
+  /** The user or the browser denied access to the microphone. */
   | { readonly code: 'permission-denied'; readonly cause?: unknown }
   | { readonly code: 'no-microphone'; readonly cause?: unknown }
-  /** Another program holds the microphone. */
+  /** Another program uses the microphone. */
   | { readonly code: 'in-use'; readonly cause?: unknown }
-  /** Browsers give the microphone to pages of HTTPS and localhost only. */
+  /** Browsers allow the microphone on HTTPS and localhost only. */
   | { readonly code: 'insecure-page' }
-  /** The browser cannot do it, or the worklet could not be loaded. */
+  /** The browser does not support it, or the worklet could not be loaded. */
   | { readonly code: 'unsupported'; readonly cause?: unknown }
-  /** It worked, and does no more: the microphone was pulled out, or the connection did not come back. */
+  /** The microphone was unplugged, or the connection did not come back. */
   | { readonly code: 'lost'; readonly what: 'microphone' | 'connection' }
 
-/** What an audio device cannot do. */
+/** An error of an audio device. */
 export class AudioError extends Error {
   override readonly name = 'AudioError'
   readonly problem: VoiceProblem
 
   constructor(problem: VoiceProblem) {
-    super(`There is no voice: ${problem.code}`, 'cause' in problem ? { cause: problem.cause } : {})
+    super(
+      `The voice is not available: ${problem.code}`,
+      'cause' in problem ? { cause: problem.cause } : {},
+    )
     this.problem = problem
   }
 }
 
-// The names of `getUserMedia`'s errors, by the specification and by what browsers give.
+// The names of `getUserMedia`'s errors, in the specification and in browsers.
 const CODES: Readonly<Record<string, 'permission-denied' | 'no-microphone' | 'in-use'>> = {
   NotAllowedError: 'permission-denied',
   SecurityError: 'permission-denied',
@@ -35,7 +38,7 @@ const CODES: Readonly<Record<string, 'permission-denied' | 'no-microphone' | 'in
 
 export function toProblem(error: unknown): VoiceProblem {
   if (error instanceof AudioError) return error.problem
-  // `OverconstrainedError` is no `Error` in every browser.
+  // `OverconstrainedError` is not an `Error` in every browser.
   const name = typeof error === 'object' && error !== null && 'name' in error ? error.name : ''
   return { code: CODES[String(name)] ?? 'unsupported', cause: error }
 }

@@ -1,26 +1,26 @@
 import type { VoiceProblem } from './voice-problem.ts'
 
-/** `hands-free`: the microphone is heard all the time. `push-to-talk`: while the person holds it. */
+/** `hands-free`: the microphone is always on. `push-to-talk`: it is on while the user holds the button. */
 export type VoiceMode = 'hands-free' | 'push-to-talk'
 
-/** What a page shows of a voice. A snapshot: it stays the same object until something changes. */
+/** The state of a voice, for display. A snapshot: the object stays the same until something changes. */
 export type VoiceState =
   | (VoiceSettings & { readonly state: 'off'; readonly problem?: VoiceProblem })
-  /** The browser asks the person for the microphone. */
+  /** The browser asks the user for access to the microphone. */
   | (VoiceSettings & { readonly state: 'asking' })
   | ActiveVoice
 
 /** A voice that is on. */
 export interface ActiveVoice extends VoiceSettings {
-  /** Who speaks, if anybody does. */
+  /** Who is speaking. */
   readonly state: 'listening' | 'person-speaking' | 'model-speaking'
-  /** Whether the person holds the microphone, with push-to-talk. */
+  /** Whether the user holds the push-to-talk button. */
   readonly held: boolean
-  /** False while there is no connection: the newest seconds of speech wait for it. */
+  /** False while there is no connection. The last seconds of speech are sent when it is back. */
   readonly connected: boolean
-  /** What is being said, as it is understood. */
+  /** The transcript of the current words. */
   readonly transcript: VoiceTranscript
-  /** Something did not work, and the talk goes on: another microphone could not be opened. */
+  /** A problem that does not end the conversation, such as another microphone that could not be opened. */
   readonly problem?: VoiceProblem
 }
 
@@ -29,7 +29,7 @@ export interface VoiceSettings {
   readonly muted: boolean
 }
 
-/** The newest words of both sides. */
+/** The current words of both sides. */
 export interface VoiceTranscript {
   readonly person: string
   readonly model: string
@@ -61,12 +61,12 @@ interface OnPhase {
   readonly personSpeaks: boolean
   readonly modelSpeaks: boolean
   readonly transcript: VoiceTranscript
-  /** Whether the person's words are whole, so that the next ones begin anew. */
+  /** Whether the person's transcript is final. The next words start a new one. */
   readonly whole: boolean
   readonly problem?: VoiceProblem
 }
 
-/** All that is known of a voice; of it, `toVoiceState` shows what a page needs. */
+/** The full state of a voice. `toVoiceState` returns the part that a page needs. */
 export interface VoiceModel extends VoiceSettings {
   readonly phase: Phase
 }
@@ -86,7 +86,7 @@ const FRESH: OnPhase = {
   whole: false,
 }
 
-/** The step from one state to the next. What changes nothing gives back the same object. */
+/** Returns the next state. Returns the same object if nothing changes. */
 export function nextVoice(model: VoiceModel, event: VoiceEvent): VoiceModel {
   const settings = nextSettings(model, event)
   const phase = nextPhase(model.phase, event)
@@ -115,7 +115,7 @@ export function toVoiceState({ mode, muted, phase }: VoiceModel): VoiceState {
   }
 }
 
-/** While the model is heard, a noise is not taken for a person: the server says when it is interrupted. */
+/** While the model speaks, noise is not taken for the person: the server reports interruptions. */
 function whoSpeaks(phase: OnPhase, { mode, muted }: VoiceSettings): ActiveVoice['state'] {
   if (phase.held) return 'person-speaking'
   if (phase.modelSpeaks) return 'model-speaking'
@@ -179,7 +179,7 @@ function nextTalk(phase: OnPhase, event: TalkEvent): OnPhase {
   }
 }
 
-/** Words come piece by piece; the last piece repeats all of them. */
+/** Words arrive in pieces. The final piece repeats all of them. */
 function hear(phase: OnPhase, { text, final }: { text: string; final: boolean }): OnPhase {
   const { person, model } = phase.transcript
   if (final && text === '') return changed(phase, { whole: true })
@@ -192,7 +192,7 @@ function say(phase: OnPhase, model: string): OnPhase {
   return { ...phase, transcript: { ...phase.transcript, model } }
 }
 
-/** The same object where nothing changes. */
+/** Returns the same object if nothing changes. */
 function changed<Value extends object>(value: Value, change: Partial<Value>): Value {
   const isSame = Object.entries(change).every(([key, next]) => value[key as keyof Value] === next)
   return isSame ? value : { ...value, ...change }

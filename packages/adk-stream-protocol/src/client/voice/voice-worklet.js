@@ -1,6 +1,6 @@
-// What runs beside the page, where sound must not wait for it. A file of its own in plain JavaScript without imports: it is loaded
-// by its address, as it stands, and no bundler or compiler comes near it. What does not have to be here is not: the microphone's
-// sound goes to the page as it is, since the socket is there too.
+// Runs in the audio thread, where audio does not wait for the page. The file is plain JavaScript without imports, because browsers load
+// it by its URL and no bundler or compiler processes it. It does only what must be done in this thread: the page resamples the
+// microphone's audio.
 
 /**
  * The parts of the global scope of audio worklets that TypeScript's library does not know.
@@ -15,7 +15,7 @@ const { AudioWorkletProcessor, registerProcessor } = /** @type {WorkletScope} */
   /** @type {unknown} */ (globalThis)
 )
 
-/** Hands the sound of the microphone to the page, in pieces of `frameSamples`. */
+/** Sends the microphone's audio to the page, in pieces of `frameSamples`. */
 class MicrophoneProcessor extends AudioWorkletProcessor {
   /** @param {{ processorOptions: { frameSamples: number } }} options */
   constructor({ processorOptions }) {
@@ -51,15 +51,15 @@ class MicrophoneProcessor extends AudioWorkletProcessor {
   }
 }
 
-// In samples of 24 kHz. Sound of the network comes unevenly: a word begins when this much of it is there, or has been waited for.
+// In samples at 24 kHz. Audio arrives unevenly: playback starts when this much is buffered, or after this much time.
 const LEAD = 1_920
-// How long the queue may be empty before the speech counts as over; what comes within is late.
+// How long the queue may be empty before the speech counts as ended. Audio that arrives earlier is late.
 const PAUSE = 4_800
-// Sound that begins or ends within a wave does so over 5 ms, or it would click.
+// Audio is faded in and out over 5 ms, otherwise it would click.
 const FADE = 120
 const REPORT = 1_200
 
-/** Plays what the page hands it, gapless; `drop` makes it fall silent. */
+/** Plays the audio that the page sends, without gaps. `drop` silences it. */
 class SpeakerProcessor extends AudioWorkletProcessor {
   /** @param {{ processorOptions: { maxSamples: number } }} options */
   constructor({ processorOptions }) {
@@ -67,17 +67,17 @@ class SpeakerProcessor extends AudioWorkletProcessor {
     this.maxSamples = processorOptions.maxSamples
     /** @type {Int16Array[]} */
     this.queue = []
-    /** The place in the first piece. */
+    /** The position in the first piece. */
     this.at = 0
     this.buffered = 0
     /**
-     * `waiting`: for the lead. `playing`. `fading`: what was dropped dies away. `starved`: there is no more; the speech is over
-     * if this lasts.
+     * `waiting`: for enough audio. `playing`. `fading`: dropped audio is faded out. `starved`: the queue is empty; the speech ends if
+     * this lasts.
      *
      * @type {'silent' | 'waiting' | 'playing' | 'fading' | 'starved'}
      */
     this.state = 'silent'
-    /** Samples since the state began. */
+    /** Samples since the last change of the state. */
     this.since = 0
     this.gain = 0
     this.last = 0
@@ -86,7 +86,7 @@ class SpeakerProcessor extends AudioWorkletProcessor {
     this.underruns = 0
     this.energy = 0
     this.measured = 0
-    this.told = false
+    this.reported = false
     /** @param {MessageEvent<Int16Array | 'drop'>} message */
     this.port.onmessage = ({ data }) => {
       if (data === 'drop') this.drop()
@@ -96,12 +96,12 @@ class SpeakerProcessor extends AudioWorkletProcessor {
 
   /** @param {Int16Array} samples */
   add(samples) {
-    // A server may send faster than anybody listens: the memory of a page has an end.
+    // A server may send faster than the audio is played. The memory of a page is limited.
     const room = Math.max(0, this.maxSamples - this.buffered)
     const taken = samples.subarray(0, room)
     this.dropped += samples.length - taken.length
     if (taken.length === 0) return
-    // Not what is dying away.
+    // The faded audio is not played on.
     if (this.state === 'fading') this.clear()
     this.queue.push(taken)
     this.buffered += taken.length
@@ -145,16 +145,16 @@ class SpeakerProcessor extends AudioWorkletProcessor {
     this.measured += channel.length
     this.since += channel.length
     this.settle()
-    if (this.measured >= REPORT || this.told !== this.isSpeaking()) this.report()
+    if (this.measured >= REPORT || this.reported !== this.isSpeaking()) this.report()
     return true
   }
 
   isIdle() {
-    return this.state === 'silent' && this.gain === 0 && !this.told
+    return this.state === 'silent' && this.gain === 0 && !this.reported
   }
 
   isSpeaking() {
-    return this.state === 'playing' || (this.state !== 'silent' && this.told)
+    return this.state === 'playing' || (this.state !== 'silent' && this.reported)
   }
 
   settle() {
@@ -172,7 +172,7 @@ class SpeakerProcessor extends AudioWorkletProcessor {
     const isSounding = this.state === 'playing' && this.buffered > 0
     const step = 1 / FADE
     this.gain = isSounding ? Math.min(1, this.gain + step) : Math.max(0, this.gain - step)
-    // Where there is nothing more, the last sample dies away.
+    // If the queue is empty, the last sample is faded out.
     if (isSounding || (this.state === 'fading' && this.gain > 0)) this.last = this.shift()
     return this.last * this.gain
   }
@@ -194,10 +194,10 @@ class SpeakerProcessor extends AudioWorkletProcessor {
   report() {
     const { played, buffered, dropped, underruns } = this
     const level = Math.sqrt(this.energy / Math.max(1, this.measured))
-    this.told = this.isSpeaking()
+    this.reported = this.isSpeaking()
     this.energy = 0
     this.measured = 0
-    const playback = { playing: this.told, level, played, buffered, dropped, underruns }
+    const playback = { playing: this.reported, level, played, buffered, dropped, underruns }
     this.port.postMessage(playback, [])
   }
 }

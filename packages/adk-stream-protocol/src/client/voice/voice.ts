@@ -1,3 +1,4 @@
+import { Listeners } from '../../shared/listeners.ts'
 import type { AudioDevices, Playback } from './audio-devices.ts'
 import type { BrowserAudioOptions } from './browser-audio.ts'
 import { browserAudio } from './browser-audio.ts'
@@ -8,22 +9,22 @@ import { nextVoice, startModel, toVoiceState } from './voice-state.ts'
 
 export type { VoiceTransport } from './talk.ts'
 
-/** Whom a voice talks to, and how. */
+/** Options of `Voice`. */
 export interface VoiceOptions extends BrowserAudioOptions {
-  /** Of `webSocketTransport()`. One transport speaks in one chat at a time. */
+  /** The transport of `webSocketTransport()`. It carries the audio of one chat at a time. */
   readonly transport: VoiceTransport
   readonly chatId: string
   /** Default `hands-free`. */
   readonly mode?: VoiceMode
-  /** The microphone to begin with; default: the one that the browser takes. */
+  /** The microphone to use. Default: the browser's choice. */
   readonly deviceId?: string
-  /** Speech without a connection after which the voice is turned off, in ms. Default 30,000. */
+  /** The amount of speech without a connection after which the voice stops, in ms. Default 30,000. */
   readonly giveUpAfterMs?: number
-  /** Default: those of the browser. */
+  /** Default: `browserAudio()`. */
   readonly devices?: AudioDevices
 }
 
-/** How loud both sides are, from 0 to 1. */
+/** The levels of both sides, from 0 to 1. */
 export interface VoiceLevel {
   readonly input: number
   readonly output: number
@@ -38,12 +39,12 @@ const NOTHING_PLAYED: Playback = {
   underruns: 0,
 }
 
-/** Talking to a chat's agent: what the microphone hears goes to the model, what the model says is played. */
+/** A spoken conversation with a chat's agent. Sends the microphone's audio to the model and plays the model's speech. */
 export class Voice {
   readonly #options: VoiceOptions
   readonly #devices: AudioDevices
-  readonly #listeners = new Set<() => void>()
-  readonly #levelListeners = new Set<(level: VoiceLevel) => void>()
+  readonly #listeners = new Listeners()
+  readonly #levelListeners = new Listeners<[VoiceLevel]>()
   #model: VoiceModel
   #state: VoiceState
   #talk: Talk | undefined
@@ -64,20 +65,20 @@ export class Voice {
     return this.#state
   }
 
-  /** What became of the sound that came. */
+  /** The state of the playback. */
   get playback(): Playback {
     return this.#playback
   }
 
-  /** Tells of every change of `state`. Give back ends it. */
-  readonly subscribe = (listener: () => void): (() => void) => subscribe(this.#listeners, listener)
+  /** Calls the listener when `state` changes. Returns a function that unsubscribes. */
+  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener)
 
-  /** Tells how loud it is, some fifty times a second: for a meter, apart from the state. */
+  /** Calls the listener with the levels, about fifty times a second. Returns a function that unsubscribes. */
   onLevel(listener: (level: VoiceLevel) => void): () => void {
-    return subscribe(this.#levelListeners, listener)
+    return this.#levelListeners.add(listener)
   }
 
-  /** Tells when somebody begins to speak and when all are silent, for other sounds to make room. */
+  /** Calls the listener when speech starts and ends, so that other sounds can be lowered. Returns a function that unsubscribes. */
   onSpeaking(listener: (speaking: boolean) => void): () => void {
     let before = isSpeaking(this.#state)
     return this.subscribe(() => {
@@ -87,56 +88,56 @@ export class Voice {
     })
   }
 
-  /** Asks for the microphone and begins. Call it from a click. Resolves when `state` tells what came of it; never rejects. */
+  /** Opens the microphone and starts. Call it in a click handler. Resolves when `state` shows the result; never rejects. */
   start(): Promise<void> {
     if (this.#talk) return this.#talk.opened
-    this.#tell({ type: 'start' })
-    this.#talk = this.#begin()
+    this.#dispatch({ type: 'start' })
+    this.#talk = this.#start()
     return this.#talk.opened
   }
 
   stop(): void {
-    this.#tell({ type: 'stop' })
+    this.#dispatch({ type: 'stop' })
     this.#end()
   }
 
-  /** Falls silent at once, and lets the model know. */
+  /** Stops the playback at once and tells the server to interrupt the model. */
   interrupt(): void {
     this.#talk?.interrupt()
   }
 
   setMuted(muted: boolean): void {
-    this.#tell({ type: 'muted', muted })
-    this.#talk?.hearing()
+    this.#dispatch({ type: 'muted', muted })
+    this.#talk?.updateSending()
   }
 
   setMode(mode: VoiceMode): void {
-    this.#tell({ type: 'mode', mode })
-    this.#talk?.hearing()
+    this.#dispatch({ type: 'mode', mode })
+    this.#talk?.updateSending()
   }
 
-  /** Takes another microphone; without a name, the one that the browser takes. */
+  /** Switches to another microphone. `undefined`: the browser's choice. */
   async setDevice(deviceId: string | undefined): Promise<void> {
     this.#deviceId = deviceId
     await this.#talk?.useDevice(deviceId)
   }
 
-  /** Push-to-talk: the person is heard from now on. What the model is saying ends. */
+  /** Push-to-talk: starts sending. Interrupts the model. */
   press(): void {
     const { state, mode, muted } = this.#state
     if (state === 'off' || state === 'asking' || mode !== 'push-to-talk' || muted) return
     if (state === 'model-speaking') this.interrupt()
-    this.#tell({ type: 'held', held: true })
-    this.#talk?.hearing()
+    this.#dispatch({ type: 'held', held: true })
+    this.#talk?.updateSending()
   }
 
-  /** Push-to-talk: that was all. */
+  /** Push-to-talk: stops sending. */
   release(): void {
-    this.#tell({ type: 'held', held: false })
-    this.#talk?.hearing()
+    this.#dispatch({ type: 'held', held: false })
+    this.#talk?.updateSending()
   }
 
-  #begin(): Talk {
+  #start(): Talk {
     const { transport, chatId, giveUpAfterMs = 30_000 } = this.#options
     return new Talk({
       transport,
@@ -144,54 +145,49 @@ export class Voice {
       giveUpAfterMs,
       devices: this.#devices,
       deviceId: this.#deviceId,
-      isHeard: () => isHeard(this.#state),
+      isSending: () => isSending(this.#state),
       isMuted: () => this.#state.muted,
-      tell: (event) => {
-        this.#tell(event)
+      dispatch: (event) => {
+        this.#dispatch(event)
         if (event.type === 'stop') this.#end()
       },
       onInput: (input) => this.#showLevel({ ...this.#level, input }),
-      onPlayback: (playback) => this.#played(playback),
+      onPlayback: (playback) => this.#onPlayback(playback),
     })
   }
 
   #end(): void {
     this.#talk?.close()
     this.#talk = undefined
-    this.#played({ ...this.#playback, playing: false, level: 0, buffered: 0 })
+    this.#onPlayback({ ...this.#playback, playing: false, level: 0, buffered: 0 })
     this.#showLevel({ input: 0, output: 0 })
   }
 
-  #played(playback: Playback): void {
+  #onPlayback(playback: Playback): void {
     this.#playback = playback
     this.#showLevel({ ...this.#level, output: playback.level })
-    this.#tell({ type: 'speaking', who: 'model', speaking: playback.playing })
+    this.#dispatch({ type: 'speaking', who: 'model', speaking: playback.playing })
   }
 
   #showLevel(level: VoiceLevel): void {
     this.#level = level
-    for (const listener of this.#levelListeners) listener(level)
+    this.#levelListeners.call(level)
   }
 
-  #tell(event: VoiceEvent): void {
+  #dispatch(event: VoiceEvent): void {
     const next = nextVoice(this.#model, event)
     if (next === this.#model) return
     this.#model = next
     this.#state = toVoiceState(next)
-    for (const listener of this.#listeners) listener()
+    this.#listeners.call()
   }
 }
 
-function isHeard(state: VoiceState): boolean {
+function isSending(state: VoiceState): boolean {
   if (state.state === 'off' || state.state === 'asking' || state.muted) return false
   return state.mode === 'hands-free' || state.held
 }
 
 function isSpeaking({ state }: VoiceState): boolean {
   return state === 'person-speaking' || state === 'model-speaking'
-}
-
-function subscribe<Listener>(listeners: Set<Listener>, listener: Listener): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
 }

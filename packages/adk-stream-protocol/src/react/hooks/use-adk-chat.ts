@@ -148,10 +148,10 @@ const NO_IDS: ReadonlySet<string> = new Set()
 /** The answers of this page that the server has not confirmed; none where the transport cannot tell. */
 function useUnconfirmed(channel: ResponseChannel | undefined): ReadonlySet<string> {
   const subscribe = useCallback(
-    (listener: () => void) => channel?.answers.subscribe(listener) ?? (() => undefined),
+    (listener: () => void) => channel?.responses.subscribe(listener) ?? (() => undefined),
     [channel],
   )
-  const read = () => channel?.answers.unconfirmed ?? NO_IDS
+  const read = () => channel?.responses.unconfirmed ?? NO_IDS
   return useSyncExternalStore(subscribe, read, () => NO_IDS)
 }
 

@@ -47,6 +47,9 @@ export type InboxApi = Pick<AdkApi, 'listApprovals' | 'decide'> &
 /** How many approvals one page holds: the server gives no more at once. */
 const PAGE = 100
 
+/** For how long events are collected before the list is read again, in ms. */
+const MERGE_MS = 50
+
 const NOTHING: readonly PendingApproval[] = []
 
 /** What waits for a decision: looked up when the server says that it changed, when the page is seen again, and now and then. */
@@ -149,15 +152,25 @@ interface Refreshing extends Required<Pick<UseInboxOptions, 'pollMs'>> {
 
 function useRefreshing(refresh: () => void, { api, pollMs, attached, newest }: Refreshing): void {
   useEffect(() => {
+    let soon: ReturnType<typeof setTimeout> | undefined
+    // A decision brings several events within milliseconds: one request answers them all.
+    const refreshSoon = (): void => {
+      soon ??= setTimeout(() => {
+        soon = undefined
+        refresh()
+      }, MERGE_MS)
+    }
     const watch = (): (() => void) | undefined =>
       api.watch?.((event) => {
-        if (event.type === 'approval' || (event.type === 'open' && event.again)) refresh()
+        if (event.type === 'approval' || (event.type === 'open' && event.again)) refreshSoon()
       })
     let unwatch: (() => void) | undefined
     let timer: ReturnType<typeof setInterval> | undefined
     const rest = (): void => {
       unwatch?.()
       clearInterval(timer)
+      clearTimeout(soon)
+      soon = undefined
     }
     const isSeen = (): boolean => document.visibilityState === 'visible'
     // A browser has few connections to a server: a page that nobody sees holds none.

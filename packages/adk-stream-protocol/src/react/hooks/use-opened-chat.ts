@@ -56,5 +56,5 @@ function open<Tools extends UITools>(wanted: Wanted<Tools>): OpenedChat<Tools> {
 }
 
 function isChannel(transport: object): transport is ResponseChannel {
-  return 'keep' in transport && 'beside' in transport && 'answers' in transport
+  return 'observeChat' in transport && 'openStream' in transport && 'responses' in transport
 }

@@ -3,7 +3,7 @@ import type { UIMessage } from 'ai'
 import { useEffect } from 'react'
 
 import { type BrowserTools, callTool } from '../../client/tools/browser-tools.ts'
-import { runCall } from '../../client/tools/page-runs.ts'
+import { runCall } from '../../client/tools/run-call.ts'
 import { type Call, nameCall } from '../reading/call.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import type { LocalToolResults } from './local-tool-results.ts'

@@ -1,7 +1,6 @@
 import type { UIMessage } from 'ai'
 
-import { AdkError } from '../../client/adk-error.ts'
-import { readErrorBody } from '../../client/error-body.ts'
+import { AdkError, readErrorBody } from '../../client/adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { hasActed } from './has-acted.ts'
 

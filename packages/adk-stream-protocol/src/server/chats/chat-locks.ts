@@ -6,43 +6,47 @@ import { interceptAppend } from '../../agent/adk-workarounds/intercept-append.ts
 import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatLockRequest, TurnRegistryOptions } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
-import type { Hold, TurnsOptions } from '../../turns/turns.ts'
 
-/** How often a chat that another process holds is tried again. */
+/** The interval between attempts to lock a chat that another process holds. */
 const RETRY_MS = 25
 
-/** Takes chats for this process, so that no other one answers in them. */
-export function lockChats(
+/** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
+export function createChatLocker(
   backend: LazyBackend,
   onError: (error: unknown) => void,
-): TurnsOptions['hold'] {
-  return async (chat, hold) => {
+): TurnRegistryOptions['lockChat'] {
+  return async (chat, request) => {
     const opened = await backend.get()
     const key = toApprovalChat(opened, chat)
-    const token = await lockChat(opened.ledger, key, hold)
-    // What cannot be released is lost by the lease; the turn has ended either way.
+    const token = await lockChat(opened.ledger, key, request)
+    // The turn has ended. If the lock cannot be released, it expires with the lease.
     return () => opened.ledger.unlockChat(key, token).catch(onError)
   }
 }
 
-async function lockChat(ledger: Ledger, chat: ApprovalChat, hold: Hold): Promise<string> {
-  // A process that died gives its chats back when its lease ends; one that lives longer than this is busy.
+async function lockChat(
+  ledger: Ledger,
+  chat: ApprovalChat,
+  request: ChatLockRequest,
+): Promise<string> {
+  // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
   const holder = new LockHolder(ledger, chat)
   for (;;) {
-    const token = await ledger.lockChat(chat, hold.background)
+    const token = await ledger.lockChat(chat, request.background)
     if (token !== undefined) return token
-    if (hold.signal.aborted) throw new ProtocolError('unavailable')
-    if (hold.whileHeld === 'refuse' && (await holder.isAlive()))
+    if (request.signal.aborted) throw new ProtocolError('unavailable')
+    if (request.onLocked === 'refuse' && (await holder.isAlive()))
       throw new ProtocolError('turn-running')
-    if (performance.now() > giveUpAt) throw busy(hold)
+    if (performance.now() > giveUpAt) throw busyError(request)
     await delay(RETRY_MS)
   }
 }
 
-/** The process that holds a chat: whether it lives shows only by a sign that it gives while one looks. */
+/** The process that holds a chat lock. It is alive if it renews the lease between two checks. */
 class LockHolder {
   readonly #ledger: Ledger
   readonly #chat: ApprovalChat
@@ -53,7 +57,7 @@ class LockHolder {
     this.#chat = chat
   }
 
-  /** Whether it lives and answers somebody; what goes on by itself is waited for. */
+  /** Whether the process is alive and a client requested its turn. A background turn does not count. */
   async isAlive(): Promise<boolean> {
     const holder = await this.#ledger.holderOf(this.#chat)
     if (!holder) return false
@@ -62,9 +66,9 @@ class LockHolder {
   }
 }
 
-function busy({ whileHeld }: Hold): ProtocolError {
-  // An answer that finds no room is followed by the next sweep; a message is for the person to send again.
-  return whileHeld === 'wait'
+function busyError({ onLocked }: ChatLockRequest): ProtocolError {
+  // The next sweep retries a response. The user retries a message.
+  return onLocked === 'wait'
     ? new ProtocolError('unavailable', { retryAfterSeconds: 5 })
     : new ProtocolError('turn-running')
 }

@@ -3,7 +3,7 @@ import type { Answers, DecisionAnswer, OutputAnswer } from '../../protocol/read-
 import type { AnswersRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
-import type { ChatKey, Turns } from '../../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
@@ -34,7 +34,7 @@ export interface ChatService {
 }
 
 export interface ChatServiceParts {
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly decisions: ApprovalDecisions
   /** Makes session state of what a request tells beside its message. */
@@ -90,10 +90,11 @@ export class RequestChatService implements ChatService {
     const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
     const { messageId, seen, taken } = await decisions.decideAll(principal, chat, answers)
     onDecided?.()
-    const outputs = answers.outputs.filter((output) => run?.takeOutput(output) !== true)
+    const outputs = answers.outputs.filter((output) => run?.submitOutput(output) !== true)
     // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
-    const live = isNew || run?.tells(messageId) === true ? await run?.turnOf(messageId) : undefined
+    const live =
+      isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const undoNote = this.#parts.remoteTurns.noteRead(
       answers.decisions.map(({ approvalId }) => approvalId),
@@ -149,7 +150,7 @@ export class RequestChatService implements ChatService {
 
   async submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const { runs, turnService } = this.#parts
-    if (runs?.find(chat)?.takeOutput(output) !== true)
+    if (runs?.find(chat)?.submitOutput(output) !== true)
       await turnService.submitToolResult(chat, output)
   }
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -79,7 +79,7 @@ export class LiveChatService extends RequestChatService {
     } else await turnService.cancelPending(chat, (approval) => runs.holds(approval))
     await turnService.recordAgent(chat, agent)
     const run = await runs.open(chat)
-    return run.say(toUserContent(message), { userMessageId, held, state })
+    return run.sendMessage(toUserContent(message), { userMessageId, held, state })
   }
 }
 

@@ -7,13 +7,13 @@ import { toLiveAgent } from '../../gemini-live/live-agent.ts'
 import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/model-capabilities.ts'
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import type { Approval } from '../../approvals/approval.ts'
-import { LiveRoom, type LiveWatcher } from '../../live/live-room.ts'
-import { LiveRun } from '../../live/live-run.ts'
+import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
+import { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../turns/quota.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turns.ts'
-import { keyOf } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import { keyOf } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
@@ -53,10 +53,10 @@ interface LiveModelAgent {
 
 /** A chat's live conversation, with those who follow it. */
 interface LiveChat {
-  readonly room: LiveRoom
-  run?: LiveRun
+  readonly room: LiveWatchers
+  run?: LiveConversation
   /** The conversation, while it is begun or looked at. */
-  opening?: Promise<LiveRun>
+  opening?: Promise<LiveConversation>
   /** When the conversation was last found to know all of its chat. */
   checkedAt?: number
   leaving?: NodeJS.Timeout
@@ -74,7 +74,7 @@ export class LiveRuns {
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
   /** Conversations that are being ended. */
-  readonly #ending = new Set<LiveRun>()
+  readonly #ending = new Set<LiveConversation>()
   #closed = false
 
   constructor(options: LiveRunsOptions) {
@@ -93,7 +93,7 @@ export class LiveRuns {
 
   /** Whether a call of any conversation waits for a decision. */
   get asks(): boolean {
-    for (const { run } of this.#chats.values()) if (run?.asks === true) return true
+    for (const { run } of this.#chats.values()) if (run?.hasApprovals === true) return true
     return false
   }
 
@@ -109,7 +109,7 @@ export class LiveRuns {
   }
 
   /** The open conversation of a chat, if there is one. */
-  find(chat: ChatKey): LiveRun | undefined {
+  find(chat: ChatKey): LiveConversation | undefined {
     return this.#chats.get(keyOf(chat))?.run
   }
 
@@ -135,7 +135,7 @@ export class LiveRuns {
   }
 
   /** The conversation of a chat; it begins if there is none, or if the chat went on without it. `prepare` is done before it begins. */
-  async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveRun> {
+  async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
     const entry = this.#enter(chat)
     entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
       delete entry.opening
@@ -151,7 +151,7 @@ export class LiveRuns {
   }
 
   /** The conversation of a chat for something that comes many times a second, and in order. */
-  async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveRun> {
+  async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
     const { run, opening, checkedAt = -Infinity } = this.#enter(chat)
     const isTrusted = performance.now() - checkedAt < TRUSTED_MS
     return run && !opening && isTrusted ? run : this.open(chat, prepare)
@@ -161,9 +161,9 @@ export class LiveRuns {
   watch(chat: ChatKey, watcher: LiveWatcher): () => void {
     const entry = this.#enter(chat)
     clearTimeout(entry.leaving)
-    entry.room.join(watcher)
+    entry.room.add(watcher)
     return () => {
-      entry.room.leave(watcher)
+      entry.room.delete(watcher)
       this.#keepFor(chat, entry)
     }
   }
@@ -195,7 +195,7 @@ export class LiveRuns {
   closeIdle(): boolean {
     for (const entry of this.#chats.values()) {
       const { run } = entry
-      if (!run || run.busy || this.#ending.has(run)) continue
+      if (!run || run.isBusy || this.#ending.has(run)) continue
       this.#ending.add(run)
       void run.close().finally(() => this.#ending.delete(run))
     }
@@ -218,7 +218,7 @@ export class LiveRuns {
 
   /** Keeps a conversation for those who may come back, if nobody is there; where there is none, there is nothing to keep. */
   #keepFor(chat: ChatKey, entry: LiveChat): void {
-    if (!entry.room.empty) return
+    if (!entry.room.isEmpty) return
     if (entry.run || entry.opening) this.#abandonLater(chat, entry)
     else this.#forget(chat, entry)
   }
@@ -234,7 +234,7 @@ export class LiveRuns {
   /** Ends a conversation that nobody has come back to, also one that is only being begun. */
   async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
     await settled(entry.opening)
-    if (!entry.room.empty || this.#closed) return
+    if (!entry.room.isEmpty || this.#closed) return
     this.#forget(chat, entry)
     await entry.run?.close()
   }
@@ -243,7 +243,7 @@ export class LiveRuns {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
-    const entered: LiveChat = { room: new LiveRoom() }
+    const entered: LiveChat = { room: new LiveWatchers() }
     this.#chats.set(key, entered)
     return entered
   }
@@ -253,13 +253,17 @@ export class LiveRuns {
     if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
   }
 
-  async #forgetWhenOver(chat: ChatKey, entry: LiveChat, run: LiveRun): Promise<void> {
-    await run.over
+  async #forgetWhenOver(chat: ChatKey, entry: LiveChat, run: LiveConversation): Promise<void> {
+    await run.ended
     if (entry.run === run) delete entry.run
-    if (!entry.run && !entry.opening && entry.room.empty) this.#forget(chat, entry)
+    if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
   }
 
-  async #open(chat: ChatKey, entry: LiveChat, prepare?: () => Promise<void>): Promise<LiveRun> {
+  async #open(
+    chat: ChatKey,
+    entry: LiveChat,
+    prepare?: () => Promise<void>,
+  ): Promise<LiveConversation> {
     if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
     // A run does not know what is written into its session beside it, so this is done before there is one.
     if (!entry.run) await prepare?.()
@@ -268,7 +272,7 @@ export class LiveRuns {
     return entry.run
   }
 
-  async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveRun> {
+  async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
     const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
     if (!agent) throw new ProtocolError('unknown-agent')
@@ -288,24 +292,24 @@ export class LiveRuns {
 
   #makeRun(
     chat: ChatKey,
-    listener: LiveRoom,
+    listener: LiveWatchers,
     { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
-  ): LiveRun {
+  ): LiveConversation {
     const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
     const { host, ledger, browserCalls, appName } = backend
     const key = toApprovalChat({ appName }, chat)
-    return new LiveRun({
+    return new LiveConversation({
       chat: key,
-      waits: {
-        add: (wait, timeoutMs) => browserCalls.add({ chat: key, ...wait }, timeoutMs),
+      browserCalls: {
+        add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
         drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
       },
       agent,
       exposeErrors: this.#options.exposeErrors,
       services: { ...services, appName, sessionService: host.sessions },
-      openModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
+      createModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
       runConfig: { ...SPOKEN, ...runConfig },
-      free: takesNonBlockingCalls(model.model),
+      hasNonBlockingCalls: takesNonBlockingCalls(model.model),
       completesCalls: completesCalls(model.model),
       ledger,
       terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Approval } from '../../approvals/approval.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
-import type { ChatKey } from '../../turns/turns.ts'
-import { keyOf } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import { keyOf } from '../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../feeds/approval-news.ts'
 import type { LazyBackend } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -97,8 +97,8 @@ export class RemoteTurns {
       if (this.#closed.signal.aborted || !this.#isWatched(chat)) return
       checks = (await this.#isComplete(followed)) ? checks + 1 : 0
     }
-    events.tell(chat, { type: 'turn', messageId })
-    lists.turnBegan(chat, messageId)
+    events.publish(chat, { type: 'turn', messageId })
+    lists.turnStarted(chat, messageId)
     lists.chatChanged(chat)
     const isRead = [...approvals.keys()].every((id) => this.#read.has(id))
     if (isRead || runs?.hasListeners(chat) !== true) return

@@ -26,9 +26,9 @@ import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { BrowserCall } from '../../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
-import type { Segment } from '../../live/segment.ts'
+import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey, Turns } from '../../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
 import {
   afterCancelling,
   cancelPending,
@@ -91,7 +91,9 @@ interface FoundCall {
 
 /** What a live run tells of a message. */
 export interface LiveStream {
-  readonly events: Segment
+  readonly events: AsyncQueue<Event>
+  /** Whether calls still run at the end of the events. */
+  readonly leavesCalls: () => boolean
   /** Whether the message was replayed before, up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
@@ -101,7 +103,7 @@ export interface LiveStream {
 /** Begins turns, and goes on with those that were answered. */
 export class TurnService {
   readonly #backend: LazyBackend
-  readonly #turns: Turns
+  readonly #turns: TurnRegistry
   readonly #options: TurnServiceOptions
   readonly #orphans = new OrphanedApprovals()
   readonly #attempts = new ResumeAttempts()
@@ -110,7 +112,7 @@ export class TurnService {
   /** Calls that run without a turn, and whose result is to be replayed when they end. */
   #runningWithoutTurn = 0
 
-  constructor(backend: LazyBackend, turns: Turns, options: TurnServiceOptions) {
+  constructor(backend: LazyBackend, turns: TurnRegistry, options: TurnServiceOptions) {
     this.#backend = backend
     this.#turns = turns
     this.#options = options
@@ -152,7 +154,7 @@ export class TurnService {
     // Before a turn is stopped that nobody reads any more.
     if (replaces) await this.checkRewind(chat, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
-    return this.#turns.begin(chat, randomUUID(), {
+    return this.#turns.start(chat, randomUUID(), {
       prepare: async () => {
         if (replaces) await this.#prepareRewind(backend, key, userMessageId)
         await backend.agents.record(key, agent)
@@ -180,8 +182,8 @@ export class TurnService {
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
     let replayed: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: answers.background === true,
       finishes: answers.finishes === true,
       prepare: async (turn) => {
@@ -327,8 +329,8 @@ export class TurnService {
     const key = toApprovalChat(backend, chat)
     // What is being written would be taken back with the rest, and must not be written after that.
     await this.#turns.stop(chat)
-    const { settled } = await this.#turns.begin(chat, randomUUID(), {
-      patient: true,
+    const { settled } = await this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
       background: true,
       prepare: async () => {
         await this.#prepareRewind(backend, key, userMessageId)
@@ -348,12 +350,12 @@ export class TurnService {
 
   /** Tells a message of a live conversation, when the turn before has ended. */
   async streamLive(chat: ChatKey, messageId: string, live: LiveStream): Promise<Turn> {
-    const { events, resumes, background, graceMs } = live
+    const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     let replayed: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background,
       graceMs,
       // New conversations are refused before; here, calls of one that is open have ended.
@@ -362,7 +364,8 @@ export class TurnService {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
         // What is stored is replayed from there; what comes by the run after it.
-        events.skip(new Set(stored.runs.flat().map(({ id }) => id)))
+        const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
+        events.removeThroughLast(({ id }) => storedIds.has(id))
         replayed = closeAtPause(replayTurn(stored, this.#options))
         const pause = replayed.pauses[0] ?? replayed.chunks.length
         await prefill(turn, replayed, { backend, key, pause })
@@ -370,7 +373,6 @@ export class TurnService {
       run: async (turn) => {
         this.#options.onTurn({ ...chat, messageId })
         const from = replayed && { from: replayed.state }
-        const leavesCalls = (): boolean => events.leavesCalls
         await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
       },
     })
@@ -382,8 +384,8 @@ export class TurnService {
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
     let replayed: ReplayedTurn | undefined
-    return this.#turns.begin(chat, messageId, {
-      patient: true,
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
       background: true,
       prepare: async (turn) => {
         replayed = await this.#replay(backend, key, messageId)

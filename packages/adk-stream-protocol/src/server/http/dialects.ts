@@ -2,7 +2,7 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import { serialiseChunk } from '../../protocol/chunk.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/confirmation-tool.ts'
 import type { DataParts } from '../../protocol/message.ts'
-import type { Sink } from '../../turns/attachment.ts'
+import type { Sink } from '../../turns/log-reader.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 
 /** The formats of a turn. `ui` is the AI SDK's UI message stream; see PROTOCOL.md, Dialects. */

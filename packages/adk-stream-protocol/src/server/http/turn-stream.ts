@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { SSE_DONE, SSE_HEADERS, SSE_KEEP_ALIVE, sseFrame } from '../../protocol/sse.ts'
 import type { Dialect } from './dialects.ts'
 import { toDialect } from './dialects.ts'
-import type { Attachment, Sink } from '../../turns/attachment.ts'
+import type { LogReader, Sink } from '../../turns/log-reader.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
 
@@ -49,7 +49,7 @@ const HIGH_WATER_BYTES = 65_536
 /** Sends a turn as a web `Response`. */
 export function streamToWeb(turn: Turn, request: Request, options: SseOptions): Response {
   const encoder = new TextEncoder()
-  let attachment: Attachment | undefined
+  let attachment: LogReader | undefined
   let keepAlive: NodeJS.Timeout | undefined
   const leave = (): void => {
     clearInterval(keepAlive)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { ChatKey } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { readJson } from '../http/read-request.ts'
 import type { Reply } from '../http/exchange.ts'

@@ -9,7 +9,7 @@ import { ChatId } from '../../protocol/stream-request.ts'
 import type { ChatEntry } from '../../store/chat-store.ts'
 import { readsOpenings } from '../../store/store.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
-import type { Turns } from '../../turns/turns.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { Feeds } from '../feeds/feeds.ts'
@@ -21,7 +21,7 @@ import type { BridgeLimits } from '../options.ts'
 
 export interface ChatListRoutesOptions {
   readonly backend: LazyBackend
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly lists: ListEvents
   readonly feeds: Feeds
   readonly limits: BridgeLimits

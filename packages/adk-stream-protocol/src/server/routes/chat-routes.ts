@@ -6,7 +6,7 @@ import type { ChatEvent } from '../../protocol/server-views.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
-import type { ChatKey, Turns } from '../../turns/turns.ts'
+import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -20,7 +20,7 @@ import type { BridgeLimits } from '../options.ts'
 
 export interface ChatRoutesOptions {
   readonly backend: LazyBackend
-  readonly turns: Turns
+  readonly turns: TurnRegistry
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly lists: ListEvents
@@ -58,7 +58,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const stored = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
       unfinished: running?.messageId,
-      runs: (messageId) => runs?.find(chat)?.runsCallsOf(messageId) === true,
+      runs: (messageId) => runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
       chatId: chat.chatId,

@@ -6,7 +6,7 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
 import type { SocketCodec, WriteFrame } from './socket-codec.ts'
-import type { Sink } from '../../turns/attachment.ts'
+import type { Sink } from '../../turns/log-reader.ts'
 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
 export function openBidiCodec(isReading: () => boolean): SocketCodec {

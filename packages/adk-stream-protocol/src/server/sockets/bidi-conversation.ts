@@ -6,7 +6,7 @@ import type { DecisionAnswer, OutputAnswer } from '../../protocol/read-answers.t
 import type { NamedApproval, ToolResult } from '../../protocol/read-tool-result.ts'
 import { decides, readToolResult } from '../../protocol/read-tool-result.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 
-import type { LiveWatcher } from '../../live/live-room.ts'
+import type { LiveWatcher } from '../../live/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AudioMode } from './turn-readers.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turns.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
 import { readDialect } from '../http/read-request.ts'
 import type { Connection } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
@@ -37,7 +37,7 @@ export class ChatSubscriptions {
   /** Whether a live session of these chats is busy. */
   get busy(): boolean {
     return [...this.#chats.keys()].some(
-      (chatId) => this.#runs.find(this.#chatOf(chatId))?.busy === true,
+      (chatId) => this.#runs.find(this.#chatOf(chatId))?.isBusy === true,
     )
   }
 
@@ -142,8 +142,8 @@ export class ChatSubscriptions {
     const { send } = this.#connection
     return {
       listens: true,
-      onTurn: (turn, heard) => this.show(id, turn, heard),
-      onHeard: (message) => send({ type: 'user-message', id, message }),
+      onTurn: (turn, userMessage) => this.show(id, turn, userMessage),
+      onUserMessage: (message) => send({ type: 'user-message', id, message }),
       onTranscript: ({ text, final }) =>
         send({ type: 'transcript', id, author: 'user', text, final }),
       onInterrupted: () => send({ type: 'interrupted', id }),
@@ -155,7 +155,7 @@ export class ChatSubscriptions {
 const SILENT: LiveWatcher = {
   listens: false,
   onTurn: () => undefined,
-  onHeard: () => undefined,
+  onUserMessage: () => undefined,
   onTranscript: () => undefined,
   onInterrupted: () => undefined,
   onStatus: () => undefined,

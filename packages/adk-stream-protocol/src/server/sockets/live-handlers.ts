@@ -4,8 +4,8 @@ import type { Blob } from '@google/genai'
 
 import { ProtocolError } from '../../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
-import type { LiveRun } from '../../live/live-run.ts'
-import type { ChatKey } from '../../turns/turns.ts'
+import type { LiveConversation } from '../../live/live-conversation.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
 import { readAgent } from '../http/read-request.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
@@ -35,10 +35,10 @@ export function openLiveHandlers(
     const agent = { named, ...readAgent(connection.exchange()) }
     return chats.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
-  const openForAudio = (chatId: string): Promise<LiveRun> =>
+  const openForAudio = (chatId: string): Promise<LiveConversation> =>
     subscriptions.whileBusy(chatId, () => runs.openForSound(chatOf(chatId), prepareSpeech(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
-    (await openForAudio(chatId)).show(blob)
+    (await openForAudio(chatId)).sendMedia(blob)
   const turns = openTurnHandlers(connection, {
     chats,
     limits,
@@ -83,7 +83,7 @@ export function openLiveHandlers(
       // Sent through the same queue as the audio, so that it arrives after it. Without a session there is no audio to end.
       if (runs.isTalking(chatOf(id))) (await openForAudio(id)).endAudio()
     },
-    activity: async ({ id, state }) => (await openForAudio(id)).mark(state),
+    activity: async ({ id, state }) => (await openForAudio(id)).sendActivity(state),
     interrupt: ({ id }) => runs.find(chatOf(id))?.interrupt(),
     join: (id) => subscriptions.watch(id, 'base64'),
     busy: () => subscriptions.busy,

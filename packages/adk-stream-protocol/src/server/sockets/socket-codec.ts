@@ -5,7 +5,7 @@ import { readClientFrame } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { chunkFrame, chunkFrameHead, serialiseFrame } from '../../protocol/server-frame.ts'
-import type { Sink } from '../../turns/attachment.ts'
+import type { Sink } from '../../turns/log-reader.ts'
 
 /** A frame of a client, in either dialect. */
 export type IncomingFrame = ClientFrame | BidiEvent

@@ -1,5 +1,5 @@
 import type { SoundChunk } from '../../protocol/chunk.ts'
-import type { Attachment, Sink } from '../../turns/attachment.ts'
+import type { LogReader, Sink } from '../../turns/log-reader.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Dialect } from '../http/dialects.ts'
@@ -27,7 +27,7 @@ interface Writing {
 /** The turns that one socket reads, by request id. */
 export class TurnReaders {
   readonly #writing: Writing
-  readonly #readers = new Map<string, { turn: Turn; attachment?: Attachment }>()
+  readonly #readers = new Map<string, { turn: Turn; attachment?: LogReader }>()
 
   constructor(writing: Writing) {
     this.#writing = writing
@@ -48,7 +48,7 @@ export class TurnReaders {
 
   /** Sends a turn. Returns false if it is too long to be replayed. */
   read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
-    const reader: { turn: Turn; attachment?: Attachment } = { turn }
+    const reader: { turn: Turn; attachment?: LogReader } = { turn }
     this.#readers.set(requestId, reader)
     const sink = {
       ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),

@@ -1,4 +1,4 @@
-import { UNHEARD } from '../../agent/history/chat-title.ts'
+import { UNTRANSCRIBED } from '../../agent/history/chat-title.ts'
 import type { Connection } from './connection.ts'
 
 export interface SessionRow {
@@ -75,7 +75,7 @@ export function prepareSessionStatements(connection: Connection) {
         AND data ->> '$.author' = 'user'
         AND EXISTS (
           SELECT 1 FROM json_each(data, '$.content.parts')
-          WHERE trim(coalesce(value ->> '$.text', '')) NOT IN ('', '${UNHEARD}') OR value ->> '$.inlineData' IS NOT NULL)
+          WHERE trim(coalesce(value ->> '$.text', '')) NOT IN ('', '${UNTRANSCRIBED}') OR value ->> '$.inlineData' IS NOT NULL)
       ORDER BY seq LIMIT 1`),
 
     findMissingCall: connection.prepare<{ value: string }>(`

@@ -1,7 +1,7 @@
 import type { BaseLlm, BaseTool } from '@google/adk'
 import { Modality } from '@google/genai'
 import type { Emulator, Prompt } from 'gemini-emulator'
-import { demoMind, firstOf, scriptMind } from 'gemini-emulator'
+import { firstOf, scriptResponder } from 'gemini-emulator'
 
 import type { Bridge } from '../../../src/server/index.ts'
 import { apiKey } from '../../../src/server/auth/api-key.ts'
@@ -144,7 +144,7 @@ export class Office implements AsyncDisposable {
       agent,
       limits,
       liveModel,
-      mind = firstOf(scriptMind, demoMind),
+      respond = firstOf(scriptResponder, () => [{ type: 'say', text: 'OK.' }]),
       ...options
     } = this.#options
     const store = await openSqliteStore({ path: this.#folder.path('office.db') })
@@ -152,10 +152,10 @@ export class Office implements AsyncDisposable {
     this.#prompts.length = 0
     const server = await serve({
       store,
-      mind: (prompt) => {
+      respond: (prompt) => {
         this.#prompts.push(prompt)
         for (const look of this.#waiting) look(prompt)
-        return mind(prompt)
+        return respond(prompt)
       },
       live: (gemini) => ({
         model: gemini,

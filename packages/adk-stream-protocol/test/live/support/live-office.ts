@@ -8,7 +8,7 @@ import type { BridgeOptions } from '../../../src/server/index.ts'
 type LiveSettings = NonNullable<BridgeOptions['live']>
 
 export interface LiveOfficeOptions extends Omit<OfficeOptions, 'live'> {
-  /** Whether the model answers in sound. Default false: it writes. */
+  /** Whether the model replies with audio. Default false: with text. */
   readonly spoken?: boolean
   readonly live?: Omit<LiveSettings, 'model'>
 }
@@ -20,23 +20,23 @@ export function openLiveOffice(options: LiveOfficeOptions = {}): Promise<Office>
   return Office.open({ ...rest, live: (model) => ({ model, ...runConfig, ...live }) })
 }
 
-/** Somebody at the office, on a socket. */
+/** A client of the office, on a socket. */
 export function joinLive(office: Office, person: Person = 'hanako'): Promise<SocketClient> {
   return SocketClient.open(office.url, { headers: { 'x-api-key': person } })
 }
 
-/** The requests under which answers came that this client did not ask for, in order. */
+/** The request ids of turns that this client did not request, in order. */
 export function unasked(client: SocketClient): string[] {
   return client.frames.flatMap(({ type, requestId }) => (type === 'turn' ? requestId : []))
 }
 
-/** Resolves with the request of the n-th turn that the client did not ask for. */
+/** Resolves with the request id of the n-th turn that the client did not request. */
 export async function nextUnasked(client: SocketClient, index = 0): Promise<string> {
   await client.next(() => unasked(client).length > index)
   return unasked(client)[index] ?? ''
 }
 
-/** Resolves when an answer has ended; gives what was said in it. */
+/** Resolves with the text of a reply when it has ended. */
 export async function whole(client: SocketClient, requestId = 'r1'): Promise<string> {
   const last = await client.next(
     (frame) => frame.requestId === requestId && ['end', 'error'].includes(frame.type),
@@ -45,7 +45,7 @@ export async function whole(client: SocketClient, requestId = 'r1'): Promise<str
   return client.text(requestId)
 }
 
-/** Resolves with the first chunk of a type in an answer. */
+/** Resolves with the first chunk of a type in a reply. */
 export async function chunkOf(client: SocketClient, type: string, requestId = 'r1') {
   await client.next(() => client.chunks(requestId).some((chunk) => chunk.type === type))
   const found = client.chunks(requestId).find((chunk) => chunk.type === type)
@@ -53,7 +53,7 @@ export async function chunkOf(client: SocketClient, type: string, requestId = 'r
   return found
 }
 
-/** The approvals that were asked in an answer: tool call → approval. */
+/** The approvals that a reply requested: tool call → approval. */
 export function asked(client: SocketClient, requestId = 'r1'): string[] {
   return client
     .chunks(requestId)
@@ -71,7 +71,7 @@ export async function untilAsked(
   return asked(client, requestId)
 }
 
-/** What the server told of the end of an answer. */
+/** The frame that ended a reply. */
 export function finishOf(client: SocketClient, requestId = 'r1') {
   return client.chunks(requestId).find(({ type }) => type === 'finish')
 }
@@ -80,14 +80,14 @@ export function framesOf(client: SocketClient, type: string): ServerFrameSeen[] 
   return client.frames.filter((frame) => frame.type === type)
 }
 
-/** The connection that the emulator holds now. */
+/** The emulator's newest session. */
 export function lastSession(office: Office): LiveSession {
   const session = office.emulator.live.sessions.at(-1)
   if (!session) throw new Error('Nobody is connected.')
   return session
 }
 
-/** By what an answer breaks the protocol. One that goes on after a pause tells first how its calls ended, outside of any step. */
+/** The protocol rules that a reply breaks. After a pause, a reply starts with the results of its calls, outside of any step. */
 export async function faultsOf(client: SocketClient, requestId = 'r1'): Promise<string[]> {
   const faults = await client.faults(requestId)
   return faults.filter((fault) => !/^(?:data-approval|tool-output\S+) outside a step$/.test(fault))

@@ -18,13 +18,13 @@ import {
 } from '../../../src/gemini-live/reconnecting-model.ts'
 import type { LiveStatus } from '../../../src/gemini-live/live-hooks.ts'
 
-// ADK prints every failure that a test provokes.
+// ADK logs every failure that a test provokes.
 setLogger(null)
 
 export const NATIVE_AUDIO = 'gemini-2.5-flash-native-audio-preview-12-2025'
 export const FLASH_LIVE = 'gemini-3.1-flash-live-preview'
 
-/** ADK's own Gemini, its live side pointed at an emulator. */
+/** ADK's own Gemini, connected to an emulator. */
 class LiveGemini extends Gemini {
   readonly #baseUrl: string
 
@@ -42,8 +42,8 @@ class LiveGemini extends Gemini {
   }
 }
 
-/** What the hooks were told. */
-interface Told {
+/** The events that the hooks received. */
+interface Reported {
   readonly statuses: LiveStatus[]
   readonly cancelled: string[]
   readonly errors: unknown[]
@@ -55,9 +55,9 @@ export interface ReconnectingRunOptions extends Partial<ReconnectingLiveModelOpt
   readonly apiKey?: string
   readonly tools?: BaseTool[]
   readonly runConfig?: Partial<RunConfig>
-  /** What the session holds before. */
+  /** The contents of the session before the run. */
   readonly history?: readonly Content[]
-  /** Leaves the events to the test. */
+  /** Whether the test reads the events itself. */
   readonly unread?: boolean
 }
 
@@ -67,10 +67,10 @@ export async function runReconnecting(
   options: ReconnectingRunOptions = {},
 ) {
   const { model = NATIVE_AUDIO, apiKey, tools = [], runConfig, history = [], ...rest } = options
-  const told: Told = { statuses: [], cancelled: [], errors: [], interruptions: 0 }
+  const reported: Reported = { statuses: [], cancelled: [], errors: [], interruptions: 0 }
   const reconnecting = new ReconnectingLiveModel(
     new LiveGemini(baseUrl, { model, ...(apiKey !== undefined && { apiKey }) }),
-    { retryDelayMs: 1, ...rest, hooks: { ...listen(told), ...rest.hooks } },
+    { retryDelayMs: 1, ...rest, hooks: { ...listen(reported), ...rest.hooks } },
   )
   const agent = new LlmAgent({ name: 'assistant', model: reconnecting, tools })
   const runner = new InMemoryRunner({ agent, appName: 'lab' })
@@ -91,13 +91,13 @@ export async function runReconnecting(
   return {
     queue,
     events,
-    told,
-    /** The error that ended the run, or nothing. */
+    reported,
+    /** The error that ended the run, or undefined. */
     ended,
     say: (text: string) => queue.sendContent({ role: 'user', parts: [{ text }] }),
     answer: (id: string, name: string, response: Record<string, unknown>) =>
       queue.sendContent({ role: 'user', parts: [{ functionResponse: { id, name, response } }] }),
-    /** The events up to and with the first that matches. */
+    /** Reads events up to and including the first match. */
     until: (matches: (event: Event) => unknown) => readUntil(arriving, matches),
     async stored() {
       const key = { appName: 'lab', userId: 'u', sessionId: session.id }
@@ -110,7 +110,7 @@ export async function runReconnecting(
   }
 }
 
-/** Reads a run as fast as it goes, as a bridge does. */
+/** Reads a run without delay, as a bridge does. */
 async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Promise<unknown> {
   try {
     for await (const event of events) inbox.push(event)
@@ -122,17 +122,17 @@ async function pump(events: AsyncGenerator<Event>, inbox: AsyncQueue<Event>): Pr
   }
 }
 
-function listen(told: Told): ReconnectingLiveModelOptions['hooks'] {
+function listen(reported: Reported): ReconnectingLiveModelOptions['hooks'] {
   return {
     onConnecting: () => undefined,
     onConnected: () => undefined,
-    onStatus: (status) => void told.statuses.push(status),
-    onCancelled: (ids) => void told.cancelled.push(...ids),
-    onError: (error) => void told.errors.push(error),
+    onStatus: (status) => void reported.statuses.push(status),
+    onCancelled: (ids) => void reported.cancelled.push(...ids),
+    onError: (error) => void reported.errors.push(error),
     onOutput: () => undefined,
-    onInterrupted: () => void (told.interruptions += 1),
+    onInterrupted: () => void (reported.interruptions += 1),
     onCutOff: () => undefined,
-    onDropped: (error) => void told.errors.push(error),
+    onDropped: (error) => void reported.errors.push(error),
   }
 }
 
@@ -168,7 +168,7 @@ function toEvent(content: Content): Event {
 export const isTurnComplete = (event: Event) => event.turnComplete
 export const isCall = (event: Event) => event.content?.parts?.some((part) => part.functionCall)
 
-/** What the model said in whole events. */
+/** The model's text in complete events. */
 export function textOf(events: readonly Event[]): string {
   return events
     .filter((event) => event.partial === false)
@@ -177,14 +177,14 @@ export function textOf(events: readonly Event[]): string {
     .join('')
 }
 
-/** The texts the model remembers. */
+/** The texts in the model's history. */
 export function memoryOf({ history }: Pick<LiveSession, 'history'>): string[] {
   return history.flatMap(({ role, parts }) =>
     (parts ?? []).map((part) => `${role}: ${part.text ?? JSON.stringify(part)}`),
   )
 }
 
-/** Sockets that the emulator still holds open. */
+/** The number of sockets that the emulator holds open. */
 export function openSockets({ live }: Emulator): number {
   return live.sessions.filter(({ closed }) => closed === undefined).length
 }

@@ -1,13 +1,13 @@
 import type { SocketClient } from '../../sockets/support/socket-client.ts'
 
 const RATE = 16_000
-/** What a page sends at a time. */
+/** The size of one audio frame. */
 const PIECE_BYTES = 3_200
 
-/** Somebody speaks for a while, and then is quiet for long enough. What was said is what the emulator was told to hear. */
+/** Speech followed by enough silence. The emulator's options define the transcript. */
 const UTTERANCE: readonly Buffer[] = cut(Buffer.concat([tone(600), Buffer.alloc(2 * RATE * 0.6)]))
 
-/** Somebody begins to speak, and does not stop yet. */
+/** The start of speech, without an end. */
 const BEGINNING: readonly Buffer[] = cut(tone(400))
 
 function tone(ms: number): Buffer {
@@ -22,7 +22,7 @@ function cut(pcm: Buffer): Buffer[] {
   )
 }
 
-/** Speaks in binary frames. */
+/** Sends speech in binary frames. */
 export function speak(client: SocketClient): void {
   for (const piece of UTTERANCE) client.socket.send(piece)
 }
@@ -31,13 +31,13 @@ export function beginToSpeak(client: SocketClient): void {
   for (const piece of BEGINNING) client.socket.send(piece)
 }
 
-/** Says something of which the end is told, and not heard. */
+/** Sends speech whose end is marked by a frame, and not by silence. */
 export function speakUpTo(client: SocketClient, id = 'chat-1'): void {
   beginToSpeak(client)
   client.send({ type: 'audio-end', id })
 }
 
-/** Speaks in JSON frames. */
+/** Sends speech in JSON frames. */
 export function speakInJson(client: SocketClient, id = 'chat-1'): void {
   const mimeType = `audio/pcm;rate=${RATE}`
   for (const piece of UTTERANCE)

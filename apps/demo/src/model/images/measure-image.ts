@@ -1,0 +1,114 @@
+import type { Language } from '../reading/language.ts'
+import { readPng } from './read-png.ts'
+
+/** The dimensions of an image and, for a simple PNG, its main colour. */
+export interface ImageInfo {
+  readonly width: number
+  readonly height: number
+  readonly colour?: ColourName
+}
+
+/** Measures an image. Returns undefined if the file is not an image of a supported format. */
+export function measureImage(file: Buffer): ImageInfo | undefined {
+  try {
+    return lookAtPng(file) ?? sizeOfGif(file) ?? sizeOfWebp(file) ?? sizeOfJpeg(file)
+  } catch {
+    // The file is truncated or inconsistent.
+    return undefined
+  }
+}
+
+export function nameColour(colour: ColourName, language: Language): string {
+  return language === 'ja' ? COLOURS[colour] : colour
+}
+
+const COLOURS = {
+  black: '黒',
+  white: '白',
+  grey: '灰色',
+  red: '赤',
+  orange: 'オレンジ',
+  yellow: '黄色',
+  green: '緑',
+  blue: '青',
+  purple: '紫',
+  pink: 'ピンク',
+} as const
+type ColourName = keyof typeof COLOURS
+
+function lookAtPng(file: Buffer): ImageInfo | undefined {
+  const png = readPng(file)
+  if (!png) return undefined
+  const { width, height, pixels, channels } = png
+  return { width, height, ...(pixels && { colour: mostOf(pixels, channels) }) }
+}
+
+function mostOf(pixels: Buffer, channels: number): ColourName {
+  const counts = new Map<ColourName, number>()
+  // A sample of some thousand pixels is sufficient.
+  const step = Math.max(1, Math.floor(pixels.length / channels / 4_096)) * channels
+  for (let at = 0; at + channels <= pixels.length; at += step) {
+    const grey = channels < 3
+    const [red = 0, green = 0, blue = 0] = pixels.subarray(at, at + 3)
+    const name = grey ? colourOf(red, red, red) : colourOf(red, green, blue)
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  const [most] = [...counts].toSorted(([, one], [, other]) => other - one)
+  return most?.[0] ?? 'white'
+}
+
+const HUES: readonly (readonly [upTo: number, name: ColourName])[] = [
+  [15, 'red'],
+  [40, 'orange'],
+  [70, 'yellow'],
+  [165, 'green'],
+  [255, 'blue'],
+  [315, 'purple'],
+  [340, 'pink'],
+  [361, 'red'],
+]
+
+function colourOf(red: number, green: number, blue: number): ColourName {
+  const [most, least] = [Math.max(red, green, blue), Math.min(red, green, blue)]
+  if (most < 45) return 'black'
+  if (most - least < 30) return most > 215 ? 'white' : 'grey'
+  const hue = hueOf(red, green, blue)
+  return HUES.find(([upTo]) => hue < upTo)?.[1] ?? 'red'
+}
+
+/** The hue in degrees. */
+function hueOf(red: number, green: number, blue: number): number {
+  const most = Math.max(red, green, blue)
+  const span = most - Math.min(red, green, blue)
+  if (most === red) return (((green - blue) / span) * 60 + 360) % 360
+  return most === green ? (2 + (blue - red) / span) * 60 : (4 + (red - green) / span) * 60
+}
+
+function sizeOfGif(file: Buffer): ImageInfo | undefined {
+  if (!/^GIF8[79]a/.test(file.toString('latin1', 0, 6))) return undefined
+  return { width: file.readUInt16LE(6), height: file.readUInt16LE(8) }
+}
+
+function sizeOfWebp(file: Buffer): ImageInfo | undefined {
+  if (!/^RIFF[^]{4}WEBP/.test(file.toString('latin1', 0, 12))) return undefined
+  const kind = file.toString('latin1', 12, 16)
+  if (kind === 'VP8X')
+    return { width: file.readUIntLE(24, 3) + 1, height: file.readUIntLE(27, 3) + 1 }
+  if (kind === 'VP8L') {
+    const bits = file.readUInt32LE(21)
+    return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+  }
+  return { width: file.readUInt16LE(26) & 0x3fff, height: file.readUInt16LE(28) & 0x3fff }
+}
+
+function sizeOfJpeg(file: Buffer): ImageInfo | undefined {
+  if (file[0] !== 0xff || file[1] !== 0xd8) return undefined
+  for (let at = 2; at + 9 < file.length;) {
+    const marker = file[at + 1] ?? 0
+    // The frame header has the size. C4, C8 and CC are other markers in the same range.
+    if (marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker))
+      return { width: file.readUInt16BE(at + 7), height: file.readUInt16BE(at + 5) }
+    at += 2 + file.readUInt16BE(at + 2)
+  }
+  return undefined
+}

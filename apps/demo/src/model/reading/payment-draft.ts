@@ -1,0 +1,10 @@
+/** A payment that may be incomplete. */
+export interface PaymentDraft {
+  readonly amount?: number
+  readonly currency?: string
+  readonly recipient?: string
+  readonly description?: string
+}
+
+/** The maximum number of amounts in one sentence. Bounds the time for hostile text. */
+export const MOST_PAYMENTS = 20

@@ -1,0 +1,113 @@
+import type { Action } from 'gemini-emulator'
+import { type Language, normalise } from '../reading/language.ts'
+import { naturalPieces } from './natural-pieces.ts'
+import type { Style } from './results.ts'
+
+/** Special replies that the user can request: sources, executed code, a long reply, errors. */
+export type SpecialReply = 'sources' | 'code' | 'long' | 'busy' | 'error'
+
+/** Returns the special reply that a text requests, or undefined. */
+export function readSpecialReply(text: string): SpecialReply | undefined {
+  const plain = normalise(text)
+  return SHOWS.find(({ words }) => words.test(plain))?.show
+}
+
+/** Returns the actions of a special reply. */
+export function createSpecialReply(show: SpecialReply, { language, spoken }: Style): Action[] {
+  const texts = TEXTS[language]
+  switch (show) {
+    case 'sources':
+      return [say(texts.sources), { type: 'ground', sources: SOURCES }]
+    case 'code':
+      return [say(texts.beforeCode), ...(spoken ? [] : [CODE]), say(texts.afterCode)]
+    case 'long':
+      return [say(texts.long(spoken ? SPOKEN_SENTENCES : WRITTEN_SENTENCES))]
+    case 'busy':
+      return [{ type: 'fail', status: 429, message: EXHAUSTED, retryAfterSeconds: 10 }]
+    case 'error':
+      return [
+        say(texts.beforeError),
+        { type: 'fail', status: 500, message: 'An internal error has occurred.' },
+      ]
+  }
+}
+
+// Google's message. A Live client can recognise a quota error only by this text.
+const EXHAUSTED = 'Resource has been exhausted (e.g. check quota).'
+
+const SHOWS: readonly { readonly show: SpecialReply; readonly words: RegExp }[] = [
+  {
+    show: 'busy',
+    words:
+      /\brate.?limit|\btoo many requests\b|\b(?:be|are you|createSpecialReply|action) busy\b|レート制限|混雑|忙し/i,
+  },
+  {
+    show: 'error',
+    words:
+      /\b(?:cause|simulate|show|make|give|throw|raise)\s(?:me\s)?(?:an?\s|some\s)?errors?\b|エラーを?(?:起こ|出し|発生|見せ)/i,
+  },
+  {
+    show: 'long',
+    words:
+      /\b(?:long|longer) (?:answer|story|text|reply|speech)\b|長い(?:話|答え|回答|返事|文章|物語)/i,
+  },
+  {
+    show: 'code',
+    words:
+      /\b(?:run|execute) (?:some |a |this |the )?(?:code|python|program)\b|(?:コード|プログラム|python)を?実行/i,
+  },
+  {
+    show: 'sources',
+    words: /\bsearch\b|\blook (?:it |this |that )?up\b|\bsources?\b|検索|調べて|出典/i,
+  },
+]
+
+// Reserved example domains.
+const SOURCES = [
+  { uri: 'https://example.com/', title: 'Example Domain' },
+  { uri: 'https://example.org/search', title: 'Example Search' },
+]
+
+const CODE: Action = {
+  type: 'code',
+  language: 'PYTHON',
+  code: 'print(sum(n * n for n in range(1, 11)))',
+  outcome: 'OUTCOME_OK',
+  output: '385\n',
+}
+
+const WRITTEN_SENTENCES = 40
+// About half a minute of speech, to try an interruption.
+const SPOKEN_SENTENCES = 6
+
+const TEXTS = {
+  en: {
+    sources:
+      'I am an emulator and search nothing, but this is what an answer with sources looks like.',
+    beforeCode: 'Let me compute the sum of the first ten squares. ',
+    afterCode: 'It is 385.',
+    long: (sentences: number) =>
+      count(sentences)
+        .map((n) => `This is sentence ${n} of ${sentences}, and you may stop me at any time.`)
+        .join(' '),
+    beforeError: 'Something is about to go wrong: ',
+  },
+  ja: {
+    sources: 'エミュレーターなので実際の検索はしませんが、出典のある答えはこのようになります。',
+    beforeCode: '1から10までの二乗の和を計算します。',
+    afterCode: '答えは385です。',
+    long: (sentences: number) =>
+      count(sentences)
+        .map((n) => `これは${sentences}文のうちの${n}文目です。いつでも止めていただけます。`)
+        .join(''),
+    beforeError: 'これからエラーが起こります。',
+  },
+} as const satisfies Record<Language, unknown>
+
+function count(to: number): number[] {
+  return Array.from({ length: to }, (_, index) => index + 1)
+}
+
+function say(text: string): Action {
+  return { type: 'say', text, pieces: naturalPieces(text) }
+}

@@ -1,0 +1,101 @@
+import type { Action, Content, FunctionDeclaration, Prompt } from 'gemini-emulator'
+
+import { demoModel } from '../../src/model/demo-model.ts'
+
+/** The demo's tools as ADK declares them to Gemini. */
+export const demoTools: readonly FunctionDeclaration[] = [
+  declare('get_weather', { location: { type: 'STRING' } }, ['location']),
+  declare(
+    'process_payment',
+    {
+      amount: { type: 'NUMBER' },
+      recipient: { type: 'STRING' },
+      currency: { type: 'STRING' },
+      description: { type: 'STRING' },
+    },
+    ['amount', 'recipient'],
+  ),
+  declare('get_location', {}, []),
+  declare('change_bgm', { track: { type: 'INTEGER', minimum: 1, maximum: 2 } }, ['track']),
+]
+
+export function declare(
+  name: string,
+  properties: Readonly<Record<string, unknown>>,
+  required: readonly string[],
+): FunctionDeclaration {
+  return { name, parameters: { type: 'OBJECT', properties, required } }
+}
+
+/** A prompt without contents. */
+export const PROMPT: Prompt = {
+  mode: 'rest',
+  model: 'gemini-2.5-flash',
+  systemInstruction: '',
+  contents: [],
+  functions: demoTools,
+  includeThoughts: false,
+}
+
+export type Call = Pick<Extract<Action, { type: 'call' }>, 'name' | 'args'>
+
+export interface Answer {
+  readonly text: string
+  readonly calls: readonly Call[]
+  readonly actions: readonly Action[]
+}
+
+/** Asks the demo model; a string is a conversation of one request. */
+export function ask(asked: string | readonly Content[], options: Partial<Prompt> = {}): Answer {
+  const contents = typeof asked === 'string' ? [user(asked)] : asked
+  const actions = demoModel({ ...PROMPT, contents, ...options })
+  if (!Array.isArray(actions)) throw new Error('The demo model answers every prompt, at once.')
+  const known: readonly Action[] = actions
+  return {
+    actions: known,
+    text: known.flatMap((action) => (action.type === 'say' ? [action.text] : [])).join('\n'),
+    calls: known.flatMap((action) =>
+      action.type === 'call' ? [{ name: action.name, args: action.args }] : [],
+    ),
+  }
+}
+
+export const user = (text: string): Content => ({ role: 'user', parts: [{ text }] })
+export const model = (text: string): Content => ({ role: 'model', parts: [{ text }] })
+
+/** A request, the calls made for it, and what came back for as many of them as there are responses. */
+export function afterCalls(
+  request: string,
+  calls: readonly Call[],
+  responses: readonly Readonly<Record<string, unknown>>[],
+): Content[] {
+  return [
+    user(request),
+    {
+      role: 'model',
+      parts: calls.map((call, index) => ({
+        functionCall: { id: id(index), name: call.name, args: { ...call.args } },
+      })),
+    },
+    {
+      role: 'user',
+      parts: responses.map((response, index) => ({
+        functionResponse: {
+          id: id(index),
+          name: calls[index]?.name ?? '',
+          response: { ...response },
+        },
+      })),
+    },
+  ]
+}
+
+const id = (index: number): string => `call-${String(index)}`
+
+export const pay = (amount: number, recipient: string, currency = 'USD'): Call => ({
+  name: 'process_payment',
+  args: { amount, recipient, currency },
+})
+export const weather = (location: string): Call => ({ name: 'get_weather', args: { location } })
+export const track = (number: number): Call => ({ name: 'change_bgm', args: { track: number } })
+export const location: Call = { name: 'get_location', args: {} }

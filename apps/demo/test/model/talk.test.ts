@@ -1,0 +1,156 @@
+import { crc32, inflateSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
+import { ask, demoTools, model, user } from './prompt.ts'
+
+test.each([
+  ['hello', 'Hello!'],
+  ['who are you?', 'not a real model'],
+  ['what can you do?', '- Send $30 to Alice and $40 to Bob'],
+  ['thanks', 'You are welcome'],
+  ['bye', 'Goodbye'],
+  ['こんにちは', '本物のモデルではなく'],
+  ['あなたは誰ですか', '本物のモデルではありません'],
+  ['何ができますか', '- 東京とロンドンの天気は？'],
+  ['ありがとう', 'どういたしまして'],
+])('[ED24] answers %j', (request, words) => {
+  const answer = ask(request)
+  expect(answer.text).toContain(words)
+  expect(answer.calls).toEqual([])
+})
+
+test('[ED24] offers only what the declared tools can do', () => {
+  const functions = demoTools.filter(({ name }) => name === 'get_weather')
+  const { text } = ask('help', { functions })
+  expect(text).toContain('weather in Tokyo')
+  expect(text).not.toContain('Alice')
+})
+
+test.each([
+  ['my name is Ken and I am new', "what's my name?", 'Your name is Ken.'],
+  ['私の名前は健です', '私の名前は何ですか', 'お名前は健さんです。'],
+  ['hello', 'do you remember my name?', 'You have not told me your name yet. What is it?'],
+])('[ED25] remembers: %j, %j', (first, second, text) => {
+  expect(ask([user(first), model('…'), user(second)]).text).toBe(text)
+})
+
+test('[ED25] remembers the balance of the last payment', () => {
+  const paid = { success: true, amount: 5, currency: 'EUR', wallet_balance: 995 }
+  const contents = [
+    user('pay Bob €5'),
+    { role: 'model', parts: [{ functionCall: { name: 'process_payment', args: {} } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'process_payment', response: paid } }] },
+    model('Done.'),
+    user('What is my balance?'),
+  ]
+  expect(ask(contents).text).toBe('After the last payment your balance was €995.')
+})
+
+test.each(['show me markdown', 'give me a code example', 'マークダウンを見せて'])(
+  '[ED26] shows a list, a table and code on %j',
+  (request) => {
+    expect(ask(request).text).toMatch(/^1\. .*\n2\. [\s\S]*\| --- \|[\s\S]*```ts\n[\s\S]*```/mu)
+  },
+)
+
+test.each(['think about the moon', '月について段階的に説明して'])(
+  '[ED27] thinks aloud only when asked for thoughts: %j',
+  (request) => {
+    const types = (includeThoughts: boolean) =>
+      ask(request, { includeThoughts }).actions.map(({ type }) => type)
+    expect(types(true)).toEqual(['think', 'say'])
+    expect(types(false)).toEqual(['say'])
+  },
+)
+
+describe('pictures', () => {
+  const image = {
+    inlineData: { mimeType: 'image/png', data: Buffer.alloc(2_048).toString('base64') },
+  }
+
+  test('[ED28] acknowledges type and size of a file, and still does what is asked', () => {
+    const shown = (text: string) => ask([{ role: 'user', parts: [{ text }, image] }])
+    expect(shown('look').text).toContain('image/png (2.0 kB)')
+    expect(shown('これを見て').text).toContain('image/png (2.0 kB)を受け取りました')
+    expect(shown('weather in Tokyo').calls).toHaveLength(1)
+    expect(ask([{ role: 'user', parts: [image] }]).text).toContain('image/png (2.0 kB)')
+  })
+
+  test.each(['draw a cat', 'generate an image of a cat', '猫の絵を描いて'])(
+    '[ED29] draws a picture on %j',
+    (request) => {
+      const [picture, words] = ask(request).actions
+      if (picture?.type !== 'image') throw new Error('No picture was drawn.')
+      expect(picture.mimeType).toBe('image/png')
+      expect(readPng(Buffer.from(picture.data, 'base64'))).toEqual({
+        width: 240,
+        height: 160,
+        bytes: 160 * (1 + 240 * 3),
+      })
+      expect(words).toMatchObject({ type: 'say' })
+      expect(ask(request).actions).toEqual(ask(request).actions)
+      expect(ask('draw a dog').actions[0]).not.toEqual(picture)
+    },
+  )
+})
+
+/** Reads a PNG as a decoder would, checksums included. */
+function readPng(file: Buffer): { width: number; height: number; bytes: number } {
+  expect(file.subarray(0, 8).toString('latin1')).toBe('\u0089PNG\r\n\u001a\n')
+  const chunks = new Map<string, Buffer>()
+  for (let at = 8; at < file.length;) {
+    const length = file.readUInt32BE(at)
+    const body = file.subarray(at + 4, at + 8 + length)
+    expect(file.readUInt32BE(at + 8 + length)).toBe(crc32(body))
+    chunks.set(body.toString('latin1', 0, 4), body.subarray(4))
+    at += 12 + length
+  }
+  expect([...chunks.keys()]).toEqual(['IHDR', 'IDAT', 'IEND'])
+  const header = chunks.get('IHDR') ?? Buffer.alloc(13)
+  const bytes = inflateSync(chunks.get('IDAT') ?? Buffer.alloc(0)).length
+  return { width: header.readUInt32BE(0), height: header.readUInt32BE(4), bytes }
+}
+
+test.each([
+  'hello',
+  'help',
+  'show me markdown',
+  'tell me a joke',
+  '何ができますか',
+  'マークダウン',
+])('[ED30] speaks without markdown in a live session: %j', (request) => {
+  const { text } = ask(request, { mode: 'live' })
+  expect(text).not.toMatch(/[*#`|\n]|^- /mu)
+  expect(text.length).toBeGreaterThan(0)
+  expect(text.length).toBeLessThanOrEqual(ask(request).text.length)
+})
+
+test.each([
+  ['I sent $30 to Alice.', ['I ', 'sent ', '$30 ', 'to ', 'Alice.']],
+  [
+    '花子さんに50ドルを送金しました。',
+    ['花子', 'さん', 'に', '50', 'ドル', 'を送', '金し', 'まし', 'た。'],
+  ],
+  ['が\u3099👩‍👩‍👧 é', ['が\u3099', '👩‍👩‍👧 ', 'é']],
+])('[ED31] streams %j in natural pieces', (text, pieces) => {
+  expect(naturalPieces(text)).toEqual(pieces)
+})
+
+test('[ED31] gives every sentence its pieces', () => {
+  const { actions, text } = ask('何ができますか')
+  expect(
+    actions.flatMap((action) => (action.type === 'say' ? (action.pieces ?? []) : [])).join(''),
+  ).toBe(text)
+})
+
+test.each([
+  ['tell me a joke', 'You said “tell me a joke”. I am an emulator'],
+  ['面白い話をして', '「面白い話をして」ですね。私は本物のモデルではなくエミュレーター'],
+])('[ED34] echoes the gist of %j and suggests something', (request, words) => {
+  expect(ask(request).text).toContain(words)
+})
+
+test('[ED34] answers an empty conversation', () => {
+  expect(ask([]).text).not.toBe('')
+  expect(ask([user('hello'), model('Hello.')]).text).not.toBe('')
+})

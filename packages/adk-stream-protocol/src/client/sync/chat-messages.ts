@@ -1,0 +1,127 @@
+import type { DataParts } from '../../protocol/message.ts'
+
+/** A part of a message as far as a chat's responses are concerned. The `UIMessage` of every AI SDK fits. */
+export interface PartView {
+  readonly type: string
+  readonly toolCallId?: string | undefined
+  readonly state?: string | undefined
+  readonly approval?: ApprovalView | undefined
+}
+
+interface ApprovalView {
+  readonly id: string
+  readonly approved?: boolean | undefined
+  readonly reason?: string | undefined
+}
+
+export interface MessageView {
+  readonly id: string
+  readonly role: string
+  readonly parts: readonly PartView[]
+}
+
+/** Finds the part with an approval, if the part is in the given state. */
+export function findApproval(
+  messages: readonly MessageView[],
+  approvalId: string,
+  state: 'approval-requested' | 'approval-responded',
+): PartView | undefined {
+  for (const { parts } of messages) {
+    const found = parts.find((part) => part.approval?.id === approvalId && part.state === state)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Returns the state of a call's approval as the server reported it (`data-approval`). */
+export function approvalState(parts: readonly PartView[], toolCallId: string): string | undefined {
+  for (const part of parts) {
+    if (part.type !== 'data-approval' || !('data' in part)) continue
+    // Only the bridge creates parts of this type.
+    const data = part.data as DataParts['approval']
+    if (data.toolCallId === toolCallId) return data.state
+  }
+  return undefined
+}
+
+/** Removes the decision from an approval, so that it can be decided again. */
+export function reopenApproval(messages: readonly MessageView[], id: string): MessageView[] {
+  return messages.map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      part.state === 'approval-responded' && part.approval?.id === id
+        ? { ...part, state: 'approval-requested', approval: { id } }
+        : part,
+    ),
+  }))
+}
+
+/**
+ * Corrects the decisions of finished calls. If the server reported another decision than this page made, the server's is shown. If a
+ * call ended undecided, its approval is removed: the AI SDK keeps it, but its validation rejects the message. Returns undefined if
+ * nothing has to change.
+ */
+export function settleApprovals(messages: readonly MessageView[]): MessageView[] | undefined {
+  const settled = messages.map((message) => {
+    const parts = message.parts.map((part) => settlePart(part, message.parts))
+    return parts.every((part, index) => part === message.parts[index])
+      ? message
+      : { ...message, parts }
+  })
+  return settled.every((message, index) => message === messages[index]) ? undefined : settled
+}
+
+/** Returns the server's messages, with the messages that only the chat has at their places. */
+export function mergeMessages(
+  loaded: readonly MessageView[],
+  shown: readonly MessageView[],
+): MessageView[] {
+  const merged = [...loaded]
+  for (const [index, message] of shown.entries()) {
+    if (merged.some(({ id }) => id === message.id)) continue
+    const before = shown[index - 1]?.id
+    merged.splice(merged.findIndex(({ id }) => id === before) + 1, 0, message)
+  }
+  return merged
+}
+
+/**
+ * Adds a user message before the reply to it, or at the end. A message with the same id is replaced: a spoken one may have been
+ * transcribed in part. Returns the same array if nothing changes.
+ */
+export function addUserMessage(
+  messages: MessageView[],
+  message: MessageView,
+  replyId?: string,
+): MessageView[] {
+  const known = messages.find(({ id }) => id === message.id)
+  if (known) {
+    const isSame = JSON.stringify(known.parts) === JSON.stringify(message.parts)
+    return isSame ? messages : putMessage(messages, message)
+  }
+  const index = messages.findIndex(({ id }) => id === replyId)
+  return messages.toSpliced(index < 0 ? messages.length : index, 0, message)
+}
+
+/** Replaces the message with the same id, or adds the message at the end. */
+export function putMessage(messages: readonly MessageView[], message: MessageView): MessageView[] {
+  const index = messages.findLastIndex(({ id }) => id === message.id)
+  return index < 0 ? [...messages, message] : messages.with(index, message)
+}
+
+const ENDED = new Set(['output-available', 'output-error', 'output-denied'])
+
+function settlePart(part: PartView, parts: readonly PartView[]): PartView {
+  const { state = '', approval, toolCallId = '' } = part
+  if (!approval || !ENDED.has(state)) return part
+  if (approval.approved === undefined) {
+    const { approval: _undecided, ...rest } = part
+    return rest
+  }
+  const reported = approvalState(parts, toolCallId)
+  const isContrary =
+    (reported === 'approved' && !approval.approved) || (reported === 'denied' && approval.approved)
+  return isContrary
+    ? { ...part, approval: { id: approval.id, approved: !approval.approved } }
+    : part
+}

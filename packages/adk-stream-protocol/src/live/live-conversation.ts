@@ -1,0 +1,436 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { BaseAgent, Event, LlmRequest, RunConfig, RunnerConfig } from '@google/adk'
+import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
+import type { Blob, Content, FunctionResponse } from '@google/genai'
+import { FunctionResponseScheduling } from '@google/genai'
+
+import { ToolErrors } from '../calls/tool-errors.ts'
+import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import { AudioEpochs } from '../gemini-live/audio-epochs.ts'
+import { toLiveAgent } from '../gemini-live/live-agent.ts'
+import { toModelError } from '../gemini-live/live-connection-error.ts'
+import type { LiveHooks } from '../gemini-live/live-hooks.ts'
+import { LivePlugin } from '../gemini-live/live-plugin.ts'
+import { declareNonBlocking, findLiveTool, wrapTools } from '../gemini-live/live-tool.ts'
+import { AUDIO_END } from '../gemini-live/reconnecting-connection.ts'
+import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
+import { runLiveCall } from '../gemini-live/run-live-call.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { OutputAnswer } from '../protocol/read-answers.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { LiveCallsOptions } from './live-calls.ts'
+import { LiveCalls } from './live-calls.ts'
+import {
+  kindOf,
+  prepareEvent,
+  SourcesPerMessage,
+  toUserEvent,
+  withoutStoring,
+} from './live-events.ts'
+import type { LiveMessageOptions, OpenTurn } from './live-message.ts'
+import { LiveMessage, LiveMessages } from './live-message.ts'
+import type { LiveListener } from './live-watchers.ts'
+import { SessionWriter } from './session-writer.ts'
+import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
+import { TurnTaking } from './turn-taking.ts'
+
+export interface LiveConversationOptions extends Pick<
+  LiveCallsOptions,
+  'ledger' | 'terms' | 'browserCalls' | 'onError'
+> {
+  readonly chat: ApprovalChat
+  readonly agent: BaseAgent
+  /** Whether the model receives the text of an error that a tool threw. */
+  readonly exposeErrors: boolean
+  readonly services: Omit<RunnerConfig, 'agent'> & { readonly appName: string }
+  /** Creates the model of this conversation. */
+  readonly createModel: (hooks: LiveHooks) => ReconnectingLiveModel
+  readonly runConfig: Partial<RunConfig>
+  /** Whether the model continues to speak while its calls wait. */
+  readonly hasNonBlockingCalls: boolean
+  /** Whether the model completes a turn with calls at once. This is an assumption until the model shows it. */
+  readonly completesCalls: boolean
+  readonly openTurn: OpenTurn
+  readonly listener: LiveListener
+}
+
+/** How long `close` waits for running calls. */
+const ABANDON_AFTER_MS = 1_000
+
+/** One live conversation with the model, through ADK's `runLive`. Each reply is a message, streamed in a turn of its own. */
+export class LiveConversation {
+  readonly #options: LiveConversationOptions
+  readonly #queue = new LiveRequestQueue()
+  readonly #turnTaking: TurnTaking<LiveMessage>
+  readonly #calls: LiveCalls
+  readonly #messages: LiveMessages
+  readonly #transcript: SpeechTranscript
+  readonly #hostPlugins: PluginManager
+  readonly #loop: Promise<void>
+  #request: LlmRequest | undefined
+  #model: ReconnectingLiveModel | undefined
+  /** The message of the event that ADK yields next. */
+  #target: LiveMessage | undefined
+  readonly #sources = new SourcesPerMessage()
+  readonly #session = new SessionWriter()
+  /** Resolves when the model is connected. Messages from then on are not part of its history. */
+  readonly #ready: Promise<void>
+  #resolveReady: () => void = () => undefined
+  #rejectReady: (error: unknown) => void = () => undefined
+  readonly #audio = new AudioEpochs()
+  /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
+  #cutOffTurns = 0
+  /** Errors of dropped messages that wait for the end of cut-off turns. */
+  readonly #dropErrors: unknown[] = []
+  #lostError: ProtocolError | undefined
+  #state: 'open' | 'closing' | 'closed' = 'open'
+
+  constructor(options: LiveConversationOptions) {
+    this.#options = options
+    this.#ready = new Promise((resolve, reject) => {
+      this.#resolveReady = resolve
+      this.#rejectReady = reject
+    })
+    this.#ready.catch(() => undefined)
+    this.#turnTaking = new TurnTaking(options)
+    this.#transcript = new SpeechTranscript(this.#turnTaking)
+    this.#messages = new LiveMessages({
+      turnTaking: this.#turnTaking,
+      openTurn: options.openTurn,
+      onTurn: (turn, message) => options.listener.onTurn(turn, partialUserMessage(message)),
+      onStop: (message) => {
+        if (this.#turnTaking.speaker === message) this.interrupt()
+      },
+      onError: options.onError,
+    })
+    this.#hostPlugins = new PluginManager([...(options.services.plugins ?? [])])
+    this.#calls = this.#createCalls()
+    this.#loop = this.#run()
+  }
+
+  /** Resolves when the conversation has ended. Never rejects. */
+  get ended(): Promise<void> {
+    return this.#loop
+  }
+
+  /** Whether a call runs or the model replies. */
+  get isBusy(): boolean {
+    return this.#state === 'open' && (this.#calls.isBusy || this.#messages.isBusy)
+  }
+
+  /** Whether the conversation knows all events of its chat. */
+  isCurrent(): Promise<boolean> {
+    return this.#session.isCurrent()
+  }
+
+  /** Sends a text message. It interrupts the model's speech. */
+  async sendMessage(content: Content, options: LiveMessageOptions): Promise<Turn> {
+    await this.#ready
+    this.#messages.pauseOthers()
+    const message = new LiveMessage(options)
+    await this.#session.append(toUserEvent(message, content))
+    // The conversation may have ended meanwhile.
+    if (this.#state !== 'open') throw new ProtocolError('unavailable')
+    message.isUserMessageStored = true
+    this.#turnTaking.apply({ type: 'message-sent', message })
+    this.#queue.sendContent(content)
+    return this.#messages.open(message, { background: false })
+  }
+
+  /** Sends a chunk of audio, or an image. */
+  sendMedia(blob: Blob): void {
+    this.#queue.sendRealtime(blob)
+  }
+
+  /** Marks the start or end of the user's speech, for a model without activity detection. */
+  sendActivity(activity: 'start' | 'end'): void {
+    if (activity === 'start') this.#queue.sendActivityStart()
+    else this.#queue.sendActivityEnd()
+  }
+
+  /** Ends the audio stream, because the user muted the microphone. */
+  endAudio(): void {
+    this.#queue.sendRealtime(AUDIO_END)
+  }
+
+  /** Interrupts the model's speech. */
+  interrupt(): void {
+    this.#model?.interrupt()
+  }
+
+  /** Returns the turn that continues a message after a client's response. Returns undefined if the message is unknown. */
+  turnOf(messageId: string): Promise<Turn | undefined> {
+    return this.#messages.turnOf(messageId)
+  }
+
+  isStreaming(messageId: string): boolean {
+    return this.#messages.isStreaming(messageId)
+  }
+
+  hasRunningCalls(messageId: string): boolean {
+    return this.#messages.hasRunningCalls(messageId)
+  }
+
+  /** Returns the id of the message that made an open call. */
+  messageOf(toolCallId: string): string | undefined {
+    return this.hasCall(toolCallId) ? this.#messages.ofCall(toolCallId).messageId : undefined
+  }
+
+  hasCall(toolCallId: string): boolean {
+    return this.#calls.has(toolCallId)
+  }
+
+  /** Whether an approval was requested for an open call. */
+  get hasApprovals(): boolean {
+    return this.#calls.hasApprovals
+  }
+
+  approvalChanged(approval: Approval): void {
+    this.#calls.approvalChanged(approval)
+  }
+
+  /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
+  submitOutput(output: OutputAnswer): boolean {
+    return this.#calls.submitOutput(output)
+  }
+
+  /** Ends the conversation. Requested approvals stay in the ledger; running calls have a moment to record their outcome. */
+  async close(): Promise<void> {
+    if (this.#state === 'open') {
+      this.#state = 'closing'
+      this.#calls.close()
+      this.#queue.close()
+    }
+    await this.#loop
+    await Promise.race([this.#calls.idle(), delay(ABANDON_AFTER_MS, undefined, { ref: false })])
+  }
+
+  #createCalls(): LiveCalls {
+    const { agent, onError, exposeErrors } = this.#options
+    const errors = new ToolErrors({ exposeErrors, onNestedError: onError })
+    const host = { agent, onError, hostPlugins: this.#hostPlugins, errors }
+    return new LiveCalls({
+      ...this.#options,
+      run: (call, record) => runLiveCall(call, host, record),
+      write: (toolCallId, event) => this.#write(toolCallId, event),
+      stream: (toolCallId, event) => {
+        const message = this.#messages.ofCall(toolCallId)
+        if (message.isStreaming) this.#stream(message, event)
+      },
+      sendResult: (toolCallId, name, response) => this.#sendResult(toolCallId, name, response),
+      messageOf: (toolCallId) => this.#messages.ofCall(toolCallId).messageId,
+      isCurrent: () => this.isCurrent(),
+      isUnwanted: (toolCallId) => this.#messages.isUnwanted(toolCallId),
+      onResponse: (toolCallId) => this.#messages.resume(toolCallId),
+      onLost: () => this.#closeAsLost(),
+      onStateChange: (toolCallId, state) => this.#messages.setCallState(toolCallId, state),
+    })
+  }
+
+  /** Ends the conversation here, because another process continues it. */
+  #closeAsLost(): void {
+    this.#lostError ??= new ProtocolError('turn-lost')
+    this.#calls.close()
+    this.#queue.close()
+  }
+
+  async #run(): Promise<void> {
+    const { agent, services, chat, runConfig } = this.#options
+    const model = this.#options.createModel(this.#createHooks())
+    this.#model = model
+    const plugin = new LivePlugin({
+      hostPlugins: this.#hostPlugins,
+      terms: this.#options.terms,
+      onRun: (context) => this.#session.start(context),
+      prepare: (event) => this.#prepareEvent(event),
+    })
+    const runner = new Runner({ ...services, agent: toLiveAgent(agent, model), plugins: [plugin] })
+    let failure: unknown
+    try {
+      const events = runner.runLive({
+        userId: chat.principalId,
+        sessionId: chat.chatId,
+        liveRequestQueue: this.#queue,
+        runConfig,
+      })
+      for await (const event of events) this.#handleEvent(event)
+    } catch (error) {
+      const isOurs = await this.#options.ledger.stillHolds(chat).catch(() => true)
+      failure = isOurs ? toModelError(error) : new ProtocolError('turn-lost', { cause: error })
+      this.#options.onError(error)
+    }
+    this.#end(this.#lostError ?? failure)
+  }
+
+  #createHooks(): LiveHooks {
+    const { listener, onError } = this.#options
+    return {
+      onConnecting: (request) => this.#prepareRequest(request),
+      onConnected: () => this.#resolveReady(),
+      onCancelled: (ids) => this.#cancelCalls(ids),
+      onOutput: (parts) => this.#audio.record(parts),
+      onInterrupted: () => {
+        this.#audio.interrupt()
+        listener.onInterrupted()
+      },
+      onCutOff: () => {
+        this.#cutOffTurns += 1
+      },
+      onDropped: (error) => this.#handleDrop(error),
+      onStatus: (status) => listener.onStatus(status),
+      onError,
+    }
+  }
+
+  #prepareRequest(request: LlmRequest): void {
+    wrapTools(request, (call) => this.#calls.start(call))
+    if (this.#options.hasNonBlockingCalls) declareNonBlocking(request)
+    this.#request = request
+  }
+
+  #end(failure: unknown): void {
+    this.#state = 'closed'
+    this.#calls.close()
+    this.#rejectReady(failure ?? new ProtocolError('unavailable'))
+    this.#messages.end(failure)
+    this.#options.listener.onStatus('closed')
+  }
+
+  /** Finds the message that an event belongs to, and converts the event into its stored form. */
+  async #prepareEvent(event: Event): Promise<Event> {
+    const kind = kindOf(event)
+    this.#target = undefined
+    if (kind === 'user-transcript') return withoutStoring(event)
+    const isOutput = kind === 'output' || kind === 'audio' || kind === 'call'
+    const message = isOutput ? this.#receiveOutput() : this.#turnTaking.speaker
+    if (kind === 'turn-end' && !this.#sources.has(event, message)) return withoutStoring(event)
+    this.#target = message
+    if (!message || message.isStopped) return withoutStoring(event)
+    if (kind === 'audio' || event.partial) return event
+    await this.#storeUserSpeech(message)
+    const own = this.#sources.filter(event, message)
+    return prepareEvent(own, message, (name) => this.#findTool(name))
+  }
+
+  #handleEvent(event: Event): void {
+    this.#messages.resetIdleTimer()
+    const message = this.#target
+    const kind = kindOf(event)
+    if (kind === 'user-transcript') return this.#receiveTranscript(event)
+    if (message) this.#recordCalls(message, event)
+    // After `interrupted`, clients receive no audio from before it (LV41).
+    const isStale = kind === 'audio' && this.#audio.isStale(event.content?.parts ?? [])
+    if (message && !message.isStopped && !isStale) this.#stream(message, event)
+    if (kind === 'turn-end') this.#endTurn(event)
+  }
+
+  #endTurn({ interrupted }: Event): void {
+    if (interrupted === true && this.#cutOffTurns > 0) {
+      this.#cutOffTurns -= 1
+      const isRepeated = this.#turnTaking.isReplying
+      this.#turnTaking.apply({ type: 'turn-cut-off' })
+      if (this.#cutOffTurns === 0 && this.#dropErrors.length > 0) {
+        for (const error of this.#dropErrors.splice(0)) this.#failNextReply(error)
+        return
+      }
+      if (isRepeated) return
+    }
+    const message = this.#completeTurn()
+    if (message) this.#messages.closeIfDone(message)
+  }
+
+  /** Ends the model's turn. Returns the message that it belonged to. */
+  #completeTurn(): LiveMessage | undefined {
+    const message = this.#turnTaking.current
+    this.#turnTaking.apply({ type: 'turn-completed' })
+    return message
+  }
+
+  /** Fails the reply to a message that could not be sent, after the output that ADK has not yielded yet. */
+  #handleDrop(error: unknown): void {
+    this.#options.onError(error)
+    if (this.#cutOffTurns > 0) this.#dropErrors.push(error)
+    else this.#failNextReply(error)
+  }
+
+  #failNextReply(error: unknown): void {
+    const message = this.#completeTurn()
+    message?.fail(toModelError(error))
+    if (message) this.#messages.closeIfDone(message)
+  }
+
+  /** Records every call, also those of a stopped reply: the model expects a result for each. */
+  #recordCalls(message: LiveMessage, { content, partial = false }: Event): void {
+    const toolCallIds = (content?.parts ?? []).flatMap(({ functionCall }) =>
+      functionCall?.id !== undefined && this.#findTool(functionCall.name ?? '')
+        ? functionCall.id
+        : [],
+    )
+    this.#messages.addCalls(message, toolCallIds, partial)
+    if (!this.#options.hasNonBlockingCalls)
+      this.#turnTaking.apply({ type: 'calls-made', toolCallIds })
+  }
+
+  #stream(message: LiveMessage, event: Event): void {
+    this.#messages.openIfNeeded(message)
+    message.push(event)
+  }
+
+  #receiveTranscript(event: Event): void {
+    const { text = '', finished = false } = event.inputTranscription ?? {}
+    this.#options.listener.onTranscript({ text, final: finished })
+    this.#transcript.add(event)
+  }
+
+  /** Returns the message that new output belongs to. It is a new one if there is no pending message, or the transcript has not arrived yet. */
+  #receiveOutput(): LiveMessage {
+    this.#turnTaking.apply({ type: 'output-received' })
+    const { speaker } = this.#turnTaking
+    if (speaker) return speaker
+    const message = new LiveMessage()
+    this.#turnTaking.apply({ type: 'unprompted-output-received', message })
+    return message
+  }
+
+  /** Stores the user's speech as a message, before the reply to it. */
+  async #storeUserSpeech(message: LiveMessage): Promise<void> {
+    if (message.isUserMessageStored) return
+    message.isUserMessageStored = true
+    const text = transcriptOf(message)
+    await this.#session.append(toUserEvent(message, { role: 'user', parts: [{ text }] }))
+    this.#options.listener.onUserMessage({
+      id: message.userMessageId,
+      role: 'user',
+      parts: [{ type: 'text', text }],
+    })
+  }
+
+  /** Stores an event of a call, and streams it in its message. */
+  async #write(toolCallId: string, event: Event): Promise<void> {
+    const message = this.#messages.ofCall(toolCallId)
+    if (this.#messages.isUnstored(toolCallId)) return
+    if (this.#state !== 'open') return this.#session.appendAnswer(event)
+    await this.#session.append(event)
+    if (this.#state === 'open') this.#stream(message, event)
+  }
+
+  #sendResult(toolCallId: string, name: string, response: Record<string, unknown>): void {
+    const functionResponse: FunctionResponse = { id: toolCallId, name, response }
+    if (this.#options.hasNonBlockingCalls)
+      functionResponse.scheduling = FunctionResponseScheduling.WHEN_IDLE
+    this.#queue.sendContent({ role: 'user', parts: [{ functionResponse }] })
+    const message = this.#messages.ofCall(toolCallId)
+    this.#turnTaking.apply({ type: 'result-sent', toolCallId, message })
+  }
+
+  #cancelCalls(toolCallIds: readonly string[]): void {
+    for (const toolCallId of toolCallIds)
+      this.#turnTaking.apply({ type: 'call-cancelled', toolCallId })
+    this.#calls.cancel(toolCallIds)
+  }
+
+  #findTool(name: string) {
+    return this.#request && findLiveTool(this.#request, name)
+  }
+}

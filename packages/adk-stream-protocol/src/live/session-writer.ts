@@ -1,0 +1,66 @@
+import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
+
+import { appendsAnswers } from '../agent/history/answer-appender.ts'
+import { answersKnownCalls, responseIds } from '../agent/history/cut-events.ts'
+
+/** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
+export class SessionWriter {
+  #context: InvocationContext | undefined
+  /** The ids of events that are being written. */
+  readonly #writing = new Set<string>()
+
+  /** Sets the context when the run starts. */
+  start(context: InvocationContext): void {
+    this.#context = context
+  }
+
+  async append(event: Event): Promise<void> {
+    await this.#write(event, async (service, session) => {
+      await service.appendEvent({ session, event })
+    })
+  }
+
+  /** Appends an event with results if the chat still holds their calls. They may have been removed after the run ended. */
+  async appendAnswer(event: Event): Promise<void> {
+    const calls = responseIds(event)
+    await this.#write(event, async (service, session) => {
+      if (appendsAnswers(service)) {
+        await service.appendAnswer({ session, event }, calls)
+        return
+      }
+      // The host's own session service has no transaction for both steps.
+      const { appName, userId, id: sessionId } = session
+      const stored = await service.getSession({ appName, userId, sessionId })
+      if (stored && answersKnownCalls(event, stored.events))
+        await service.appendEvent({ session, event })
+    })
+  }
+
+  async #write(
+    event: Event,
+    write: (service: BaseSessionService, session: Session) => Promise<void>,
+  ): Promise<void> {
+    const { sessionService, session } = this.#context ?? {}
+    if (!session || !sessionService) return
+    this.#writing.add(event.id)
+    try {
+      await write(sessionService, session)
+    } finally {
+      this.#writing.delete(event.id)
+    }
+  }
+
+  /** Whether the run knows all events of its chat. Another mode or another process may have continued the chat. */
+  async isCurrent(): Promise<boolean> {
+    const { session, sessionService, invocationId } = this.#context ?? {}
+    if (!session || !sessionService) return true
+    const { appName, userId, id: sessionId, events } = session
+    const config = { numRecentEvents: 1 }
+    const stored = await sessionService.getSession({ appName, userId, sessionId, config })
+    if (!stored) return false
+    const last = stored.events.at(-1)
+    // An event of this run may be stored before it is in `events`.
+    if (!last || last.invocationId === invocationId) return true
+    return this.#writing.has(last.id) || events.findLast(({ id }) => id === last.id) !== undefined
+  }
+}

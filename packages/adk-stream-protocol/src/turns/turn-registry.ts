@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { ProtocolError } from '../protocol/errors.ts'
+import { Quota } from './quota.ts'
+import type { TurnOptions } from './turn.ts'
+import { Turn } from './turn.ts'
+
+export interface TurnRegistryOptions extends TurnOptions {
+  /** What happens to a message that arrives while a turn runs and has a reader. */
+  readonly whileRunning: 'refuse' | 'queue'
+  readonly maxTurns: number
+  readonly maxTurnsPerPrincipal: number
+  /** Messages that may wait in one chat when `whileRunning` is `queue`. */
+  readonly maxQueued: number
+  /** Called when a turn of a chat starts or ends. */
+  readonly onChange: (chat: ChatKey) => void
+  /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
+  readonly lockChat: (chat: ChatKey, request: ChatLockRequest) => Promise<() => Promise<void>>
+}
+
+/** How a turn requests the chat lock. */
+export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
+  /** What happens while another process holds the lock. `wait` is for responses to questions of the chat. */
+  readonly onLocked: 'refuse' | 'queue' | 'wait'
+}
+
+/** Identifies a chat of a principal. Turns of one chat run one after the other. */
+export interface ChatKey {
+  readonly principalId: string
+  readonly chatId: string
+}
+
+/** The work of a turn. */
+export interface TurnJob {
+  /** Waits for the running turn, even if it has readers. A response to it is not a second message. */
+  readonly waitForRunning?: boolean
+  /** No client requested the turn: a message that arrives meanwhile waits for it. */
+  readonly background?: boolean
+  /** Overrides `disconnectGraceMs`: how long the turn runs without a reader. */
+  readonly graceMs?: number
+  /** Fills the log with the earlier chunks of the message. Called before anything reads the turn. */
+  readonly prepare?: (turn: Turn) => Promise<void>
+  /** Whether the turn finishes earlier work. Such a turn may start while the bridge is closing. */
+  readonly finishes?: boolean
+  /** Runs the turn. Must not throw. The chat stays locked until it resolves. */
+  readonly run: (turn: Turn) => Promise<void>
+}
+
+/** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
+const READER_GRACE_MS = 250
+
+/** The running turns. A chat has at most one at a time, in all processes. */
+export class TurnRegistry {
+  readonly #options: TurnRegistryOptions
+  readonly #running = new Map<string, Turn>()
+  readonly #perPrincipal: Quota
+  readonly #queued: Quota
+  #state: 'open' | 'draining' | 'closed' = 'open'
+
+  constructor(options: TurnRegistryOptions) {
+    this.#options = options
+    this.#perPrincipal = new Quota(options.maxTurnsPerPrincipal)
+    this.#queued = new Quota(options.maxQueued)
+  }
+
+  /** Whether any turn runs. */
+  get busy(): boolean {
+    return this.#running.size > 0
+  }
+
+  running(chat: ChatKey): Turn | undefined {
+    const turn = this.#running.get(keyOf(chat))
+    return turn?.log.ended ? undefined : turn
+  }
+
+  /** Starts a turn when the chat has no other one. */
+  async start(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
+    const key = keyOf(chat)
+    while (this.#running.has(key)) await this.#waitFor(key, job.waitForRunning === true)
+    const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
+    if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+    // `maxTurns` does not apply to a turn that continues earlier work: a decision was made, or a call has run.
+    const isNew = job.waitForRunning !== true && job.background !== true && job.finishes !== true
+    if (isNew && this.#running.size >= this.#options.maxTurns)
+      throw new ProtocolError('overloaded', { retryAfterSeconds: 1 })
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    const turn = new Turn(messageId, {
+      ...this.#options,
+      background: job.background === true,
+      ...(job.graceMs !== undefined && { disconnectGraceMs: job.graceMs }),
+    })
+    this.#running.set(key, turn)
+    const free = (): void => {
+      this.#running.delete(key)
+      release()
+      turn.settle()
+      this.#options.onChange(chat)
+    }
+    try {
+      const unlock = await this.#prepare(chat, turn, job)
+      this.#options.onChange(chat)
+      // Not awaited: callers await `turn.settled`.
+      void runAndUnlock(turn, job, unlock).finally(free)
+    } catch (thrown) {
+      turn.log.end()
+      free()
+      throw thrown
+    }
+    return turn
+  }
+
+  /** Stops the running turn of a chat, and waits until it is settled. */
+  async stop(chat: ChatKey): Promise<void> {
+    const turn = this.#running.get(keyOf(chat))
+    turn?.stop()
+    await turn?.settled
+  }
+
+  /** Rejects new turns. Running turns continue. */
+  drain(): void {
+    this.#state = 'draining'
+  }
+
+  /** Stops all turns and rejects new ones. */
+  async close(): Promise<void> {
+    this.#state = 'closed'
+    const turns = [...this.#running.values()]
+    for (const turn of turns) turn.stop()
+    await Promise.all(turns.map((turn) => turn.settled))
+  }
+
+  /** Locks the chat and prepares the turn for its readers. Returns a function that unlocks the chat. */
+  async #prepare(chat: ChatKey, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
+    const { signal, background } = turn
+    const onLocked = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
+    const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
+    try {
+      await job.prepare?.(turn)
+      return unlock
+    } catch (thrown) {
+      await unlock()
+      throw thrown
+    }
+  }
+
+  async #waitFor(key: string, waitForRunning: boolean): Promise<void> {
+    const turn = this.#running.get(key)
+    if (!turn) return
+    if (waitForRunning || turn.background) return turn.settled
+    if (turn.log.ended || turn.signal.aborted) return turn.settled
+    // TU6: the running turn has no reader any more, and the user sent another message.
+    if (turn.log.watched)
+      await Promise.race([turn.settled, delay(READER_GRACE_MS, undefined, { ref: false })])
+    if (!turn.log.watched) {
+      turn.stop()
+      return turn.settled
+    }
+    if (this.#options.whileRunning === 'refuse') throw new ProtocolError('turn-running')
+    await this.#queue(key, turn)
+  }
+
+  async #queue(key: string, turn: Turn): Promise<void> {
+    const leave = this.#queued.take(key)
+    if (!leave) throw new ProtocolError('turn-running')
+    try {
+      await turn.settled
+    } finally {
+      leave()
+    }
+  }
+}
+
+async function runAndUnlock(turn: Turn, job: TurnJob, unlock: () => Promise<void>): Promise<void> {
+  try {
+    await job.run(turn)
+  } finally {
+    await unlock()
+  }
+}
+
+/** Returns a chat as one string. A chat id contains no slash, so the key is unambiguous. */
+export function keyOf({ principalId, chatId }: ChatKey): string {
+  return `${chatId}/${principalId}`
+}

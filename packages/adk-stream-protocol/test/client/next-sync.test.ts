@@ -1,0 +1,552 @@
+import { describe, expect, test } from 'vitest'
+
+import { AdkError } from '../../src/client/index.ts'
+import type { MessageView, PartView } from '../../src/client/sync/chat-messages.ts'
+import type {
+  AttachedSync,
+  ChatView,
+  SyncEffect,
+  SyncEvent,
+  SyncState,
+} from '../../src/client/sync/next-sync.ts'
+import { nextSync, shouldSend, START } from '../../src/client/sync/next-sync.ts'
+import type { ResponseState } from '../../src/client/sync/response-states.ts'
+
+type EventFields = SyncEvent extends infer Event
+  ? Event extends unknown
+    ? Omit<Event, 'chat'>
+    : never
+  : never
+
+const USER: MessageView = { id: 'u1', role: 'user', parts: [{ type: 'text' }] }
+
+function assistant(id: string, ...parts: PartView[]): MessageView {
+  return { id, role: 'assistant', parts }
+}
+
+/** A call of a tool in a state, with its approval. */
+function call(state: string, approved?: boolean): PartView {
+  const approval = { id: 'a1', ...(approved !== undefined && { approved }) }
+  return { type: 'tool-pay', toolCallId: 'c1', state, approval }
+}
+
+const ASKED = [USER, assistant('m1', call('approval-requested'))]
+const DECIDED = [USER, assistant('m1', call('approval-responded', true))]
+const OUTPUT = { tool: 'locate', toolCallId: 'c1', output: 1 }
+const LOCATED = [
+  USER,
+  assistant('m1', { type: 'tool-locate', toolCallId: 'c1', state: 'output-available' }),
+]
+const DECISION = { id: 'a1', approved: true }
+
+interface View extends Partial<Omit<ChatView, 'responses'>> {
+  readonly responses?: Record<string, ResponseState>
+}
+
+/** A chat at a moment. By default it is idle and shows a message. */
+function view({ responses = {}, ...given }: View = {}): ChatView {
+  return {
+    messages: [USER],
+    isBusy: false,
+    hasFailed: false,
+    hasOpenStream: false,
+    responses: new Map(Object.entries(responses)),
+    ...given,
+  }
+}
+
+const BUSY = { isBusy: true, hasOpenStream: true }
+
+function step(
+  state: Partial<AttachedSync>,
+  event: EventFields,
+  chat: View = {},
+): [state: SyncState, effects: readonly SyncEffect[]] {
+  const [next, effects] = nextSync({ ...START, ...state }, { ...event, chat: view(chat) })
+  return [next, effects]
+}
+
+/** Passes events on, one after the other. Returns the types of all effects, and the last state. */
+function run(
+  events: readonly (readonly [event: EventFields, chat?: View])[],
+  start: Partial<AttachedSync> = {},
+): { state: SyncState; types: string[] } {
+  let state: SyncState = { ...START, ...start }
+  const types: string[] = []
+  for (const [event, chat = {}] of events) {
+    const [next, effects] = nextSync(state, { ...event, chat: view(chat) })
+    state = next
+    types.push(...effects.map(({ type }) => type))
+  }
+  return { state, types }
+}
+
+const typesOf = (effects: readonly SyncEffect[]): string[] => effects.map(({ type }) => type)
+
+const TURN = { type: 'feed-event', event: { type: 'turn', messageId: 'm2' } } as const
+const OPEN = { type: 'feed-event', event: { type: 'open', again: false } } as const
+const IDLE = { type: 'chat-idle' } as const
+const ENDED = { type: 'stream-ended' } as const
+
+const refused = (code: ConstructorParameters<typeof AdkError>[0]) => ({
+  type: 'responses-refused' as const,
+  ids: ['a1'],
+  error: new AdkError(code, 'no'),
+  isUnreported: true,
+})
+
+const changed = (state: string) => ({
+  type: 'feed-event' as const,
+  event: { type: 'approval' as const, approvalId: 'a1', state },
+})
+
+describe('duplicate clicks', () => {
+  test.each([
+    { name: 'an open approval', messages: ASKED, response: undefined, isSent: true },
+    { name: 'a refused decision', messages: ASKED, response: 'refused', isSent: true },
+    { name: 'a queued decision', messages: ASKED, response: 'queued', isSent: false },
+    { name: 'a decision in flight', messages: ASKED, response: 'sent', isSent: false },
+    { name: 'an accepted decision', messages: ASKED, response: 'accepted', isSent: false },
+    { name: 'a decided approval', messages: DECIDED, response: undefined, isSent: false },
+    { name: 'an approval of another chat', messages: [USER], response: undefined, isSent: false },
+  ] as const)('[CL3] a click on $name sends: $isSent', ({ messages, response, isSent }) => {
+    const responses = response ? { a1: response } : {}
+    const chat = { ...BUSY, messages: [...messages], responses }
+    const [, effects] = step({}, { type: 'decision-given', decision: DECISION }, chat)
+    expect(typesOf(effects)).toEqual(isSent ? ['supplement', 'mark', 'send-decision'] : [])
+  })
+
+  test.each([
+    { hasOpenStream: true, response: 'sent', effect: 'send-decision' },
+    { hasOpenStream: false, response: 'queued', effect: 'queue-decision' },
+  ])(
+    '[CL2] [CL3] with an open stream ($hasOpenStream) a decision is $response',
+    ({ hasOpenStream, response, effect }) => {
+      const supplement = { args: { amount: 1 } }
+      const event = { type: 'decision-given', decision: DECISION, supplement } as const
+      const [, effects] = step({}, event, { messages: ASKED, hasOpenStream })
+      expect(effects).toMatchObject([
+        { type: 'supplement', id: 'a1', supplement },
+        { type: 'mark', ids: ['a1'], response },
+        { type: effect, decision: DECISION },
+      ])
+    },
+  )
+
+  test.each(['queued', 'sent', 'accepted'] as const)(
+    '[CL12] a second output of a call has no effect: %s',
+    (response) => {
+      const event = { type: 'output-given', output: OUTPUT } as const
+      expect(step({}, event, { responses: { c1: response } })[1]).toEqual([])
+    },
+  )
+
+  test('[CL2] queued responses are sent in a request when the chat is idle, not before', () => {
+    const event = { type: 'response-queued', id: 'a1' } as const
+    const responses = { a1: 'queued' } as const
+    const send = { type: 'send-responses', messageId: 'm1' }
+    expect(step({}, event, { messages: DECIDED, responses })[1]).toContainEqual(send)
+    expect(step({}, event, { messages: DECIDED, responses, isBusy: true })[1]).not.toContainEqual(
+      send,
+    )
+  })
+
+  test('[CL33] responses to an older message are sent when the stream has been read', () => {
+    const messages = [...DECIDED, USER, assistant('m2')]
+    const chat = { messages, responses: { a1: 'queued' } } as const
+    const { types } = run([
+      [ENDED, { ...chat, isBusy: true }],
+      [IDLE, chat],
+    ])
+    expect(types).toEqual(['notify', 'send-responses'])
+  })
+})
+
+describe('refused responses', () => {
+  test('[CL4] a refused decision opens the approval again, in the messages and in the stream', () => {
+    const chat = { ...BUSY, messages: DECIDED }
+    const [, effects] = step({}, refused('bad-request'), chat)
+    expect(typesOf(effects)).toEqual([
+      'mark',
+      'report-refusal',
+      'forget',
+      'push-chunk',
+      'set-messages',
+      'report-error',
+    ])
+    expect(effects).toContainEqual({
+      type: 'set-messages',
+      messages: [USER, assistant('m1', call('approval-requested'))],
+    })
+  })
+
+  test.each([
+    'approval-decided',
+    'approval-expired',
+    'approval-cancelled',
+    'unknown-approval',
+  ] as const)(
+    '[CL32] after "%s" the stored messages are loaded; the approval is opened again if they do not help',
+    (code) => {
+      const event = refused(code)
+      const [, effects] = step({}, event, { messages: DECIDED })
+      expect(typesOf(effects)).toEqual(['mark', 'report-refusal', 'check-refusal'])
+      const { ids, error, isUnreported } = event
+      expect(effects.at(-1)).toEqual({
+        type: 'check-refusal',
+        refusal: { ids, error, isUnreported },
+      })
+      const checked = { ...event, type: 'refusal-checked' as const }
+      const unknown = step({}, { ...checked, known: [] }, { messages: DECIDED })[1]
+      expect(typesOf(unknown)).toEqual(['forget', 'set-messages', 'report-error'])
+      const known = step({}, { ...checked, known: ['m1'] }, { messages: DECIDED })[1]
+      expect(typesOf(known)).toEqual(['report-error'])
+    },
+  )
+
+  test('[CL31] one vote of several leaves the approval open', () => {
+    const event = { type: 'decision-acknowledged', id: 'a1', approval: 'requested' } as const
+    const [, effects] = step({}, event, { ...BUSY, messages: DECIDED })
+    expect(typesOf(effects)).toEqual(['forget', 'push-chunk', 'set-messages'])
+  })
+
+  test('[CL26] an output that could not be sent is sent again, with growing delays', () => {
+    const failed = { type: 'output-failed', output: OUTPUT, error: new TypeError('lost') } as const
+    const [first, effects] = step({}, failed)
+    expect(effects).toContainEqual({ type: 'schedule-retry', delayMs: 500 })
+    const [second, retried] = nextSync(first, { type: 'retry-due', chat: view() })
+    expect(retried).toMatchObject([
+      { type: 'cancel-retry' },
+      { type: 'mark', ids: ['c1'], response: 'sent' },
+      { type: 'send-output', output: OUTPUT, isShown: true },
+    ])
+    const [third, again] = nextSync(second, { ...failed, chat: view() })
+    expect(again).toContainEqual({ type: 'schedule-retry', delayMs: 1_000 })
+    const open = { type: 'connection-opened', chat: view() } as const
+    expect(typesOf(nextSync(third, open)[1])).toContain('send-output')
+    expect(nextSync(second, open)[1]).toEqual([])
+  })
+
+  test.each([
+    { code: 'unavailable', isRetried: true },
+    { code: 'too-fast', isRetried: true },
+    { code: 'bad-request', isRetried: false },
+    { code: 'unknown-call', isRetried: false },
+  ] as const)('[CL26] an output that fails with "$code" is sent again: $isRetried', (given) => {
+    const error = new AdkError(given.code, 'no')
+    const [, effects] = step({}, { type: 'output-failed', output: OUTPUT, error })
+    expect(typesOf(effects).includes('schedule-retry')).toBe(given.isRetried)
+    const refusedMark = { type: 'mark', ids: ['c1'], response: 'refused' }
+    expect(effects.some((effect) => JSON.stringify(effect) === JSON.stringify(refusedMark))).toBe(
+      !given.isRetried,
+    )
+  })
+})
+
+describe('lost connections', () => {
+  test('[CL7] [CL20] the rest of an interrupted stream is read when the chat is idle', () => {
+    const { state, types } = run([[{ type: 'stream-interrupted' }, BUSY], [ENDED, BUSY], [IDLE]])
+    expect(types).toEqual(['resume'])
+    expect(state).toMatchObject({ stream: 'none' })
+  })
+
+  test('[CL7] queued responses wait for the rest of an interrupted stream', () => {
+    const responses = new Map([['a1', 'queued' as const]])
+    const [, last] = DECIDED
+    expect(shouldSend(START, last, responses)).toBe(true)
+    expect(shouldSend({ ...START, stream: 'interrupted' }, last, responses)).toBe(false)
+  })
+
+  test.each(['before', 'after'])(
+    '[CL2] a decision that is acknowledged %s its stream has been read shows its outcome',
+    (when) => {
+      const acknowledged = {
+        type: 'decision-acknowledged',
+        id: 'a1',
+        approval: 'approved',
+      } as const
+      const accepted = { messages: DECIDED, responses: { a1: 'accepted' } } as const
+      const sent = { messages: DECIDED, responses: { a1: 'sent' } } as const
+      const { types, state } = run(
+        when === 'before'
+          ? [
+              [acknowledged, { ...sent, ...BUSY }],
+              [ENDED, { ...accepted, isBusy: true }],
+              [IDLE, accepted],
+            ]
+          : [
+              [ENDED, { ...sent, isBusy: true }],
+              [IDLE, sent],
+              [acknowledged, sent],
+            ],
+      )
+      expect(types.filter((type) => type === 'resume')).toEqual(['resume'])
+      expect(state).toMatchObject({ outcome: 'resuming' })
+    },
+  )
+
+  test.each([
+    { isThere: true, before: [ENDED, { type: 'outcome-read' }, IDLE] },
+    { isThere: false, before: [{ type: 'outcome-read' }] },
+  ] as const)(
+    '[CL2] an outcome that resuming (a turn is running: $isThere) does not report is loaded, once',
+    ({ before }) => {
+      const chat = { messages: DECIDED, responses: { a1: 'accepted' } } as const
+      const { types, state } = run(
+        before.map((event) => [event, chat] as const),
+        { outcome: 'resuming' },
+      )
+      expect(types.filter((type) => type !== 'notify')).toEqual(['reload'])
+      expect(state).toMatchObject({ outcome: 'settled' })
+    },
+  )
+
+  test('[CL2] an output that a stream has reported is not looked for', () => {
+    const accepted = { messages: LOCATED, responses: { c1: 'accepted' } } as const
+    const chunk = { type: 'tool-output-available', toolCallId: 'c1', output: 1 } as const
+    const reported = [{ type: 'chunk', chunk, source: 'requested' } as const, accepted] as const
+    const start = { unreportedOutputs: new Set(['c1']) }
+    const rest = [
+      [ENDED, { ...accepted, isBusy: true }],
+      [IDLE, accepted],
+    ] as const
+    expect(run(rest, start).types).toContain('resume')
+    expect(run([reported, ...rest], start).types).not.toContain('resume')
+  })
+
+  test('[CL5] a decision that the server reports is shown before its outcome', () => {
+    const data = { approvalId: 'a1', toolCallId: 'c1', state: 'denied', reason: 'no' }
+    const chunk = { type: 'data-approval', id: 'a1', data } as never
+    const [, effects] = step({}, { type: 'chunk', chunk, source: 'requested' }, { messages: ASKED })
+    expect(effects).toEqual([
+      { type: 'mark', ids: ['a1'], response: 'accepted' },
+      { type: 'show-decision', decision: { id: 'a1', approved: false, reason: 'no' } },
+      { type: 'notify' },
+    ])
+  })
+
+  test('[CL5] a call that ended undecided loses its approval when the stream has been read', () => {
+    const messages = [USER, assistant('m1', call('output-error'))]
+    const [, effects] = step({ stream: 'ended' }, IDLE, { messages })
+    const part = { type: 'tool-pay', toolCallId: 'c1', state: 'output-error' }
+    expect(effects[0]).toEqual({ type: 'set-messages', messages: [USER, assistant('m1', part)] })
+  })
+
+  test('[CL21] a feed that is back catches up, and forgets which turns it was to report', () => {
+    const start = { isFollowing: true, ownTurns: new Set(['m1']) }
+    const lost = { type: 'lost', attempt: 1, retryAt: 0, error: undefined } as const
+    const { state, types } = run(
+      [[{ type: 'feed-event', event: lost }], [{ ...OPEN, event: { type: 'open', again: true } }]],
+      start,
+    )
+    expect(types).toEqual(['load'])
+    expect(state).toMatchObject({ ownTurns: new Set() })
+  })
+})
+
+describe('two tabs', () => {
+  test('[CL21] a turn of another tab is loaded when the chat is idle, and later when it is busy', () => {
+    expect(typesOf(step({}, TURN)[1])).toEqual(['load'])
+    const { types: effects } = run([[TURN, BUSY], [ENDED, BUSY], [IDLE]])
+    expect(effects).toEqual(['notify', 'load'])
+  })
+
+  test.each(['feed first', 'stream first'])(
+    '[CL21] a turn of this tab is not read twice: %s',
+    (order) => {
+      const chunk = { type: 'start', messageId: 'm2' } as const
+      const own = [{ type: 'chunk', chunk, source: 'requested' } as const, BUSY] as const
+      const reported = [TURN, BUSY] as const
+      const { state, types } = run(
+        [...(order === 'feed first' ? [reported, own] : [own, reported]), [ENDED, BUSY], [IDLE]],
+        { isFollowing: true },
+      )
+      expect(types).toEqual(['notify'])
+      expect(state).toMatchObject({ ownTurns: new Set(), missedTurns: new Set() })
+    },
+  )
+
+  test('[CL21] a turn that is shown already is not loaded', () => {
+    expect(step({ shownTurns: new Set(['m2']) }, TURN)[1]).toEqual([])
+  })
+
+  test('[CL21] an approval that is decided elsewhere is loaded; one that is requested is not', () => {
+    expect(typesOf(step({}, changed('denied'))[1])).toEqual(['load'])
+    expect(step({}, changed('requested'))[1]).toEqual([])
+  })
+
+  test.each(['queued', 'sent'] as const)(
+    '[CL21] nothing is loaded over a response that is %s',
+    (response) => {
+      const chat = { messages: DECIDED, responses: { a1: response } }
+      const [state, effects] = step({}, TURN, chat)
+      expect(effects).toEqual([])
+      expect(state).toMatchObject({ missedTurns: new Set(['']) })
+    },
+  )
+
+  test('[CL21] events during a catch-up lead to one more, not to several', () => {
+    const messages = [USER]
+    const { state, types } = run([
+      [TURN, { messages }],
+      [TURN, { messages }],
+      [OPEN, { messages }],
+      [{ type: 'loaded', messages: [USER], isRunning: false }, { messages }],
+    ])
+    expect(types).toEqual(['load', 'load'])
+    expect(state).toMatchObject({ catchUp: { state: 'loading', isDue: false } })
+  })
+})
+
+describe('reloads', () => {
+  const messages = [USER]
+  const loading = { catchUp: { state: 'loading', base: messages, isDue: false } } as const
+
+  test.each([
+    { name: 'the same messages', stored: [USER], effects: [] },
+    { name: 'a new message', stored: [USER, assistant('m2')], effects: ['set-messages', 'notify'] },
+  ])('[CL21] $name: $effects', ({ stored, effects }) => {
+    const event = { type: 'loaded', messages: stored, isRunning: false } as const
+    const [state, done] = step(loading, event, { messages })
+    expect(typesOf(done)).toEqual(effects)
+    expect(state).toMatchObject({ catchUp: { state: 'current' } })
+  })
+
+  test.each([
+    { name: 'the chat is busy', chat: { messages, isBusy: true }, effects: [] },
+    { name: 'its messages have changed', chat: { messages: [USER] }, effects: ['load'] },
+  ])('[CL21] what was loaded is dropped if $name', ({ chat, effects }) => {
+    const event = { type: 'loaded', messages: [], isRunning: false } as const
+    expect(typesOf(step(loading, event, chat)[1])).toEqual(effects)
+  })
+
+  test('[CL21] a message that could not be sent stays on the page', () => {
+    const unsent: MessageView = { id: 'u2', role: 'user', parts: [] }
+    const shown = [USER, unsent]
+    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
+    const stored = [USER, assistant('m2')]
+    const event = { type: 'loaded', messages: stored, isRunning: false } as const
+    const [, effects] = step(start, event, { messages: shown, hasFailed: true })
+    expect(effects[0]).toEqual({
+      type: 'set-messages',
+      messages: [USER, unsent, assistant('m2')],
+    })
+  })
+
+  test('[CL21] a running turn is read after the stored messages', () => {
+    const event = { type: 'loaded', messages, isRunning: true } as const
+    const [state, effects] = step(loading, event, { messages })
+    expect(effects).toEqual([
+      { type: 'set-messages', messages },
+      { type: 'resume', purpose: 'catch-up' },
+    ])
+    expect(state).toMatchObject({ catchUp: { state: 'reading' } })
+  })
+
+  test('[CL21] [CL33] a running turn above the last message is read into its place', () => {
+    const shown = [USER, assistant('m1'), { ...USER, id: 'u2' }]
+    const start = { catchUp: { state: 'loading', base: shown, isDue: false } } as const
+    const event = { type: 'loaded', messages: [USER], isRunning: true } as const
+    const chat = { messages: shown }
+    expect(step(start, event, chat)[1]).toEqual([{ type: 'read-turn', messageId: 'm1' }])
+    const isShown = { ...start, shownTurns: new Set(['m1']) }
+    expect(step(isShown, event, chat)[1]).toEqual([])
+  })
+
+  test.each([true, false])(
+    '[CL21] after reading, it loads again; a turn was running: %s',
+    (wasRunning) => {
+      const start = { catchUp: { state: 'reading', isDue: false } } as const
+      const [state, effects] = step(start, { type: 'turn-read', wasRunning })
+      expect(typesOf(effects)).toEqual(['load'])
+      expect(state).toMatchObject({ catchUp: { state: wasRunning ? 'loading' : 'checking' } })
+    },
+  )
+
+  test.each([true, false])(
+    '[CL21] it does not wait for a turn that it cannot read; still running: %s',
+    (isRunning) => {
+      const start = { catchUp: { state: 'checking', base: messages, isDue: false } } as const
+      const stored = [USER, assistant('m2')]
+      const [state, effects] = step(
+        start,
+        { type: 'loaded', messages: stored, isRunning },
+        { messages },
+      )
+      expect(typesOf(effects)).toEqual(isRunning ? [] : ['set-messages'])
+      expect(state).toMatchObject({ catchUp: { state: 'current' } })
+    },
+  )
+
+  test('[CL21] a failed load is reported, and the next event tries again', () => {
+    const error = new TypeError('network')
+    const [state, effects] = step(loading, { type: 'catch-up-failed', error })
+    expect(effects).toEqual([{ type: 'report-error', error }])
+    expect(typesOf(nextSync(state, { ...TURN, chat: view() })[1])).toEqual(['load'])
+  })
+
+  test.each([
+    { isRunning: true, isBusy: false, isMerged: true },
+    { isRunning: false, isBusy: true, isMerged: true },
+    { isRunning: false, isBusy: false, isMerged: false },
+  ])(
+    '[CL7] what the server leaves out stays while it is written: %o',
+    ({ isRunning, isBusy, isMerged }) => {
+      const shown = [USER, assistant('m1')]
+      const event = { type: 'reloaded', messages: [USER], isRunning } as const
+      const [, effects] = step({}, event, { messages: shown, isBusy })
+      expect(effects[0]).toEqual({ type: 'set-messages', messages: isMerged ? shown : [USER] })
+    },
+  )
+})
+
+describe('turns that the chat did not request', () => {
+  test('[CL13] speech is shown before the reply to it, text after it', () => {
+    const message = { id: 'u2', role: 'user' as const, parts: [] }
+    const shown = [USER, assistant('m2')]
+    const start = { spokenReplyId: 'm2' }
+    const place = (source: 'spoken' | 'written'): number => {
+      const [, effects] = step(
+        start,
+        { type: 'user-message', message, source },
+        { messages: shown },
+      )
+      const [effect] = effects
+      return effect?.type === 'set-messages'
+        ? effect.messages.findIndex(({ id }) => id === 'u2')
+        : -1
+    }
+    expect([place('spoken'), place('written')]).toEqual([1, 2])
+  })
+})
+
+const DETACHED = { state: 'detached' } as const
+
+const after = (event: EventFields): readonly SyncEffect[] =>
+  nextSync(DETACHED, { ...event, chat: view({ messages: ASKED }) })[1]
+
+describe('detached chats', () => {
+  test('[CL35] what was not delivered is left to the next chat of this id', () => {
+    const start = { unsentOutputs: new Map([['c9', OUTPUT]]) }
+    const chat = { messages: DECIDED, responses: { a1: 'queued' } } as const
+    const [state, effects] = step(start, { type: 'detached' }, chat)
+    expect(state).toEqual(DETACHED)
+    expect(effects).toEqual([
+      { type: 'cancel-retry' },
+      { type: 'forget', id: 'c9' },
+      { type: 'forget', id: 'a1' },
+    ])
+  })
+
+  test('[CL35] what was in flight is recorded, and nothing else happens', () => {
+    expect(after({ type: 'output-acknowledged', id: 'c1' })).toEqual([
+      { type: 'mark', ids: ['c1'], response: 'accepted' },
+    ])
+    const error = new TypeError('lost')
+    expect(after({ type: 'output-failed', output: OUTPUT, error })).toEqual([
+      { type: 'forget', id: 'c1' },
+    ])
+    for (const event of [TURN, OPEN, IDLE, { type: 'decision-given', decision: DECISION } as const])
+      expect(after(event)).toEqual([])
+  })
+})

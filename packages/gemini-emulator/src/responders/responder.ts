@@ -1,0 +1,90 @@
+import type { Content, FunctionDeclaration } from '../wire/content.ts'
+
+/** The conversation so far, and what the model may use. */
+export interface Prompt {
+  readonly mode: 'rest' | 'live'
+  readonly model: string
+  readonly systemInstruction: string
+  readonly contents: readonly Content[]
+  readonly functions: readonly FunctionDeclaration[]
+  /** Whether the client asked for thoughts (`thinkingConfig.includeThoughts`). */
+  readonly includeThoughts: boolean
+  /** `toolConfig.functionCallingConfig.mode` of a REST request. Default AUTO. */
+  readonly callMode?: CallMode
+}
+
+/** Whether the model may, must or must not call functions. */
+export type CallMode = 'AUTO' | 'ANY' | 'NONE' | 'VALIDATED'
+
+/** One thing the model does. REST and Live send the same actions, each in its own format. */
+export type Action =
+  /** Sends text in pieces. `pieces` sets the split; the default is words, or single characters in Japanese. */
+  | { readonly type: 'say'; readonly text: string; readonly pieces?: readonly string[] }
+  | { readonly type: 'think'; readonly text: string; readonly pieces?: readonly string[] }
+  /** Calls a function. Adjacent calls are sent in one message; `separate` sends this one in its own. */
+  | {
+      readonly type: 'call'
+      readonly name: string
+      readonly args: Readonly<Record<string, unknown>>
+      readonly id?: string
+      readonly separate?: boolean
+    }
+  | { readonly type: 'image'; readonly mimeType: string; readonly data: string }
+  | {
+      readonly type: 'code'
+      readonly language: string
+      readonly code: string
+      readonly outcome: string
+      readonly output: string
+    }
+  /** Adds sources to the reply. */
+  | {
+      readonly type: 'ground'
+      readonly sources: readonly { readonly uri: string; readonly title: string }[]
+    }
+  /** Waits before the next action. */
+  | { readonly type: 'pause'; readonly ms: number }
+  /** Waits until the test calls `emulator.release(gate)`. Synchronises a test without timers. */
+  | { readonly type: 'wait'; readonly gate: string }
+  /** Sets the time between two pieces from here on, in milliseconds. */
+  | { readonly type: 'pace'; readonly ms: number }
+  /** Ends the reply with a finish reason other than STOP, such as MAX_TOKENS or SAFETY. */
+  | { readonly type: 'finish'; readonly reason: string }
+  /** REST: blocks the prompt. The response has `promptFeedback.blockReason` and no candidate. */
+  | { readonly type: 'block'; readonly reason: string }
+  /** REST: fails with this status. After the first piece, the error is sent in the open stream. */
+  | {
+      readonly type: 'fail'
+      readonly status: number
+      readonly message: string
+      readonly retryAfterSeconds?: number
+    }
+  /** Resets the TCP connection. */
+  | { readonly type: 'drop' }
+  /** Live: closes the socket. */
+  | { readonly type: 'close'; readonly code: number; readonly reason: string }
+  /** Live: sends `goAway` and closes the connection after `timeLeftMs`. */
+  | { readonly type: 'go-away'; readonly timeLeftMs: number }
+  /** Live: cancels the pending calls. */
+  | { readonly type: 'cancel' }
+  /** Sends this JSON unchanged: a stream chunk on REST, a server message on Live. */
+  | { readonly type: 'raw'; readonly message: unknown }
+
+/**
+ * Decides what the model does for a prompt. Returns `undefined` to leave the prompt to the next responder. Should be pure:
+ * the same prompt returns the same actions.
+ */
+export type Responder = (
+  prompt: Prompt,
+) => readonly Action[] | undefined | Promise<readonly Action[] | undefined>
+
+/** Combines responders: the first one that returns actions is used. */
+export function firstOf(...responders: readonly Responder[]): Responder {
+  return async (prompt) => {
+    for (const respond of responders) {
+      const actions = await respond(prompt)
+      if (actions) return actions
+    }
+    return undefined
+  }
+}
