@@ -7,7 +7,7 @@ import type { Backend } from './backend.ts'
 
 const MOVED_ON = 'the person wrote something else'
 
-/** Cancels all that waits in a chat, and writes it into the session, where the model and the client read it. */
+/** Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. */
 export async function cancelPending(
   backend: Backend,
   chat: ApprovalChat,
@@ -20,7 +20,7 @@ export async function cancelPending(
   }
 }
 
-/** Writes the end of an approval that leads to no run into the session. */
+/** Writes the end of an approval whose call does not run into the session. */
 export async function writeEnding(
   { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
   approval: Approval,
@@ -36,7 +36,7 @@ export async function writeEnding(
   await ledger.markReported(chat, [id])
 }
 
-/** Events that begin with the cancellation of what waits. */
+/** Yields events after a cancellation. */
 export async function* afterCancelling(
   cancel: () => Promise<void>,
   events: AsyncIterable<Event>,
@@ -47,28 +47,28 @@ export async function* afterCancelling(
 
 const LOST = 'the server stopped before the question was part of the conversation'
 
-/** Approvals about which their conversations ask nothing. */
+/** Approvals whose conversations do not contain the question. */
 export class OrphanedApprovals {
-  /** When an approval was first found so, by the clock of this process. */
+  /** When each orphan was first found, by the clock of this process. */
   readonly #foundAt = new Map<string, number>()
 
   /**
-   * Settles an approval about which its conversation asks nothing: it shows the ending already, or the message is gone, or the
-   * process died between the ledger and the session. What was approved is withdrawn then, for nothing is there to go on with.
+   * Reconciles an approval whose conversation does not contain the question: the conversation already shows the ending, the message was
+   * removed, or the process crashed between the writes to ledger and session. An approved call is then cancelled, as no turn can resume.
    */
   async reconcileOrphan(backend: Backend, approval: Approval): Promise<void> {
     const { ledger } = backend
     const { id, chat, toolCallId, state } = approval
     if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])
-    // Another process may be about to store the question. It has less time for that than a dead one for its lease.
-    if (!this.#isLeft(id, ledger.leaseMs)) return
+    // Another process may be about to store the question. Wait for as long as a lease.
+    if (!this.#isStale(id, ledger.leaseMs)) return
     const cancelled = await ledger.cancel(id, LOST)
     this.#foundAt.delete(id)
     if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
   }
 
-  /** Whether an approval was found without its question for as long as a lease. */
-  #isLeft(id: string, leaseMs: number): boolean {
+  /** Whether an approval has been an orphan for as long as a lease. */
+  #isStale(id: string, leaseMs: number): boolean {
     const foundAt = this.#foundAt.get(id) ?? performance.now()
     this.#foundAt.set(id, foundAt)
     const [oldest] = this.#foundAt.keys()

@@ -10,26 +10,26 @@ import type { ChatStore } from '../../store/chat-store.ts'
 import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Store } from '../../store/store.ts'
 
-/** What stands behind the desks: the agents with their sessions, and the ledger. */
+/** The agents with their sessions, and the stores. */
 export interface Backend {
-  /** Which agent each chat has. */
+  /** The agent of each chat. */
   readonly agents: ChatAgents
   readonly host: AgentHost
   readonly ledger: Ledger
-  /** Calls that wait for clients. */
+  /** Browser calls that wait for their results. */
   readonly browserCalls: BrowserCallStore
-  /** What is known of chats without reading them. */
+  /** Titles and agents of chats. */
   readonly chats: ChatStore
   /** Finds a tool of the agent of a chat by its name. */
   readonly findTool: (chat: ApprovalChat, toolName: string) => Promise<BaseTool | undefined>
-  /** Tells whether whoever decides a call may change it so, without anybody else (LG9). */
+  /** Returns true if a person may approve a call with edited arguments alone (LG9). */
   readonly mayEdit: MayEdit
-  /** Gives a pending approval the hint that the policy gives now. */
+  /** Updates the hint of a pending approval from the policy. */
   readonly refreshHint: RefreshHint
   readonly appName: string
 }
 
-/** A backend that is opened when something needs it; one that could not be opened is tried again by the next request. */
+/** Opens the backend on first use. If that fails, the next request tries again. */
 export class LazyBackend {
   readonly #open: () => Promise<Backend>
   #opening: Promise<Backend> | undefined
@@ -50,18 +50,18 @@ export class LazyBackend {
     }
   }
 
-  /** The backend, once it is open. */
+  /** The backend. Undefined until it is open. */
   get opened(): Backend | undefined {
     return this.#opened
   }
 
-  /** The backend if something has needed it so far. */
+  /** Returns the backend if it was used before. Does not open it. */
   async peek(): Promise<Backend | undefined> {
     return this.#opening && this.get()
   }
 }
 
-/** A chat as the ledger and ADK name it. */
+/** Returns the key of a chat in the ledger and in ADK. */
 export function toApprovalChat(
   { appName }: Pick<Backend, 'appName'>,
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
@@ -69,14 +69,14 @@ export function toApprovalChat(
   return { appName, principalId, chatId }
 }
 
-/** The store of the host, or one of our own that is opened when something needs it. */
+/** The store of the application, or an in-memory store that is opened on first use. */
 export class LazyStore {
   readonly #given: Store | Promise<Store> | undefined
   #own: Promise<Store> | undefined
 
   constructor(given: Store | Promise<Store> | undefined) {
     this.#given = given
-    // Whether it could be opened is for the first request to find out.
+    // The first request reports the error.
     if (given instanceof Promise) given.catch(() => undefined)
   }
 

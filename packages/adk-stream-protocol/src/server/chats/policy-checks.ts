@@ -8,7 +8,7 @@ import { resolvePolicy } from '../../approvals/policy.ts'
 import { readArgumentsSchema } from '../../calls/arguments-schema.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 
-/** Refuses changed arguments that do not fit the schema of the tool (AP5). */
+/** Throws if edited arguments do not fit the schema of the tool (AP5). */
 export function checkEdit(
   tool: BaseTool | undefined,
   args: Readonly<Record<string, unknown>>,
@@ -31,7 +31,7 @@ function badEdit(message: string): ProtocolError {
   return new ProtocolError('bad-request', { message })
 }
 
-/** Changed arguments for a call that waits, and who wants them. */
+/** Edited arguments of a pending call, and the person who edited them. */
 export interface Edit {
   readonly args: Readonly<Record<string, unknown>>
   readonly by: Decider
@@ -40,8 +40,8 @@ export interface Edit {
 export type MayEdit = (approval: Approval, edit: Edit) => Promise<boolean>
 
 /**
- * Asks the policy about the call as it would be changed. Its terms were made for the arguments of the model: whoever may decide a
- * small payment alone could make a large one of it. What the policy cannot judge stays as it is.
+ * Returns a function that checks the edited call against the policy. The terms of the approval apply to the original arguments: a person
+ * who may approve a small payment alone must not turn it into a large one. If the policy fails, the edit is not allowed.
  */
 export function createEditCheck(
   policy: ApprovalPolicy,
@@ -53,7 +53,7 @@ export function createEditCheck(
       policy,
       { chat, toolName, args },
       {
-        // Where no policy speaks, the tool asks the chat's principal, whatever the arguments: the terms that were shown stand.
+        // Without a policy verdict, the tool itself asked the chat's principal, and its terms do not depend on the arguments.
         required: () => false,
         onError: (error) => {
           judged = false
@@ -65,12 +65,12 @@ export function createEditCheck(
   }
 }
 
-/** Returns the approval with the hint that the policy gives now. */
+/** Returns the approval with the current hint of the policy. */
 export type RefreshHint = (approval: Approval) => Promise<Approval>
 
 /**
- * Asks the policy for its hint again when a pending approval is read. A hint often says what was true when the call was made ("Your
- * wallet holds $1,000"), and a person decides later. Everything else stays as it was asked.
+ * Returns a function that updates the hint of a pending approval from the policy. A hint often states a fact at the time of the call
+ * ("Your wallet holds $1,000") that changes until a person decides. All other terms stay the same.
  */
 export function createHintRefresh(
   policy: ApprovalPolicy,
@@ -82,7 +82,7 @@ export function createHintRefresh(
     const current = await resolvePolicy(
       policy,
       { chat, toolName, args },
-      // A tool that asked by itself keeps its own hint.
+      // A tool that requested the approval itself keeps its hint.
       { required: () => false, onError },
     )
     const hint = current?.hint ?? terms.hint

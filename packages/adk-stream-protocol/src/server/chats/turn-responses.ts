@@ -11,18 +11,18 @@ import type { OutputAnswer } from '../../protocol/read-answers.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
 
-/** What came for the calls of a turn. Decisions are in the ledger. */
+/** The inputs for the calls of a turn. Decisions are in the ledger. */
 export interface TurnInputs {
   readonly chat: ApprovalChat
-  /** What a client gave for its browser tools. */
+  /** The results of browser tools. */
   readonly outputs: readonly OutputAnswer[]
   /** The final result of a long-running call, from the application. */
   readonly completion?: OutputAnswer | undefined
 }
 
 /**
- * What a paused turn is answered with, as ADK wants it: confirmations for what was decided, results for what ran in the client.
- * Nothing while all that it waits for is still open.
+ * Converts responses to the content that ADK resumes a paused turn with: confirmations for decided approvals, results for browser calls.
+ * Returns undefined if there is no response yet.
  */
 export async function collectResponses(
   { calls }: Translation,
@@ -36,14 +36,14 @@ export async function collectResponses(
       results.push({ id, name, response: toCompletion(completion.result) })
     const approval = state === 'asked' ? await ledger.findByCall(chat, id) : undefined
     if (approval) approvals.push(approval)
-    const given = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
-    const tool = given ? await findTool(chat, name) : undefined
+    const submitted = state === 'waiting' && outputs.find((output) => output.toolCallId === id)
+    const tool = submitted ? await findTool(chat, name) : undefined
     const browser = tool && asBrowserTool(tool)
-    // BT3: what another long-running tool waits for is not the client's to give.
-    if (given && browser)
-      results.push({ id, name, response: toBrowserResponse(given.result, browser) })
+    // BT3: only the application completes other long-running tools.
+    if (submitted && browser)
+      results.push({ id, name, response: toBrowserResponse(submitted.result, browser) })
   }
-  // ADK hides an event with a confirmation from the model, so results go in one of their own, and first.
+  // ADK hides events with confirmations from the model, so results are sent first, in an event of their own.
   const responses = results.length > 0 ? results : toConfirmations(approvals, host)
   if (responses.length === 0) return undefined
   return { role: 'user', parts: responses.map((functionResponse) => ({ functionResponse })) }
@@ -53,7 +53,7 @@ function toCompletion(result: OutputAnswer['result']): Record<string, unknown> {
   return 'errorText' in result ? { error: result.errorText } : toResponse(result.output)
 }
 
-/** The first output that a client sent for a call that waits for the application, not for the client (BT3). */
+/** Returns the first call for which a client sent an output although only the application may complete it (BT3). */
 export async function findForeignOutput(
   { calls }: Translation,
   { findTool }: Pick<Backend, 'findTool'>,
@@ -68,14 +68,14 @@ export async function findForeignOutput(
   return undefined
 }
 
-/** Refuses the output of a client for a call that only the application completes. */
+/** Creates the error for a client's output of a call that only the application completes. */
 export function refuseForeignOutput({ toolName }: { readonly toolName: string }): ProtocolError {
   return new ProtocolError('not-client-output', {
-    message: `A page cannot give the result of ${toolName}: the application on the server completes this call (bridge.completeCall). Nothing was changed.`,
+    message: `A page cannot submit the result of ${toolName}: the application on the server completes this call (bridge.completeCall). Nothing was changed.`,
   })
 }
 
-/** Says why the application cannot complete a call; nothing if it can. */
+/** Returns an error if the application cannot complete a call. */
 export async function findCompletionFault(
   call: Call | undefined,
   { findTool }: Pick<Backend, 'findTool'>,
@@ -90,31 +90,31 @@ export async function findCompletionFault(
   return new ProtocolError('not-completable')
 }
 
-/** AP65: what has begun comes alone, and the rest after it: calls run one after the other, on the state that the last one left. */
+/** AP65: calls run one after the other, each on the state that the previous one left. A call that has started is confirmed first. */
 function toConfirmations(
   approvals: readonly Approval[],
   host: Pick<AgentHost, 'isRunning'>,
 ): FunctionResponse[] {
-  const begun = approvals.filter((approval) => host.isRunning(approval))
-  if (begun.length > 0) return begun.map(({ id }) => toConfirmation(id, true))
+  const running = approvals.filter((approval) => host.isRunning(approval))
+  if (running.length > 0) return running.map(({ id }) => toConfirmation(id, true))
   return approvals
     .filter(isDecided)
     .map(({ id, state }) => toConfirmation(id, state.name === 'approved'))
 }
 
-/** Whether a turn may go on by it: it was decided, or it ended without a decision. */
+/** Whether an approval was decided or has ended, so that its turn can resume. */
 function isDecided({ state }: Approval): boolean {
   return state.name !== 'requested' && state.name !== 'executing'
 }
 
-/** Whether its turn may go on by it here: this process may also have started the call at its decision. */
+/** Whether the turn of an approval can resume in this process, which may have started the call at the decision. */
 function canResume(approval: Approval, host: Pick<AgentHost, 'isRunning'>): boolean {
   return isDecided(approval) || host.isRunning(approval)
 }
 
 /**
- * Whether a paused turn only waits for calls that run somewhere: in a run that was stopped, or in a process that died. A client
- * that goes on with it would hear nothing, and ask again at once (AP11).
+ * Whether a paused turn waits only for calls that still run: in a stopped run, or in a crashed process. A client that resumes it would
+ * receive nothing and retry at once (AP11).
  */
 export async function isBlockedByRunningCall(
   { calls }: Translation,
@@ -130,7 +130,7 @@ export async function isBlockedByRunningCall(
   return isRunning && !approvals.some((approval) => canResume(approval, host))
 }
 
-// The ledger decides whether the call runs; ADK only has to come by.
+// The ledger decides whether the call runs. The confirmation only makes ADK call the tool.
 function toConfirmation(id: string, confirmed: boolean): FunctionResponse {
   return { id, name: CONFIRMATION_TOOL, response: { confirmed } }
 }

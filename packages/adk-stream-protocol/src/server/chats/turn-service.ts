@@ -56,24 +56,25 @@ export interface TurnServiceOptions extends TranslationOptions {
   readonly whenShortened: 'keep' | 'rewind'
   readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
   readonly onError: (error: unknown) => void
-  /** Hears of every turn that begins, and of every one that goes on with something. */
+  /** Called when a turn starts, and when it resumes with new work. */
   readonly onTurn: (turn: TurnInfo) => void
 }
 
+/** The responses that a paused turn resumes with. */
 export interface TurnResponses {
-  /** What ran on the client. Decisions are in the ledger. */
+  /** The results of browser tools. Decisions are in the ledger. */
   readonly outputs: readonly OutputAnswer[]
-  /** Whether nobody reads the turn that goes on. Default false. */
+  /** Whether the turn resumes without a reader. Default false. */
   readonly background?: boolean
-  /** An approval that the client has seen asked; it reads from the pause after it. Default: the last pause. */
+  /** The approval or call after which the client continues to read. Default: the last pause. */
   readonly seen?: string
-  /** An approval that was just given, and whose call may start before the turn goes on. */
+  /** An approval that was decided just now. Its call may start before the turn is loaded. */
   readonly approval?: Approval
-  /** Whether only the result of a call that has run is replayed; allowed while the bridge is closing. Default false. */
+  /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
   readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
-  /** The refusal for a client to whom the turn has nothing to tell. Default: `nothing-new`. */
+  /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
   readonly refuse?: () => Promise<ProtocolError>
 }
 
@@ -89,18 +90,18 @@ interface FoundCall {
   readonly call: Call
 }
 
-/** What a live run tells of a message. */
+/** The events of one message of a live session. */
 export interface LiveStream {
   readonly events: AsyncQueue<Event>
   /** Whether calls still run at the end of the events. */
   readonly leavesCalls: () => boolean
-  /** Whether the message was replayed before, up to a pause. */
+  /** Whether an earlier turn has sent this message up to a pause. */
   readonly resumes: boolean
   readonly background: boolean
   readonly graceMs: number
 }
 
-/** Begins turns, and goes on with those that were answered. */
+/** Starts turns, and resumes paused turns with responses. */
 export class TurnService {
   readonly #backend: LazyBackend
   readonly #turns: TurnRegistry
@@ -109,7 +110,7 @@ export class TurnService {
   readonly #attempts = new ResumeAttempts()
   /** Turns whose run ended with an error. */
   readonly #failed = new WeakSet<Turn>()
-  /** Calls that run without a turn, and whose result is to be replayed when they end. */
+  /** The number of calls that run without a turn. Their turns resume when they end. */
   #runningWithoutTurn = 0
 
   constructor(backend: LazyBackend, turns: TurnRegistry, options: TurnServiceOptions) {
@@ -118,12 +119,12 @@ export class TurnService {
     this.#options = options
   }
 
-  /** Whether results are to be replayed of calls that run without a turn. */
+  /** Whether calls run without a turn. */
   get busy(): boolean {
     return this.#runningWithoutTurn > 0
   }
 
-  /** Returns the agent for a message: the one that its chat has, or for a new chat the one to record. */
+  /** Returns the agent of a chat, or the agent to record for a new chat. */
   async chooseAgent(
     principal: Principal,
     chat: ChatKey,
@@ -135,13 +136,13 @@ export class TurnService {
     return backend.agents.choose(principal, key, { ...request, exists })
   }
 
-  /** Records the agent of a chat that begins. */
+  /** Records the agent of a new chat. */
   async recordAgent(chat: ChatKey, agent: ChosenAgent): Promise<void> {
     const backend = await this.#backend.get()
     await backend.agents.record(toApprovalChat(backend, chat), agent)
   }
 
-  /** Answers a new message. */
+  /** Starts a turn for a new message. */
   async start(
     chat: ChatKey,
     request: MessageRequest,
@@ -151,7 +152,7 @@ export class TurnService {
     const key = toApprovalChat(backend, chat)
     const { replaces } = request
     const userMessageId = request.message.id ?? randomUUID()
-    // Before a turn is stopped that nobody reads any more.
+    // Check before `start` stops a turn that has no reader.
     if (replaces) await this.checkRewind(chat, userMessageId)
     const cancels = !replaces && this.#options.whilePending === 'cancel'
     return this.#turns.start(chat, randomUUID(), {
@@ -169,50 +170,50 @@ export class TurnService {
     })
   }
 
-  /** Sets what differs in the session state of a chat, where no message carries it. */
+  /** Sets session state of a chat without a message. Writes only the values that differ. */
   async setState(chat: ChatKey, delta: StateDelta): Promise<void> {
     if (Object.keys(delta).length === 0) return
     const backend = await this.#backend.get()
     await backend.host.setState(toApprovalChat(backend, chat), delta)
   }
 
-  /** Goes on with a turn as far as its answers reach. */
-  async resume(chat: ChatKey, messageId: string, answers: TurnResponses): Promise<Turn> {
+  /** Resumes a paused turn with responses. */
+  async resume(chat: ChatKey, messageId: string, responses: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
-      background: answers.background === true,
-      finishes: answers.finishes === true,
+      background: responses.background === true,
+      finishes: responses.finishes === true,
       prepare: async (turn) => {
         try {
-          if (answers.approval)
-            await this.#startCall(backend, turn, { key, approval: answers.approval })
+          if (responses.approval)
+            await this.#startCall(backend, turn, { key, approval: responses.approval })
           replayed = await this.#replay(backend, key, messageId)
           if (!replayed) throw new ProtocolError('nothing-new')
-          const pause = findPause(replayed, answers.seen)
-          await this.#check(backend, replayed, { key, answers, pause })
+          const pause = findPause(replayed, responses.seen)
+          await this.#check(backend, replayed, { key, responses, pause })
           await prefill(turn, replayed, { backend, key, pause })
         } catch (thrown) {
-          if (answers.approval)
-            this.#resumeWhenCallEnds(backend, { chat, approval: answers.approval })
+          if (responses.approval)
+            this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
           throw thrown
         }
       },
       run: async (turn) => {
-        const events = this.#runResponses(backend, turn, { key, answers })
+        const events = this.#runResponses(backend, turn, { key, responses })
         await this.#run(backend, turn, { chat, events, ...(replayed && { from: replayed.state }) })
-        if (answers.approval)
-          this.#resumeWhenCallEnds(backend, { chat, approval: answers.approval })
+        if (responses.approval)
+          this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
       },
     })
   }
 
   /**
-   * Completes a long-running call with its final result, once. Resolves when the result is stored; the model then goes on with
-   * nobody reading.
+   * Completes a long-running call with its final result. Resolves when the result is stored; the model then continues without a
+   * reader.
    */
   async complete(chat: ChatKey, result: OutputAnswer): Promise<Turn> {
     const backend = await this.#backend.get()
@@ -223,17 +224,17 @@ export class TurnService {
     const stored = new Promise<void>((resolve) => {
       completion.onStored = resolve
     })
-    const answers = { outputs: [], background: true, completion }
-    const turn = await this.resume(chat, found.messageId, answers)
+    const responses = { outputs: [], background: true, completion }
+    const turn = await this.resume(chat, found.messageId, responses)
     await Promise.race([stored, turn.settled])
     const replayed = await this.#replay(backend, key, found.messageId)
-    // The turn was stopped, or the server closes, before anything was stored.
+    // The turn was stopped, or the server is closing, before the result was stored.
     if (!replayed?.state.calls.get(result.toolCallId)?.completed)
       throw new ProtocolError('unavailable')
     return turn
   }
 
-  /** Finds a call in the conversation of a chat; of a call that is being made, when its turn has ended. */
+  /** Finds a call in the stored conversation. If a turn is running, waits for its end and looks again. */
   async findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
     const found = await this.#findCall(chat, toolCallId)
     const running = found ? undefined : this.#turns.running(chat)
@@ -252,13 +253,13 @@ export class TurnService {
     return undefined
   }
 
-  /** Refuses answers by which a turn cannot go on. */
+  /** Throws if a turn cannot resume with these responses. */
   async #check(
     backend: Backend,
     { state, chunks }: ReplayedTurn,
-    { key: chat, answers, pause }: { key: ApprovalChat; answers: TurnResponses; pause: number },
+    { key: chat, responses, pause }: { key: ApprovalChat; responses: TurnResponses; pause: number },
   ): Promise<void> {
-    const { outputs, completion, background = false, refuse } = answers
+    const { outputs, completion, background = false, refuse } = responses
     if (completion) {
       const call = state.calls.get(completion.toolCallId)
       const fault = await findCompletionFault(call, backend, chat)
@@ -268,17 +269,17 @@ export class TurnService {
     if (await isBlockedByRunningCall(state, backend, chat))
       throw new ProtocolError('approval-decided')
     if (await collectResponses(state, backend, { chat, outputs })) return
-    // Clients repeat the outputs of all calls of a message: beside an answer that counts, one that does not is ignored.
+    // Clients repeat the outputs of all calls of a message. Invalid ones are ignored if another response is valid.
     const foreign = await findForeignOutput(state, backend, { chat, outputs })
     if (foreign) throw refuseForeignOutput(foreign)
-    // AP130: a client that gets an empty answer sends the same again at once, and for ever.
+    // AP130: after an empty stream, a client would resend the same request again and again.
     const isEmpty = pause >= chunks.length
     if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
   }
 
   /**
-   * AP132: the first message of the user that a client has removed, where its history ends before the stored one. Undefined if it
-   * does not prove that, and if a call ran among what it removed which a person had approved.
+   * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
+   * the history does not prove that, or if the removed part contains an approved call that ran.
    */
   async findRemoved(
     chat: ChatKey,
@@ -290,14 +291,14 @@ export class TurnService {
     const turns = await backend.host.turns(toApprovalChat(backend, chat))
     const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
     if (!history.every((id, index) => id === stored[index])) return undefined
-    // A history that ends with a message of the user has lost an answer, and not been cut by a person.
+    // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
     if (history.length % 2 !== 0) return undefined
     const removed = turns[history.length / 2]?.userMessage.id
     const isKept = removed !== undefined && (await this.#hasActed(backend, chat, removed))
     return isKept ? undefined : removed
   }
 
-  /** AP170: refuses to take a chat back to before a message if a call that a person approved would disappear. */
+  /** AP170: throws if a rewind to before a message would remove an approved call. */
   async checkRewind(chat: ChatKey, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
@@ -314,20 +315,20 @@ export class TurnService {
     return false
   }
 
-  /** Cancels what waits in a chat that is about to be taken back. */
+  /** Cancels the pending approvals of a chat before a rewind. */
   async #prepareRewind(backend: Backend, key: ApprovalChat, userMessageId: string): Promise<void> {
     await this.checkRewind(key, userMessageId)
     await cancelPending(backend, key)
-    // A person may have approved meanwhile.
+    // Check again: a person may have approved a call meanwhile.
     await this.checkRewind(key, userMessageId)
   }
 
-  /** Takes a chat back to before a message, with what was asked after it, while nobody else writes in it. */
+  /** Rewinds a chat to before a user message, while it holds the chat lock. */
   async rewind(chat: ChatKey, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
-    // What is being written would be taken back with the rest, and must not be written after that.
+    // The rewind also removes the running turn, so it must not write afterwards.
     await this.#turns.stop(chat)
     const { settled } = await this.#turns.start(chat, randomUUID(), {
       waitForRunning: true,
@@ -341,14 +342,14 @@ export class TurnService {
     await settled
   }
 
-  /** The person says something else: what waits is kept, or cancelled. A live run writes the ends of its own calls. */
+  /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
   async cancelPending(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
     await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
   }
 
-  /** Tells a message of a live conversation, when the turn before has ended. */
+  /** Streams a message of a live session when the previous turn has ended. */
   async streamLive(chat: ChatKey, messageId: string, live: LiveStream): Promise<Turn> {
     const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
@@ -358,12 +359,12 @@ export class TurnService {
       waitForRunning: true,
       background,
       graceMs,
-      // New conversations are refused before; here, calls of one that is open have ended.
+      // Allowed while the bridge closes: the calls of an open session have ended. New sessions are refused earlier.
       finishes: true,
       prepare: async (turn) => {
         const stored = resumes ? await backend.host.turn(key, messageId) : undefined
         if (!stored) return
-        // What is stored is replayed from there; what comes by the run after it.
+        // Replay the stored events, and take only later ones from the live session.
         const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
         events.removeThroughLast(({ id }) => storedIds.has(id))
         replayed = closeAtPause(replayTurn(stored, this.#options))
@@ -378,7 +379,7 @@ export class TurnService {
     })
   }
 
-  /** Tells a stored message once more, as it is, for clients that have not read all of it. Nothing goes on by it. */
+  /** Streams a stored message again for clients that have not read all of it. Does not run the agent. */
   async replay(chat: ChatKey, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
@@ -399,18 +400,18 @@ export class TurnService {
     })
   }
 
-  /** AP61: starts a call that was approved, now that the chat is taken for it and before its turn is even read. */
+  /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
   async #startCall(
     { host }: Backend,
     { signal }: Turn,
     { key, approval }: { key: ApprovalChat; approval: Approval },
   ): Promise<void> {
     if (approval.state.name !== 'approved') return
-    // The work of reading the turn would otherwise be done before the tool's first line.
+    // Let the tool start before the turn is loaded.
     if (await host.startCall(key, approval, signal)) await setImmediate()
   }
 
-  /** Goes on, when it has ended, with a call that was begun by a turn which was stopped before ADK came by for its result. */
+  /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
   #resumeWhenCallEnds(
     { host }: Backend,
     { chat, approval }: { chat: ChatKey; approval: Approval },
@@ -418,7 +419,7 @@ export class TurnService {
     if (!host.isRunning(approval)) return
     const again = { outputs: [], background: true, finishes: true }
     this.#runningWithoutTurn += 1
-    // Nobody waits for this promise. What cannot be replayed now is on record, and replayed to whoever reads the chat.
+    // Not awaited. If the turn cannot resume, the ledger still has the result, and a sweep reports it.
     host
       .settled(approval)
       .then(async () => this.resume(chat, approval.messageId, again))
@@ -428,7 +429,7 @@ export class TurnService {
       })
   }
 
-  /** Goes on with the turn in which a call waits for the client, with nobody reading. Refuses an output that nothing waits for. */
+  /** Resumes, without a reader, the turn of a browser call with its result. Throws if no call waits for this result. */
   async submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void> {
     const backend = await this.#backend.get()
     const found = await this.#findCall(chat, output.toolCallId)
@@ -436,7 +437,7 @@ export class TurnService {
     const tool = found && (await backend.findTool(key, found.call.toolName))
     const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
     const isWaiting = found?.call.state === 'waiting'
-    // BT3: what another long-running tool waits for is not the client's to give.
+    // BT3: only the application completes other long-running tools.
     if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
       throw refuseForeignOutput(found.call)
     if (!isWaiting || !isBrowserTool)
@@ -444,36 +445,39 @@ export class TurnService {
     await this.resume(chat, found.messageId, { outputs: [output], background: true })
   }
 
-  /** The stored message that holds a call. Undefined if the chat does not hold the call. */
+  /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
   async messageOf(chat: ChatKey, toolCallId: string): Promise<string | undefined> {
     const found = await this.#findCall(chat, toolCallId)
     return found?.messageId
   }
 
-  /** Goes on with the turn of an approval that was given or that ended, with nobody reading, until the conversation shows what came of it. */
+  /**
+   * Resumes, without a reader, the turn of an approval that was decided or has ended. Resolves when the conversation shows the outcome.
+   * `isNew` says that the approval was decided just now.
+   */
   async resumeAfterDecision(approval: Approval, isNew = false): Promise<void> {
     const { chat, messageId } = approval
     const backend = await this.#backend.get()
     if (!(await backend.agents.has(chat))) return
-    // What was given just now was asked, and its call is not kept waiting for a look.
+    // The conversation of a new decision contains the call, so its start is not delayed by a check.
     if (!isNew && (await this.callState(approval)) !== 'asked')
       return this.#orphans.reconcileOrphan(backend, approval)
     if (!this.#attempts.isDue(approval.id)) return
-    const answers = { outputs: [], background: true, ...(isNew && { approval }) }
-    const turn = await this.resume(chat, messageId, answers)
+    const responses = { outputs: [], background: true, ...(isNew && { approval }) }
+    const turn = await this.resume(chat, messageId, responses)
     await turn.settled
     if (turn.signal.aborted) return
     if ((await this.callState(approval)) !== 'asked') {
       this.#attempts.forget(approval.id)
       return
     }
-    // ADK could not tell it, because the tool is gone for example. What has ended is written without ADK, or it would be tried for ever.
+    // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
     const known = await backend.ledger.get(approval.id)
     if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
     else if (known) await writeEnding(backend, known)
   }
 
-  /** AP114: an approved call that did not start is tried again later, and cancelled when that leads to nothing. */
+  /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
   async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
     const end = this.#failed.has(turn) ? 'failed' : 'ended'
     if (this.#attempts.note(approval.id, end)) return
@@ -482,46 +486,46 @@ export class TurnService {
     await writeEnding(backend, cancelled)
     this.#options.onError(
       new Error(
-        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it, however often it was resumed.`,
+        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it after several attempts.`,
       ),
     )
   }
 
-  /** Goes on with a turn whose client gave no output in time, unless it did after all. */
-  async expireBrowserCall(wait: BrowserCall): Promise<void> {
-    const { chat, messageId, toolCallId } = wait
+  /** Resumes a turn whose browser tool timed out. Does nothing if the result has arrived meanwhile. */
+  async expireBrowserCall(call: BrowserCall): Promise<void> {
+    const { chat, messageId, toolCallId } = call
     const backend = await this.#backend.get()
     if (!(await backend.agents.has(chat))) return
-    if ((await this.callState(wait)) === 'waiting') {
+    if ((await this.callState(call)) === 'waiting') {
       const outputs = [{ toolCallId, result: { errorText: NO_ANSWER } }]
       const turn = await this.resume(chat, messageId, { outputs, background: true })
       await turn.settled
-      // A server that closes leaves it to the next one.
+      // The server is closing. The next one expires the call.
       if (turn.signal.aborted) return
     }
     await backend.browserCalls.drop(chat, [toolCallId])
   }
 
-  /** The events of all runs that the answers allow, one after the other: an answer may come while another is followed. */
+  /** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
   async *#runResponses(
     backend: Backend,
     { messageId, signal }: Turn,
-    { key, answers }: { key: ApprovalChat; answers: TurnResponses },
+    { key, responses }: { key: ApprovalChat; responses: TurnResponses },
   ): AsyncGenerator<Event> {
-    const { outputs, completion, background = false } = answers
-    const given = new Set<string>()
+    const { outputs, completion, background = false } = responses
+    const sent = new Set<string>()
     for (;;) {
       const replayed = await this.#replay(backend, key, messageId)
       const all = { chat: key, outputs, completion }
       const content = replayed && (await collectResponses(replayed.state, backend, all))
       const ids = readIds(content)
-      // What was given once and is still open is not settled by giving it again.
-      const isStuck = content !== undefined && ids.every((id) => given.has(id))
+      // Sending the same responses again would not help.
+      const isStuck = content !== undefined && ids.every((id) => sent.has(id))
       if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
       if (!content || signal.aborted || isStuck) return
-      // EV3: who watches is replayed of what is done, not of a look that finds nothing to do.
-      if (given.size === 0) this.#options.onTurn({ ...key, messageId })
-      for (const id of ids) given.add(id)
+      // EV3: report a turn only if it has work to do.
+      if (sent.size === 0) this.#options.onTurn({ ...key, messageId })
+      for (const id of ids) sent.add(id)
       if (completion && ids.includes(completion.toolCallId)) {
         const { onStored } = completion
         const noted = await backend.host.toCompletion(key, content)
@@ -529,8 +533,10 @@ export class TurnService {
         continue
       }
       yield* backend.host.resume(key, messageId, { content, signal })
-      const came = outputs.flatMap(({ toolCallId }) => (given.has(toolCallId) ? [toolCallId] : []))
-      if (came.length > 0) await backend.browserCalls.drop(key, came)
+      const delivered = outputs.flatMap(({ toolCallId }) =>
+        sent.has(toolCallId) ? [toolCallId] : [],
+      )
+      if (delivered.length > 0) await backend.browserCalls.drop(key, delivered)
     }
   }
 
@@ -558,18 +564,18 @@ export class TurnService {
         })
         if (outcome.end === 'failed') this.#failed.add(turn)
         await backend.host.settle(toApprovalChat(backend, chat), outcome)
-        // A live run gives clients their time itself.
-        if (!options.passSound) await this.#watch(backend, info, outcome)
+        // A live session sets the timeouts of its browser calls itself.
+        if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
         return outcome
       })
     } catch (error) {
-      // The answer is replayed; only the session could not be put in order, and the next turn tries again.
+      // The turn was streamed; only the session could not be repaired. The next turn tries again.
       onError(error)
     }
   }
 
-  /** Gives clients their time to answer the calls that wait for them. */
-  async #watch(
+  /** Starts the timeouts of browser calls. */
+  async #startTimeouts(
     backend: Backend,
     { messageId, ...chat }: TurnInfo,
     { waiting }: RunOutcome,
@@ -583,7 +589,7 @@ export class TurnService {
     }
   }
 
-  /** The state of a call in its stored conversation. Undefined if the conversation does not hold the call. */
+  /** Returns the state of a call in the stored conversation, or undefined if the conversation does not contain the call. */
   async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
     const replayed = await this.#replay(await this.#backend.get(), chat, messageId)
     return replayed?.state.calls.get(toolCallId)?.state
@@ -599,7 +605,7 @@ export class TurnService {
   }
 }
 
-/** Approvals that have not led to a run, and that do not when they are cancelled. */
+/** States of approvals whose calls have not run and cannot run any more after a cancellation. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
   'requested',
   'denied',
@@ -610,19 +616,18 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
 function ignore(): void {}
 async function* noEvents(): AsyncGenerator<Event> {}
 
-const CANNOT_START = 'the agent could not go on with it'
+const CANNOT_START = 'the agent could not continue with it'
 
-/** AP130: replayed as an error, because a client that gets an answer without an end of its call sends the same again. */
+/** AP130: sent as an error, because a client whose call does not end would resend the same request. */
 const STUCK = {
-  message:
-    'The answer is on record, but the agent did not go on by it. Load the conversation again.',
+  message: 'The response is recorded, but the agent did not continue. Load the conversation again.',
 }
 
 function readIds(content: Content | undefined): string[] {
   return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
 }
 
-/** Puts into the log what was replayed before, and marks where the clients that answer go on: none of them before a pause. */
+/** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */
 async function prefill(
   turn: Turn,
   replayed: ReplayedTurn,
@@ -632,7 +637,7 @@ async function prefill(
   const decided = new Set<string>()
   for (const [toolCallId, call] of state.calls) {
     const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
-    // Who reads all anew is not asked what was decided.
+    // A client that reads from the start must not be asked again.
     if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
   }
   const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
