@@ -43,16 +43,20 @@ import type { StateDelta } from './request-context.ts'
 import { changesIn } from './request-context.ts'
 import type { TurnRunConfig } from '../options.ts'
 
-/** ADK's own services, passed on to its Runner. */
+/** ADK services that the bridge passes to ADK's `Runner`. */
 export interface AgentServices {
+  /** ADK plugins. They run after the plugin that handles approvals. */
   readonly plugins?: readonly BasePlugin[]
+  /** Stores artifacts. Clients read them with `GET /chats/:chatId/artifacts/:name`. */
   readonly artifactService?: BaseArtifactService
+  /** Stores the memory of agents. */
   readonly memoryService?: BaseMemoryService
+  /** Stores the credentials of tools. */
   readonly credentialService?: BaseCredentialService
 }
 
 export interface AgentHostOptions extends AgentServices {
-  /** The agents by name, each with a gate of its own. */
+  /** The agents by name, each with its approval plugin. */
   readonly agents: ReadonlyMap<string, HostedAgent>
   /** Returns the name of the agent of a chat. */
   readonly agentOf: (chat: ApprovalChat) => Promise<string>
@@ -68,7 +72,7 @@ interface HostedAgent {
   readonly gate: ApprovalPlugin
 }
 
-/** An agent as ADK runs it. */
+/** An agent with its ADK `Runner`. */
 interface RunnableAgent {
   readonly runner: Runner
   readonly gate: ApprovalPlugin
@@ -78,26 +82,26 @@ interface DriveOptions {
   readonly notes: EventNotes & { readonly messageId: string }
   readonly cause: RunCause
   readonly signal: AbortSignal
-  /** What is set in the session state with the message. */
+  /** Session state to set with the message. */
   readonly state?: StateDelta
-  /** Called when the message that the run begins with is stored. */
+  /** Called when ADK has stored the message that starts the run. */
   readonly onStored?: (() => void) | undefined
-  /** Puts the session in order, and gives the events that come before those of the run. */
+  /** Repairs the session. Returns events to yield before those of the run. */
   readonly prepare: () => Promise<Event[]>
 }
 
 interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
   readonly content: Content
-  /** What is noted beside the answers. */
+  /** Notes to store with the responses. */
   readonly notes?: EventNotes
 }
 
-/** The agents with their conversations: one ADK session per chat of a principal. */
+/** Runs the agents. Every chat has one ADK session. */
 export class AgentHost {
   readonly #agents: ReadonlyMap<string, RunnableAgent>
   readonly #agentOf: (chat: ApprovalChat) => Promise<string>
   readonly #sessions: BaseSessionService
-  /** Whether no plugin may end a run, or change its message, before a tool of it is called. */
+  /** Whether no plugin can end a run or change its message before a tool is called. */
   readonly #predictable: boolean
   readonly #ledger: Ledger
   readonly #chats: ChatStore
@@ -137,12 +141,12 @@ export class AgentHost {
     return this.#sessions
   }
 
-  /** Whether a run is under way in which an approved call is run or was run, also one that its turn has left. */
+  /** Whether a run with an approved call is active, even if its turn was stopped. */
   get busy(): boolean {
     return [...this.#runs].some((run) => run.decided.size > 0)
   }
 
-  /** Whether a message may take the place of an earlier one. */
+  /** Whether the session service can remove messages. */
   get rewindable(): boolean {
     return isRewindable(this.#sessions)
   }
@@ -169,7 +173,7 @@ export class AgentHost {
     return this.#drive(chat, toUserContent(message), how)
   }
 
-  /** Sets what differs in the session state of a chat, where no message carries it. */
+  /** Sets session state of a chat without a message. Writes only the values that differ. */
   async setState(chat: ApprovalChat, delta: StateDelta): Promise<void> {
     const session = await this.#sessions.getOrCreateSession(keyOf(chat))
     const stateDelta = changesIn(session.state, delta)
@@ -180,7 +184,7 @@ export class AgentHost {
     await this.#sessions.appendEvent({ session, event })
   }
 
-  /** Starts an approved call now; false where it must wait for ADK to come by with it. */
+  /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
   async startCall(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
     if (!this.#predictable) return false
     const session = await this.#sessions.getSession(keyOf(chat))
@@ -192,33 +196,33 @@ export class AgentHost {
     return call !== undefined && gate.decided.begin(call)
   }
 
-  /** Whether a call was started so, and no run has taken its result. */
+  /** Whether a call was started with `startCall` and no run has collected its result. */
   isRunning({ id }: Approval): boolean {
     return this.#gates.some((gate) => gate.decided.hasBegun(id))
   }
 
-  /** Resolves when a call that was started so has ended. */
+  /** Resolves when a call that was started with `startCall` has ended. */
   async settled({ id }: Approval): Promise<void> {
     await Promise.all(this.#gates.map((gate) => gate.decided.ended(id)))
   }
 
-  /** Goes on with a turn, on answers to what it waited for. */
+  /** Resumes a turn with responses. */
   resume(
     chat: ApprovalChat,
     messageId: string,
     { content, notes: added = {}, signal, onStored }: ResumeOptions,
   ): AsyncGenerator<Event> {
     const notes = { ...added, messageId }
-    const told = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
-    // ADK stores the answers and does not yield them; clients are told of what came from outside as of any result.
-    const prepare = async (): Promise<Event[]> => [told]
+    const event = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
+    // ADK stores the responses but does not yield them. Clients receive them like any tool result.
+    const prepare = async (): Promise<Event[]> => [event]
     return this.#drive(chat, content, { notes, cause: 'answers', signal, prepare, onStored })
   }
 
-  /** The final result of a long-running call, in the form in which this agent reads it. */
+  /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
   async toCompletion(chat: ApprovalChat, content: Content): Promise<NotedContent> {
     const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
-    // A workflow reads the response itself; only a model needs it as text.
+    // A workflow reads the function response itself. Only a model needs text.
     const session = isBaseAgent((await this.#find(chat)).runner.agent)
       ? await this.#sessions.getSession(keyOf(chat))
       : undefined
@@ -227,7 +231,7 @@ export class AgentHost {
     return answer ?? { content, notes: { completed: [toolCallId] } }
   }
 
-  /** Stores results of a turn that no run gave. */
+  /** Stores results that no run produced. */
   async append(
     chat: ApprovalChat,
     messageId: string,
@@ -246,10 +250,10 @@ export class AgentHost {
     })
   }
 
-  /** Leaves the session as the next turn needs it. */
+  /** Repairs the session after a run for the next turn. */
   async settle(chat: ApprovalChat, { end, unstored, paused }: RunOutcome): Promise<void> {
     if (end === 'completed' && !paused) return
-    // What was written since comes from the database now, and not when the answer comes that somebody waits for.
+    // Loads the session into the cache now, before a response arrives that a person waits for.
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session || end === 'completed') return
     const marks = end === 'stopped' && unstored.invocationId !== ''
@@ -258,19 +262,19 @@ export class AgentHost {
     await answerDanglingCalls(this.#sessions, session)
   }
 
-  /** A turn as it is stored; nothing for one that does not exist. */
+  /** Returns a stored turn, or undefined if it does not exist. */
   async turn(chat: ApprovalChat, messageId: string): Promise<StoredTurn | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && this.#findTurn(session, messageId)
   }
 
-  /** All turns of a chat as they are stored, in the order they began. */
+  /** Returns all stored turns of a chat, in order. */
   async turns(chat: ApprovalChat): Promise<StoredTurn[]> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session ? splitTurns(session.events) : []
   }
 
-  /** The conversation, without the message that is still being streamed; nothing for a chat that does not exist. */
+  /** Returns the stored messages without the one that is being streamed, or undefined if the chat does not exist. */
   async messages(
     chat: ApprovalChat,
     options: ReadConversationOptions,
@@ -287,7 +291,7 @@ export class AgentHost {
     return session !== undefined
   }
 
-  /** The first event of the user in a chat. */
+  /** Returns the first message event of the user in a chat. */
   async opening(chat: ApprovalChat): Promise<Event | undefined> {
     if (readsOpenings(this.#sessions)) return this.#sessions.readOpening(keyOf(chat))
     const session = await this.#sessions.getSession(keyOf(chat))
@@ -301,7 +305,7 @@ export class AgentHost {
     await this.#chats.drop(chat)
   }
 
-  // One generator for all of it: every one around ADK's costs each token another turn of the microtask queue.
+  // A single generator: every additional one would cost each token another microtask.
   async *#drive(
     chat: ApprovalChat,
     newMessage: Content,
@@ -331,7 +335,7 @@ export class AgentHost {
       if (run.loss) throw run.loss
       yield* run.takeAppended()
     } catch (thrown) {
-      // ADK came by with them, and a callback of the host threw before they could run.
+      // ADK called these tools, and a callback of the application threw before they could run.
       if (!signal.aborted)
         for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
       throw run.loss ?? (await this.#explain(chat, thrown))
@@ -343,13 +347,13 @@ export class AgentHost {
     }
   }
 
-  /** What ended a run: in the first place that the chat has been taken by another process, whatever words ADK has for it. */
+  /** Returns the error that ended a run. If another process has taken over the chat, this is the cause, whatever ADK reports. */
   async #explain(chat: ApprovalChat, thrown: unknown): Promise<ProtocolError> {
     const isHeld = await this.#ledger.stillHolds(chat).catch(() => true)
     return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 
-  /** AP23: what was approved and has run is kept, although ADK drops the results of a run that was stopped. */
+  /** AP23: stores the results of approved calls that ran, because ADK drops the results of a stopped run. */
   async #keepLateResults(chat: ApprovalChat, run: RunState): Promise<void> {
     for (const [id, { name, response }] of run.results) {
       const note = run.decided.get(id)
@@ -360,13 +364,13 @@ export class AgentHost {
     }
   }
 
-  /** Takes a chat back to before a message of the user. */
+  /** Rewinds a chat to before a user message. */
   async rewind(chat: ApprovalChat, userMessageId: string): Promise<void> {
     const session = await this.#sessions.getSession(keyOf(chat))
     if (session) await this.#rewind(session, userMessageId)
   }
 
-  /** What a chat would lose if it were taken back to before a message. Undefined for a message that it does not hold. */
+  /** Returns the events that a rewind to before a user message would remove, or undefined if the chat does not contain the message. */
   async cut(chat: ApprovalChat, userMessageId: string): Promise<Cut | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && cutEvents(session.events, userMessageId)
@@ -375,7 +379,7 @@ export class AgentHost {
   async #rewind(session: Session, userMessageId: string): Promise<void> {
     if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
     const cut = cutEvents(session.events, userMessageId)
-    // A message that never reached the session has nothing to take back: it failed before it was stored.
+    // The message failed before it was stored.
     if (!cut) return
     const { appName, userId, id: sessionId } = session
     const { firstEvent, kept } = cut
@@ -383,12 +387,12 @@ export class AgentHost {
     const keep = kept.map(({ id }) => id)
     await this.#sessions.rewind({ appName, userId, sessionId, eventId, keep })
     session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
-    // What others said first, such as a greeting, is no beginning.
+    // The chat has no title while it contains only messages of the agent, such as a greeting.
     if (session.events.some(({ author }) => author === 'user')) return
     await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
   }
 
-  /** The agent of a chat. */
+  /** Returns the agent of a chat. */
   async #find(chat: ApprovalChat): Promise<RunnableAgent> {
     const found = this.#agents.get(await this.#agentOf(chat))
     if (!found) throw new ProtocolError('unknown-agent')
@@ -404,10 +408,10 @@ export class AgentHost {
   }
 }
 
-/** ADK's own default is 500, and each call costs money. */
+/** ADK's default is 500. Each call costs money. */
 const MAX_LLM_CALLS = 100
 
-/** Written out in full, because a tool that is started without a run of ADK's sees them too. */
+/** Includes ADK's defaults, because a tool that starts without a run of ADK also sees this configuration. */
 const RUN_CONFIG: RunConfig = {
   streamingMode: StreamingMode.SSE,
   pauseOnToolCalls: false,

@@ -8,47 +8,47 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
 import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
 
-/** What ADK's Runner runs: an agent, or a workflow. */
+/** The root of an ADK run: an agent or a workflow. */
 export type RootAgent = NonNullable<RunnerConfig['agent']>
 
-/** The first message of a chat, for which an agent is chosen. */
+/** The input of `chooseAgent`: the first message of a chat. */
 export interface AgentChoice extends ClientContext {
-  /** Who is asking, with the attributes that `authenticate` gave. */
+  /** The principal, with the attributes that `authenticate` returned. */
   readonly principal: Principal
   readonly chatId: string
-  /** The agent that the client asks for, by `agent` in the body or `?agent=` in the address. It may be any text. */
+  /** The agent that the client requests with `agent` in the body or `?agent=` in the URL. It may be any string. */
   readonly agent: string | undefined
 }
 
 /** Returns the name of the agent for a new chat. */
 export type ChooseAgent = (choice: AgentChoice) => string | Promise<string>
 
-/** What a client sends with a message, as far as an agent is chosen by it. */
+/** The parts of a request that select an agent. */
 export interface AgentRequest {
-  /** What a message brings. Sound and text frames bring nothing. */
+  /** The context of a message. Audio and text frames have none. */
   readonly context?: ClientContext | undefined
   /** The agent that a frame names. A message names it in its context. */
   readonly named?: string | undefined
-  /** The agent that the address names for new chats, by `?agent=`. */
+  /** The agent that the URL names for new chats, with `?agent=`. */
   readonly addressed?: string | undefined
 }
 
 /** The agent for a message. */
 export interface ChosenAgent {
   readonly name: string
-  /** Whether the client named it, so that no other one may answer. */
+  /** Whether the client named this agent, so that no other agent may reply. */
   readonly isNamed: boolean
 }
 
 /** The name of the only agent of a bridge with `agent`. */
 const ONLY = ''
 
-/** Returns the agents of a bridge by name; the one of a bridge with `agent` under an empty name. */
+/** Returns the agents of a bridge by name. The agent of a bridge with `agent` has an empty name. */
 export function readAgents(options: AnyBridgeOptions): ReadonlyMap<string, RootAgent> {
   return new Map(hasAgents(options) ? Object.entries(options.agents) : [[ONLY, options.agent]])
 }
 
-/** Tells whether a bridge has several agents, each with a name. */
+/** Whether a bridge has named agents. */
 export function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
   return 'agents' in options && (options.agents as unknown) !== undefined
 }
@@ -62,8 +62,8 @@ export interface ChatAgentsOptions {
 }
 
 /**
- * Knows the agent of each chat. A chat gets its agent with its first message and keeps it. A chat without a recorded agent began before
- * the bridge had several agents: it has the first one.
+ * The agent of each chat. The first message of a chat selects its agent, and the chat keeps it. A chat without a recorded agent is older
+ * than the option `agents` and uses the first agent.
  */
 export class ChatAgents {
   readonly #options: ChatAgentsOptions
@@ -91,20 +91,20 @@ export class ChatAgents {
     return name
   }
 
-  /** Returns false, and reports it once for each agent, if the bridge does not have the agent of a chat: another server may have it. */
+  /** Returns false if the bridge does not have the agent of a chat. Reports each missing agent once: another server may have it. */
   async has(chat: ApprovalChat): Promise<boolean> {
     if (this.#isSingle) return true
     const name = (await this.#recorded(chat)) ?? this.#first
     if (this.#names.has(name)) return true
     if (!this.#reported.has(name)) {
       this.#reported.add(name)
-      const advice = `Calls of the agent ${name} wait, and this bridge has no such agent: they are left as they are. Add it to \`agents\`.`
+      const advice = `Calls of the agent ${name} are pending, and this bridge does not have the agent. They stay pending. Add it to \`agents\`.`
       this.#options.onError(new Error(advice))
     }
     return false
   }
 
-  /** Returns the agent for a message: the one that the chat has, or for a new chat the one to record. */
+  /** Returns the agent of a chat, or the agent to record for a new chat. */
   async choose(
     principal: Principal,
     chat: ApprovalChat,
@@ -113,7 +113,7 @@ export class ChatAgents {
     if (this.#isSingle) return { name: ONLY, isNamed: false }
     const { chooseAgent } = this.#options
     const named = readName(context.body['agent']) ?? asked.named
-    // With a function, the server chooses, and what the client names is only a wish.
+    // With `chooseAgent`, the server chooses, and the client only makes a request.
     const isNamed = !chooseAgent && named !== undefined
     const name = await this.#known(chat, exists)
     if (name !== undefined) {
@@ -123,29 +123,29 @@ export class ChatAgents {
     }
     const agent = named ?? asked.addressed
     if (!chooseAgent) return { name: this.#check(agent ?? this.#first), isNamed }
-    // JavaScript may answer anything: only the name of an agent is an answer.
+    // A JavaScript function may return any value.
     const chosen: unknown = await chooseAgent({ principal, chatId: chat.chatId, agent, ...context })
     if (typeof chosen === 'string' && this.#names.has(chosen)) return { name: chosen, isNamed }
     throw new TypeError(`\`chooseAgent\` returned ${String(chosen)}, which is not in \`agents\`.`)
   }
 
-  /** Records the agent of a new chat. Throws `other-agent` if the chat got another one meanwhile than the client named. */
+  /** Records the agent of a new chat. Throws `other-agent` if the client named this agent and the chat has got another one meanwhile. */
   async record(chat: ApprovalChat, { name, isNamed }: ChosenAgent): Promise<void> {
     if (this.#isSingle || (await this.#recorded(chat)) === name) return
     const has = await this.#options.chats.assignAgent(chat, name)
     if (has !== name && isNamed) throw new ProtocolError('other-agent')
   }
 
-  /** What a list shows of the agent of a chat. */
+  /** Returns the agent of a chat for the chat list. */
   describe({ agent = this.#first }: ChatEntry): { readonly agent?: string } {
     return this.#isSingle ? {} : { agent }
   }
 
-  /** Returns the agent that a chat has, or undefined for a chat that has not begun. */
+  /** Returns the agent of a chat, or undefined if the chat does not exist. */
   async #known(chat: ApprovalChat, exists: Exists): Promise<string | undefined> {
     const recorded = await this.#recorded(chat)
     if (recorded !== undefined || !(await exists())) return recorded
-    // An agent is recorded before its session is created, so this look finds that of a chat which began since the first one.
+    // The agent is recorded before the session is created, so a chat that was created since the first read has its agent now.
     return (await this.#recorded(chat)) ?? this.#first
   }
 
@@ -165,10 +165,10 @@ type Exists = () => Promise<boolean>
 
 function readName(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value
-  throw new ProtocolError('bad-request', { message: 'agent: A name is a text.' })
+  throw new ProtocolError('bad-request', { message: 'agent: A name is a string.' })
 }
 
-/** Finds a tool by its name in an agent and in all agents below it. */
+/** Finds a tool by name in an agent and its sub-agents. */
 export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
   if (!isBaseAgent(root)) return undefined
   for (const agent of agentsOf(root)) {
@@ -179,7 +179,7 @@ export async function findTool(root: unknown, toolName: string): Promise<BaseToo
   return undefined
 }
 
-/** An agent and all agents below it. */
+/** Returns an agent and all its sub-agents. */
 function agentsOf(agent: BaseAgent): BaseAgent[] {
   return [agent, ...agent.subAgents.flatMap(agentsOf)]
 }

@@ -74,7 +74,7 @@ function busyError({ onLocked }: ChatLockRequest): ProtocolError {
 }
 
 /**
- * Wraps the host's session service: an append is rejected if another process has taken over the chat. The store's own session service
+ * Wraps the application's session service: an append is rejected if another process has taken over the chat. The store's own session service
  * checks this in the transaction of the append. Here the check and the append are two steps, so a takeover between them is not noticed.
  */
 export function fenceSessions<Sessions extends BaseSessionService>(

@@ -12,24 +12,24 @@ import type { LiveRuns } from './live-runs.ts'
 import type { RequestContext } from './request-context.ts'
 import type { TurnService } from './turn-service.ts'
 
-/** A turn that a client reads, and where it reads from: it may have seen all before the last pause. */
+/** A turn that a client reads, and the position from which it reads. */
 export interface OpenedTurn {
   readonly turn: Turn
   readonly from: ReadFrom
 }
 
-/** Where the answers of chats come from, whichever way clients ask. */
+/** Starts and resumes turns for requests and frames. */
 export interface ChatService {
   /**
-   * Begins a turn on a new message, or goes on with one that was answered. Calls `onDecided` when the decisions of the request are
-   * recorded; what follows may wait for the turn before.
+   * Starts a turn for a new message, or resumes one with responses. Calls `onDecided` when the decisions of the request are recorded;
+   * the rest may wait for the previous turn.
    */
   send(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
-  /** The running turn of a chat, also one that is being opened, if it can be read from its start. */
+  /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
   running(chat: ChatKey): Promise<Turn | undefined>
-  /** Enters a decision; gives the state that the approval is in then. */
+  /** Records a decision. Returns the new state of the approval. */
   decide(principal: Principal, chat: ChatKey, decision: DecisionAnswer): Promise<string>
-  /** Takes what a tool gave that ran in the client. */
+  /** Submits the result of a browser tool. */
   submitToolResult(chat: ChatKey, output: OutputAnswer): Promise<void>
 }
 
@@ -37,15 +37,15 @@ export interface ChatServiceParts {
   readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly decisions: ApprovalDecisions
-  /** Makes session state of what a request tells beside its message. */
+  /** Converts the context of a request to session state. */
   readonly context: RequestContext
-  /** The live conversations, where there are such. */
+  /** The live sessions. Undefined without the option `live`. */
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
 }
 
-/** A run of the agent for each request: a pause ends the stream, and the answer to it begins the next one. */
+/** Runs the agent once per request. A pause ends the stream, and the response to it starts the next stream. */
 export class RequestChatService implements ChatService {
   readonly #parts: ChatServiceParts
 
@@ -68,7 +68,7 @@ export class RequestChatService implements ChatService {
       await decideEarlier()
       return this.submitResponses(principal, request, onDecided)
     }
-    // RQ121: what is refused is refused before anything is done for the request.
+    // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
     await decideEarlier()
@@ -78,7 +78,7 @@ export class RequestChatService implements ChatService {
     return { turn: await turnService.start(chat, request, { state, agent }), from: 'start' }
   }
 
-  /** Goes on with a message that was answered: in its live conversation, or by a run of its own. */
+  /** Resumes a message with responses: in its live session, or with a run of the agent. */
   async submitResponses(
     principal: Principal,
     request: AnswersRequest,
@@ -91,7 +91,7 @@ export class RequestChatService implements ChatService {
     const { messageId, seen, taken } = await decisions.decideAll(principal, chat, answers)
     onDecided?.()
     const outputs = answers.outputs.filter((output) => run?.submitOutput(output) !== true)
-    // Clients send the results of all calls of a message; those that nobody waits for are none of a live one's.
+    // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
     const isNew = taken.length > 0 || outputs.length < answers.outputs.length
     const live =
       isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
@@ -105,7 +105,7 @@ export class RequestChatService implements ChatService {
       const turn = await turnService.resume(chat, messageId, {
         outputs,
         ...(seen !== undefined && { seen }),
-        // Several run one after the other, in the order of ADK.
+        // ADK runs several calls one after the other, in its own order.
         ...(approval && taken.length === 1 && { approval }),
         refuse: () => decisions.refuseOutputs(chat, outputs),
       })
@@ -116,7 +116,7 @@ export class RequestChatService implements ChatService {
     }
   }
 
-  /** Leaves decisions to the live conversations of other processes, and waits for what comes of them. Gives those that are gone on with here. */
+  /** Leaves decisions to the live sessions of other processes and waits for their outcome. Returns the decisions for this process. */
   async #keepOwn(taken: readonly Approval[]): Promise<Approval[]> {
     const { owners } = this.#parts
     const own: Approval[] = []
@@ -127,7 +127,7 @@ export class RequestChatService implements ChatService {
     return own
   }
 
-  /** The answers by what they mean, with the message that they answer. */
+  /** Sorts the responses into decisions and outputs, and finds their message. */
   async #resolve(chat: ChatKey, request: AnswersRequest): Promise<Answers> {
     const { decisions, turnService } = this.#parts
     const answers = await decisions.resolve(chat, request)

@@ -14,7 +14,7 @@ interface Parts extends ChatServiceParts {
   readonly runs: LiveRuns
 }
 
-/** One live conversation per chat: what is request goes into it, and its answers come when they come. */
+/** Sends messages to the live session of a chat. */
 export class LiveChatService extends RequestChatService {
   readonly #parts: Parts
 
@@ -30,7 +30,7 @@ export class LiveChatService extends RequestChatService {
   ): Promise<OpenedTurn> {
     const chat = { principalId: principal.id, chatId: request.chatId }
     if (request.type === 'message') {
-      // A new message is not held back by what it decides on the way, nor does it hold other decisions back.
+      // A new message and the decisions of other frames do not wait for each other.
       onDecided?.()
       return { turn: await this.sendLive(principal, chat, request), from: 'start' }
     }
@@ -38,7 +38,7 @@ export class LiveChatService extends RequestChatService {
     return this.submitResponses(principal, request, onDecided)
   }
 
-  /** Says something in the chat's live conversation. */
+  /** Sends a message to the live session of a chat. */
   sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
     return this.#parts.runs.opening(chat, this.#sendLive(principal, chat, request))
   }
@@ -51,7 +51,7 @@ export class LiveChatService extends RequestChatService {
     if (earlier.length > 0) await this.#parts.decisions.decideEarlier(principal, chat, earlier)
   }
 
-  /** Sets the agent and the state of a chat in which a principal only speaks: no message carries them. */
+  /** Sets the agent and the session state of a chat before speech, which carries neither. */
   async prepareSpeech(principal: Principal, chat: ChatKey, asked: AgentRequest): Promise<void> {
     const { context, turnService } = this.#parts
     const agent = await turnService.chooseAgent(principal, chat, asked)
@@ -63,7 +63,7 @@ export class LiveChatService extends RequestChatService {
   async #sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
     const { runs, turnService, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
-    // RQ121: what is refused is refused before anything is done for the request.
+    // RQ121: all checks run before the request changes anything.
     await runs.begun(chat)
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)

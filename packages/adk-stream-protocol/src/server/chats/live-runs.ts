@@ -19,15 +19,15 @@ import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { TurnService } from './turn-service.ts'
 
-/** How an agent talks live. */
+/** Options of Gemini Live sessions. */
 export interface LiveOptions {
-  /** The live model, or its name. Default: the agent's own. */
+  /** The live model, or its name. Default: the model of the agent. */
   readonly model?: Gemini | string
-  /** What ADK's live run is configured with. Default: it answers in sound, and writes down both sides. */
+  /** Configures the live run of ADK. Default: audio replies, with transcripts of both sides. */
   readonly runConfig?: Partial<RunConfig>
-  /** How long a person may take to decide where the policy does not say, in ms. Default 5 minutes. */
+  /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 5 minutes. */
   readonly approvalDeadlineMs?: number
-  /** How long a conversation is kept when everybody has left it, in ms. Default 60,000. */
+  /** How long a session stays open after its last client disconnects, in ms. Default 60,000. */
   readonly graceMs?: number
 }
 
@@ -37,43 +37,43 @@ export interface LiveRunsOptions extends LiveOptions {
   /** The agents by name. */
   readonly agents: ReadonlyMap<string, RootAgent>
   readonly policy: ApprovalPolicy
-  /** Whether the model is told the words of an error that a tool threw. */
+  /** Whether the model receives the message of an error that a tool throws. */
   readonly exposeErrors: boolean
-  /** Conversations that one principal may have open. */
+  /** The maximum number of open sessions per principal. */
   readonly maxPerPrincipal: number
   readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
   readonly onError: (error: unknown) => void
 }
 
-/** An agent with the model that it talks live by. */
+/** An agent with its live model. */
 interface LiveModelAgent {
   readonly agent: BaseAgent
   readonly model: Gemini
 }
 
-/** A chat's live conversation, with those who follow it. */
+/** The live session of a chat, with its watchers. */
 interface LiveChat {
   readonly room: LiveWatchers
   run?: LiveConversation
-  /** The conversation, while it is begun or looked at. */
+  /** The session while it is started or checked. */
   opening?: Promise<LiveConversation>
-  /** When the conversation was last found to know all of its chat. */
+  /** When the session was last found to be up to date with its chat. */
   checkedAt?: number
-  leaving?: NodeJS.Timeout
+  graceTimer?: NodeJS.Timeout
 }
 
 const MINUTE_MS = 60_000
-/** How long sound goes into a conversation without another look at whether its chat went on elsewhere. */
+/** How long audio is sent to a session without another check that it is up to date. */
 const TRUSTED_MS = 2_000
 
-/** The live conversations of this process: one run per chat, begun on demand, kept while somebody is there. */
+/** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
 export class LiveRuns {
   readonly #options: LiveRunsOptions
   readonly #agents: ReadonlyMap<string, LiveModelAgent>
   readonly #chats = new Map<string, LiveChat>()
   readonly #opening = new Map<string, Promise<void>>()
   readonly #perPrincipal: Quota
-  /** Conversations that are being ended. */
+  /** Sessions that are being closed. */
   readonly #ending = new Set<LiveConversation>()
   #closed = false
 
@@ -86,40 +86,40 @@ export class LiveRuns {
     this.#agents = new Map(talking)
   }
 
-  /** Whether any conversation is open. */
+  /** Whether any session is open. */
   get busy(): boolean {
     return [...this.#chats.values()].some(({ run }) => run !== undefined)
   }
 
-  /** Whether a call of any conversation waits for a decision. */
+  /** Whether a call of any session waits for a decision. */
   get asks(): boolean {
     for (const { run } of this.#chats.values()) if (run?.hasApprovals === true) return true
     return false
   }
 
-  /** Whether a client here wants to hear of the turns of a chat. */
+  /** Whether a client of this process receives the turns of a chat. */
   hasListeners(chat: ChatKey): boolean {
     return this.#chats.get(keyOf(chat))?.room.hasListeners === true
   }
 
-  /** Whether a client here wants to hear of the turns of any chat. */
+  /** Whether a client of this process receives the turns of any chat. */
   get listened(): boolean {
     for (const { room } of this.#chats.values()) if (room.hasListeners) return true
     return false
   }
 
-  /** The open conversation of a chat, if there is one. */
+  /** Returns the open session of a chat, if there is one. */
   find(chat: ChatKey): LiveConversation | undefined {
     return this.#chats.get(keyOf(chat))?.run
   }
 
-  /** Whether a chat has a conversation, or is about to. */
+  /** Whether a chat has a session, or one is being started. */
   isTalking(chat: ChatKey): boolean {
     const { run, opening } = this.#chats.get(keyOf(chat)) ?? {}
     return run !== undefined || opening !== undefined
   }
 
-  /** Notes that a turn of a chat is being opened: who looks for it meanwhile waits. */
+  /** Records that a turn of a chat is being opened, so that `opened` waits for it. */
   opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
     const key = keyOf(chat)
     const opened = turn.then(ignore, ignore).finally(() => {
@@ -134,33 +134,33 @@ export class LiveRuns {
     await this.#opening.get(keyOf(chat))
   }
 
-  /** The conversation of a chat; it begins if there is none, or if the chat went on without it. `prepare` is done before it begins. */
+  /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
   async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
-    const entry = this.#enter(chat)
+    const entry = this.#entryOf(chat)
     entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
       delete entry.opening
-      // Who asked for it may have gone in the meantime.
+      // The client may have disconnected meanwhile.
       this.#keepFor(chat, entry)
     })
     return entry.opening
   }
 
-  /** Resolves when no conversation of a chat is being begun: one that is has chosen the agent of the chat. */
+  /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
   async begun(chat: ChatKey): Promise<void> {
     await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
-  /** The conversation of a chat for something that comes many times a second, and in order. */
+  /** Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date. */
   async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
-    const { run, opening, checkedAt = -Infinity } = this.#enter(chat)
+    const { run, opening, checkedAt = -Infinity } = this.#entryOf(chat)
     const isTrusted = performance.now() - checkedAt < TRUSTED_MS
     return run && !opening && isTrusted ? run : this.open(chat, prepare)
   }
 
-  /** Follows a chat's conversation. Gives back the way to stop, after which it is kept for a while. */
+  /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
   watch(chat: ChatKey, watcher: LiveWatcher): () => void {
-    const entry = this.#enter(chat)
-    clearTimeout(entry.leaving)
+    const entry = this.#entryOf(chat)
+    clearTimeout(entry.graceTimer)
     entry.room.add(watcher)
     return () => {
       entry.room.delete(watcher)
@@ -168,12 +168,12 @@ export class LiveRuns {
     }
   }
 
-  /** Whether a conversation here has the call of an approval, and goes on by its decision. */
+  /** Whether a session of this process made the call of an approval and continues after its decision. */
   holds({ chat, toolCallId }: Approval): boolean {
     return this.find(chat)?.hasCall(toolCallId) === true
   }
 
-  /** Shows a turn that was not made by a live conversation to those who follow the chat here. */
+  /** Sends a turn that no live session produced to the watchers of a chat. */
   show(chat: ChatKey, turn: Turn): void {
     this.#chats.get(keyOf(chat))?.room.onTurn(turn)
   }
@@ -182,7 +182,7 @@ export class LiveRuns {
     this.find(approval.chat)?.approvalChanged(approval)
   }
 
-  /** Ends the conversation of a chat with the model; its messages stay. */
+  /** Closes the session of a chat. Its messages stay stored. */
   async leave(chat: ChatKey): Promise<void> {
     const entry = this.#chats.get(keyOf(chat))
     const run = entry?.run
@@ -191,7 +191,7 @@ export class LiveRuns {
     await run.close()
   }
 
-  /** Ends the conversations in which nothing is being done or said. Returns whether none is left. */
+  /** Closes idle sessions. Returns true if none is left. */
   closeIdle(): boolean {
     for (const entry of this.#chats.values()) {
       const { run } = entry
@@ -202,12 +202,12 @@ export class LiveRuns {
     return !this.busy && this.#ending.size === 0
   }
 
-  /** Ends all conversations and begins no new ones, though sockets may be open for a while yet. */
+  /** Closes all sessions and starts no new ones. Sockets may still be open. */
   async close(): Promise<void> {
     this.#closed = true
     const chats = [...this.#chats.values()]
     this.#chats.clear()
-    for (const { leaving } of chats) clearTimeout(leaving)
+    for (const { graceTimer } of chats) clearTimeout(graceTimer)
     await Promise.all(
       chats.map(async (entry) => {
         await settled(entry.opening)
@@ -216,7 +216,7 @@ export class LiveRuns {
     )
   }
 
-  /** Keeps a conversation for those who may come back, if nobody is there; where there is none, there is nothing to keep. */
+  /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
   #keepFor(chat: ChatKey, entry: LiveChat): void {
     if (!entry.room.isEmpty) return
     if (entry.run || entry.opening) this.#abandonLater(chat, entry)
@@ -226,12 +226,12 @@ export class LiveRuns {
   #abandonLater(chat: ChatKey, entry: LiveChat): void {
     if (this.#closed) return
     const { graceMs = MINUTE_MS, onError } = this.#options
-    clearTimeout(entry.leaving)
-    entry.leaving = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
-    entry.leaving.unref()
+    clearTimeout(entry.graceTimer)
+    entry.graceTimer = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
+    entry.graceTimer.unref()
   }
 
-  /** Ends a conversation that nobody has come back to, also one that is only being begun. */
+  /** Closes a session, even one that is being started, if no client has returned. */
   async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
     await settled(entry.opening)
     if (!entry.room.isEmpty || this.#closed) return
@@ -239,7 +239,7 @@ export class LiveRuns {
     await entry.run?.close()
   }
 
-  #enter(chat: ChatKey): LiveChat {
+  #entryOf(chat: ChatKey): LiveChat {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
@@ -249,11 +249,11 @@ export class LiveRuns {
   }
 
   #forget(chat: ChatKey, entry: LiveChat): void {
-    clearTimeout(entry.leaving)
+    clearTimeout(entry.graceTimer)
     if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
   }
 
-  async #forgetWhenOver(chat: ChatKey, entry: LiveChat, run: LiveConversation): Promise<void> {
+  async #forgetWhenEnded(chat: ChatKey, entry: LiveChat, run: LiveConversation): Promise<void> {
     await run.ended
     if (entry.run === run) delete entry.run
     if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
@@ -265,32 +265,32 @@ export class LiveRuns {
     prepare?: () => Promise<void>,
   ): Promise<LiveConversation> {
     if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
-    // A run does not know what is written into its session beside it, so this is done before there is one.
+    // A running session would not see what `prepare` writes, so it runs first.
     if (!entry.run) await prepare?.()
-    entry.run ??= await this.#begin(chat, entry)
+    entry.run ??= await this.#start(chat, entry)
     entry.checkedAt = performance.now()
     return entry.run
   }
 
-  async #begin(chat: ChatKey, entry: LiveChat): Promise<LiveConversation> {
+  async #start(chat: ChatKey, entry: LiveChat): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
     const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
     if (!agent) throw new ProtocolError('unknown-agent')
-    // From here to the run nothing is waited for, so `close` finds either this or the run.
+    // There is no `await` until the run exists, so `close` cannot miss it.
     if (this.#closed) throw new ProtocolError('unavailable')
-    const giveBack = this.#perPrincipal.take(chat.principalId)
-    if (!giveBack) throw new ProtocolError('too-many-live-chats')
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-live-chats')
     try {
-      const run = this.#makeRun(chat, entry.room, { backend, ...agent })
-      void this.#forgetWhenOver(chat, entry, run).finally(giveBack)
+      const run = this.#createRun(chat, entry.room, { backend, ...agent })
+      void this.#forgetWhenEnded(chat, entry, run).finally(release)
       return run
     } catch (thrown) {
-      giveBack()
+      release()
       throw thrown
     }
   }
 
-  #makeRun(
+  #createRun(
     chat: ChatKey,
     listener: LiveWatchers,
     { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
@@ -329,29 +329,29 @@ const SPOKEN: Partial<RunConfig> = {
 
 function ignore(): void {}
 
-/** Waits for something to end, well or not: who began it is told how. */
+/** Waits until a promise settles, and ignores its result. */
 async function settled(work: Promise<unknown> | undefined): Promise<void> {
   await work?.then(ignore, ignore)
 }
 
-/** Refuses an agent that cannot talk live now, and not when somebody wants to talk. */
+/** Throws, when the bridge is created, if an agent cannot run live. */
 function toLiveModelAgent(
   name: string,
   agent: RootAgent,
-  given: Gemini | string | undefined,
+  override: Gemini | string | undefined,
 ): LiveModelAgent {
   if (!isBaseAgent(agent))
     throw new TypeError(
-      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is none`}; ADK runs workflows only turn by turn.`,
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
     )
-  const model = findLiveModel(agent, given)
+  const model = findLiveModel(agent, override)
   toLiveAgent(agent, model)
   return { agent, model }
 }
 
-function findLiveModel(agent: BaseAgent, given: Gemini | string | undefined): Gemini {
-  if (typeof given === 'string') return new Gemini({ model: given })
-  const model = given ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
+function findLiveModel(agent: BaseAgent, override: Gemini | string | undefined): Gemini {
+  if (typeof override === 'string') return new Gemini({ model: override })
+  const model = override ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
   if (model instanceof Gemini) return model
   throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
 }

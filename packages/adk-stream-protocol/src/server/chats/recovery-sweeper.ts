@@ -6,14 +6,14 @@ import { RecoveryQueue } from './recovery-queue.ts'
 export interface RecoverySweeperOptions {
   readonly backend: LazyBackend
   readonly intervalMs: number
-  /** Goes on with the turn of an approval that ended, or that was given and not followed, to its end. Never rejects. */
+  /** Resumes the turn of a decided or ended approval until it ends. Never rejects. */
   readonly resume: (approval: Approval) => Promise<void>
-  /** Tells that no client gave the output of a call in time. Never rejects. */
+  /** Resumes the turn of a browser call that timed out. Never rejects. */
   readonly expireBrowserCall: (call: BrowserCall) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
-/** Does at intervals what no request asks for: expires, recovers after crashes, follows what nobody followed or told. */
+/** Expires approvals, recovers calls after crashes, and resumes turns whose outcome was not reported, at an interval. */
 export class RecoverySweeper {
   readonly #options: RecoverySweeperOptions
   readonly #timer: NodeJS.Timeout
@@ -28,7 +28,7 @@ export class RecoverySweeper {
     this.#timer.unref()
   }
 
-  /** Begins nothing new: only the lease of what still runs is kept. */
+  /** Starts no new work. Only renews the leases of running work. */
   drain(): void {
     this.#draining = true
   }
@@ -39,7 +39,7 @@ export class RecoverySweeper {
   }
 
   #startSweep(): void {
-    // A sweep that takes longer than the interval is not joined by another.
+    // Only one sweep runs at a time.
     this.#sweep ??= this.#runSweep().finally(() => {
       this.#sweep = undefined
     })
@@ -49,16 +49,15 @@ export class RecoverySweeper {
     const { backend, expireBrowserCall, onError } = this.#options
     try {
       const { ledger, browserCalls } = await backend.get()
-      // First, because all that follows may take its time. A sign is written to the disk, so only a process that has something
-      // to lose gives one.
+      // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
       if (ledger.busy) await ledger.beat()
       if (this.#draining) {
-        // What waits is for other processes.
+        // Other processes handle pending work.
         await ledger.recordEnded()
         return
       }
       const ended = [...(await ledger.expireDue()), ...(await ledger.recover())]
-      // What belongs to another application is told by its own servers.
+      // The servers of another application report its approvals.
       const own = ended.filter(({ chat }) => chat.appName === ledger.appName)
       const unreported = await ledger.unreported({ except: this.#queue.deferredIds() })
       for (const approval of [...own, ...unreported]) this.#queue.take(approval)

@@ -6,30 +6,30 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
 
-/** What the session state of a chat is made from when a person says something. */
+/** The input of `toState`. */
 export interface ContextInput extends ClientContext {
-  /** Who is asking, with the attributes that `authenticate` gave. */
+  /** The principal, with the attributes that `authenticate` returned. */
   readonly principal: Principal
   readonly chatId: string
 }
 
-/** How the context of a request becomes session state. */
+/** Converts the context of a request to session state. */
 export interface ContextOptions {
-  /** Checks `{ body, metadata }` of the client. What does not fit is refused with 400 and where. Default: anything is passed on. */
+  /** Validates `{ body, metadata }` of the client. Invalid input is rejected with 400 and its path. Default: no validation. */
   readonly schema?: z.ZodType<ClientContext>
-  /** The keys to set in the session state. Nothing else of the client reaches the state. */
-  // A method, so that a function may name the type that its `schema` makes sure of.
+  /** Returns the keys to set in the session state. No other data of the client reaches the state. */
+  // A method, so that an implementation may declare the type that its `schema` guarantees.
   toState(
     input: ContextInput,
   ): Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>
 }
 
-/** What is set in the session state of a chat. */
+/** Session state to set in a chat. */
 export type StateDelta = Readonly<Record<string, unknown>>
 
 const NOTHING: ClientContext = { body: {}, metadata: undefined }
 
-/** Makes session state of what a request tells beside its message. */
+/** Converts the context of requests to session state. */
 export class RequestContext {
   readonly #options: ContextOptions | undefined
 
@@ -37,25 +37,25 @@ export class RequestContext {
     this.#options = options
   }
 
-  /** The state to set for a request, or for a principal that only speaks. Empty without the option. */
+  /** Returns the state to set for a request, or for speech without a message. Empty without the option `context`. */
   async toState(
     principal: Principal,
     chatId: string,
-    given: ClientContext | undefined,
+    received: ClientContext | undefined,
   ): Promise<StateDelta> {
     if (!this.#options) return {}
     const { schema } = this.#options
-    const client = given ?? NOTHING
-    // Sound and text frames carry no context: there is nothing to check.
-    const { body, metadata } = schema && given ? check(schema, given) : client
+    const client = received ?? NOTHING
+    // Audio and text frames carry no context to check.
+    const { body, metadata } = schema && received ? check(schema, received) : client
     const state = await this.#options.toState({ principal, chatId, body, metadata })
     refuseScopes(state, client)
     return state
   }
 }
 
-function check(schema: z.ZodType<ClientContext>, given: ClientContext): ClientContext {
-  const parsed = schema.safeParse(given)
+function check(schema: z.ZodType<ClientContext>, received: ClientContext): ClientContext {
+  const parsed = schema.safeParse(received)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   const place = issue?.path.join('.') ?? ''
@@ -63,7 +63,7 @@ function check(schema: z.ZodType<ClientContext>, given: ClientContext): ClientCo
   throw new ProtocolError('bad-request', { message })
 }
 
-/** State of all chats or of the whole application is set by the application: a client that names such a key has chosen it itself. */
+/** Throws if a client chose a key with an ADK scope, such as `app:`. Only the application sets state of other chats. */
 function refuseScopes(state: StateDelta, { body, metadata }: ClientContext): void {
   const chosen = new Set([...Object.keys(body), ...keysOf(metadata)])
   const escaping = Object.keys(state).find((key) => SCOPED.test(key) && chosen.has(key))
@@ -78,7 +78,7 @@ function keysOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.keys(value) : []
 }
 
-/** The part of a delta that would change a state. */
+/** Returns the entries of a delta that differ from the state. */
 export function changesIn(state: StateDelta, delta: StateDelta): Record<string, unknown> {
   const changed = Object.entries(delta).filter(([key, value]) => {
     return !isDeepStrictEqual(state[key], value)

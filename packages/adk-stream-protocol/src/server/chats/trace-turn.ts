@@ -4,8 +4,8 @@ import type { RunOutcome } from '../../turns/run-turn.ts'
 import type { TurnInfo } from '../options.ts'
 
 /**
- * Runs a turn inside a span. Without a registered OpenTelemetry provider this costs nothing and records nothing; with one, the
- * span says which chat and how it ended, never what was said (OB2).
+ * Runs a turn inside an OpenTelemetry span. The span records the chat and how the turn ended, never its content (OB2). Without a
+ * registered provider it records nothing.
  */
 export async function traceTurn(turn: TurnInfo, run: () => Promise<RunOutcome>): Promise<void> {
   const span = trace.getTracer('adk-stream-protocol').startSpan('turn', {
