@@ -19,7 +19,6 @@ const LAYERS = [
   'turns',
   'live',
   'store',
-  'transport',
   'server',
   'use',
 ] as const

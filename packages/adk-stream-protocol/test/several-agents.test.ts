@@ -656,4 +656,4 @@ function reasonOf(error: unknown): string {
 }
 
 const LEFT =
-  'Calls of the agent sales wait, and this bridge has no such agent: they are left as they are. Add it to `agents`.'
+  'Calls of the agent sales are pending, and this bridge does not have the agent. They stay pending. Add it to `agents`.'

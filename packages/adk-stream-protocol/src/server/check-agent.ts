@@ -1,15 +1,32 @@
-import type { BaseTool } from '@google/adk'
-import { BaseTool as Tool, FunctionTool, isAgentTool, isFunctionTool } from '@google/adk'
+import type { BaseAgent, BaseTool } from '@google/adk'
+import {
+  BaseTool as Tool,
+  FunctionTool,
+  isAgentTool,
+  isBaseAgent,
+  isBaseTool,
+  isBaseToolset,
+  isFunctionTool,
+  isLlmAgent,
+  isLoopAgent,
+  isParallelAgent,
+  isRoutedAgent,
+  isSequentialAgent,
+  isWorkflow,
+  JoinNode,
+  NodeTool,
+  ParallelWorker,
+  ToolNode,
+} from '@google/adk'
 
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
+import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import type { AgentGraph } from './agent-graph.ts'
-import { readAgentGraph } from './agent-graph.ts'
 import { suggestName } from './suggest-name.ts'
 
 /**
- * Refuses agents that ADK 2.0.0 cannot pause for an approval (AP12), and policies for tools that no agent has (AP111).
- * Returns what is left to be checked when the toolsets can be listed.
+ * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy names a tool that no agent has (AP111).
+ * Returns a function that checks the tools of toolsets, which can only be listed asynchronously.
  */
 export function checkAgents(
   roots: Iterable<unknown>,
@@ -23,7 +40,7 @@ export function checkAgents(
   }
   if (graph.tools.some(({ name, tool }) => isAgentTool(tool) && name === appName))
     throw new TypeError(
-      `createBridge: \`appName\` is ${appName}, which is also the name of an agent that is used as an AgentTool. ADK would store both in one session: choose another name.`,
+      `createBridge: \`appName\` is ${appName}, which is also the name of an agent used as an AgentTool. ADK would store both in one session: choose another name.`,
     )
   const unknown = unknownNames(policy, new Set(graph.tools.map(({ name }) => name)))
   for (const { name, tool, obstacle } of graph.tools)
@@ -37,7 +54,7 @@ export function checkAgents(
   return once(() => checkToolsets(graph, unknown))
 }
 
-/** Lists the toolsets, if the policy names tools that only they can have. */
+/** Lists the toolsets if the policy names tools that only they can contain. Throws if they do not. */
 async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Promise<void> {
   if (unknown.length === 0 || graph.isOpaque || graph.toolsets.length === 0) return
   const listed = (await Promise.all(graph.toolsets.map(({ listNames }) => listNames()))).flat()
@@ -45,7 +62,7 @@ async function checkToolsets(graph: AgentGraph, unknown: readonly string[]): Pro
   if (missing.length > 0) throw unknownTool(missing, graph, listed)
 }
 
-/** Does the work until it has succeeded once. */
+/** Returns a function that does the work until it has succeeded once. */
 function once(work: () => Promise<void>): () => Promise<void> {
   let done = false
   return async () => {
@@ -54,7 +71,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** The names in a policy that are not among those given, nor names of ADK's own. */
+/** Returns the names in a policy that are neither known tools nor tools of ADK. */
 function unknownNames(policy: ApprovalPolicy, known: ReadonlySet<string>): string[] {
   if (typeof policy === 'function') return []
   return Object.keys(policy).filter((name) => !known.has(name) && !ADK_TOOLS.has(name))
@@ -74,7 +91,7 @@ function unknownTool(
   )
 }
 
-/** Whether a call of a tool may need approval: by the policy, which has the last word, or by the tool itself. */
+/** Whether a call of a tool may need approval. The policy overrides the tool. */
 function mayNeedApproval(
   name: string,
   tool: BaseTool | undefined,
@@ -86,11 +103,11 @@ function mayNeedApproval(
   return tool !== undefined && decidesByItself(tool)
 }
 
-function gates(answer: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
-  return typeof answer === 'object' ? answer.required !== false : answer !== false
+function gates(verdict: Exclude<ApprovalPolicy, (...args: never) => unknown>[string] | undefined) {
+  return typeof verdict === 'object' ? verdict.required !== false : verdict !== false
 }
 
-/** Whether a tool may ask for approval by itself. One that replaces ADK's check may ask for anything. */
+/** Whether a tool itself may ask for approval. A tool that overrides ADK's check may do so for any call. */
 function decidesByItself(tool: BaseTool): boolean {
   const check: unknown = Reflect.get(tool, 'checkRequireConfirmation')
   if (isFunctionTool(tool) && check === FunctionTool.prototype.checkRequireConfirmation)
@@ -112,9 +129,9 @@ function describe(obstacle: ApprovalBlocker, what: string, policy: ApprovalPolic
 function reasonOf(obstacle: ApprovalBlocker): string {
   switch (obstacle.kind) {
     case 'agent-tool':
-      return `but its agent ${obstacle.agent} is used as an AgentTool, where nobody can be asked. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
+      return `but its agent ${obstacle.agent} is used as an AgentTool, which cannot wait for an approval. Make ${obstacle.agent} a sub-agent and let the parent transfer to it.`
     case 'loop':
-      return `but the LoopAgent ${obstacle.loop} goes on with its next round without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
+      return `but the LoopAgent ${obstacle.loop} starts its next iteration without waiting for it. Let an LlmAgent transfer to the agent of the tool.`
     case 'sequence':
       return `but ADK runs the next agent of a SequentialAgent without waiting for ${obstacle.step}. Put ${obstacle.step} last, or let an LlmAgent transfer between the steps.`
     case 'workflow':
@@ -122,4 +139,117 @@ function reasonOf(obstacle: ApprovalBlocker): string {
     case 'node-tool':
       return `but ADK cannot resume ${obstacle.tool}, a node that is used as a tool, after an approval. Give the tool to an LlmAgent directly.`
   }
+}
+
+/** A tool of an agent, at any depth. */
+interface FoundTool {
+  readonly name: string
+  /** Undefined for a node that ADK converts to a tool. */
+  readonly tool: BaseTool | undefined
+  readonly obstacle: ApprovalBlocker | undefined
+}
+
+interface FoundToolset {
+  readonly listNames: () => Promise<string[]>
+  readonly obstacle: ApprovalBlocker | undefined
+}
+
+/** All tools and toolsets that an agent may call. */
+interface AgentGraph {
+  readonly tools: readonly FoundTool[]
+  readonly toolsets: readonly FoundToolset[]
+  /** Whether a part, such as a function in a workflow, may run agents or tools that cannot be listed. */
+  readonly isOpaque: boolean
+}
+
+/** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
+function readAgentGraph(root: unknown): AgentGraph {
+  const reader = new GraphReader()
+  reader.visit(root, undefined)
+  return reader
+}
+
+class GraphReader implements AgentGraph {
+  readonly tools: FoundTool[] = []
+  readonly toolsets: FoundToolset[] = []
+  isOpaque = false
+  /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
+  readonly #visited = new Map<unknown, Set<string>>()
+
+  visit(part: unknown, obstacle: ApprovalBlocker | undefined): void {
+    if (this.#wasVisited(part, obstacle)) return
+    if (isBaseAgent(part)) this.#visitAgent(part, obstacle)
+    else if (isBaseTool(part)) this.#visitTool(part, obstacle)
+    else if (isWorkflow(part)) {
+      // The nodes of an entry function are known only when it runs.
+      if (!part.graph) this.isOpaque = true
+      for (const node of part.graph?.nodes ?? [])
+        if (node.name !== START) this.visit(node, obstacle ?? { kind: 'workflow', node: node.name })
+    } else if (part instanceof ToolNode)
+      this.visit(part.tool, obstacle ?? { kind: 'workflow', node: part.name })
+    else if (part instanceof ParallelWorker)
+      // ADK declares the inner node private.
+      this.visit(Reflect.get(part, 'inner'), obstacle ?? { kind: 'workflow', node: part.name })
+    else if (!(part instanceof JoinNode)) this.isOpaque = true
+  }
+
+  #visitAgent(agent: BaseAgent, obstacle: ApprovalBlocker | undefined): void {
+    if (isLlmAgent(agent)) for (const tool of agent.tools) this.#visitToolUnion(tool, obstacle)
+    else if (!isKnownAgent(agent)) this.isOpaque = true
+    for (const subAgent of agent.subAgents)
+      this.visit(subAgent, obstacle ?? findApprovalBlocker(agent, subAgent))
+  }
+
+  #visitToolUnion(tool: unknown, obstacle: ApprovalBlocker | undefined): void {
+    if (isBaseTool(tool)) this.visit(tool, obstacle)
+    else if (isBaseToolset(tool))
+      this.toolsets.push({
+        listNames: async () => (await tool.getTools()).map(({ name }) => name),
+        obstacle,
+      })
+    else this.#visitNodeTool(undefined, tool, obstacle)
+  }
+
+  #visitTool(tool: BaseTool, obstacle: ApprovalBlocker | undefined): void {
+    if (tool instanceof NodeTool) {
+      // ADK declares the node private.
+      this.#visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
+      return
+    }
+    this.tools.push({ name: tool.name, tool, obstacle })
+    if (!isAgentTool(tool)) return
+    // ADK declares the agent private. Its runner calls no plugin, so this obstacle overrides any other.
+    const agent: unknown = Reflect.get(tool, 'agent')
+    this.visit(agent, { kind: 'agent-tool', agent: tool.name })
+  }
+
+  #visitNodeTool(
+    tool: NodeTool | undefined,
+    node: unknown,
+    outer: ApprovalBlocker | undefined,
+  ): void {
+    const name = tool?.name ?? readName(node)
+    const obstacle = outer ?? { kind: 'node-tool', tool: name }
+    this.tools.push({ name, tool, obstacle })
+    this.visit(node, obstacle)
+  }
+
+  #wasVisited(part: unknown, obstacle: ApprovalBlocker | undefined): boolean {
+    const key = obstacle?.kind ?? ''
+    const seen = this.#visited.get(part) ?? new Set()
+    if (seen.has(key)) return true
+    this.#visited.set(part, seen.add(key))
+    return false
+  }
+}
+
+const START = '__START__'
+
+function isKnownAgent(agent: BaseAgent): boolean {
+  return [isSequentialAgent, isLoopAgent, isParallelAgent, isRoutedAgent].some((is) => is(agent))
+}
+
+function readName(node: unknown): string {
+  const name: unknown = typeof node === 'object' && node !== null && Reflect.get(node, 'name')
+  return typeof name === 'string' ? name : ''
 }

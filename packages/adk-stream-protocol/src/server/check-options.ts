@@ -2,38 +2,37 @@ import { asRunnableRoot } from '@google/adk'
 import * as z from 'zod'
 
 import { PolicyTerms } from '../approvals/policy.ts'
-import { MAX_TIMER_MS } from './max-timer.ts'
-import type { AllowedHosts } from './allowed-hosts.ts'
-import { checkAllowedHosts } from './allowed-hosts.ts'
-import { readOrigin } from './origin.ts'
+import { MAX_TIMER_MS } from './auth/credentials.ts'
+import type { AllowedHosts } from './http/allowed-hosts.ts'
+import { checkAllowedHosts } from './http/allowed-hosts.ts'
+import { readOrigin } from './http/allowed-origins.ts'
 import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
-import type { ContextOptions } from './request-context.ts'
-import type { LiveOptions } from './live-runs.ts'
-import { isNetwork } from './proxies.ts'
+import type { ContextOptions } from './chats/request-context.ts'
+import type { LiveOptions } from './chats/live-runs.ts'
+import { isNetwork } from './http/trusted-proxies.ts'
 import { suggestName } from './suggest-name.ts'
 
-/** Refuses options that are unknown or of the wrong kind, with a sentence that says which and why. */
+/** Throws a `TypeError` that names the first unknown or invalid option. */
 export function checkOptions(options: unknown): void {
-  if (!isRecord(options)) throw new TypeError('createBridge needs an object of options.')
+  if (!isRecord(options)) throw new TypeError('createBridge needs an options object.')
   checkRoots(options)
   refuseFirst(Options.safeParse(options).error)
   const { approvals = {}, allowedHosts = [] } = options
   // The schema has checked the type.
   checkAllowedHosts(allowedHosts as AllowedHosts)
-  // A function of the call is checked when it answers.
+  // The verdict of a policy function is checked when it is called.
   if (isRecord(approvals))
-    for (const [toolName, answer] of Object.entries(approvals)) checkAnswer(toolName, answer)
+    for (const [toolName, verdict] of Object.entries(approvals)) checkVerdict(toolName, verdict)
 }
 
-/** Refuses what is no answer of a policy about a tool. */
-function checkAnswer(toolName: string, answer: unknown): void {
-  if (typeof answer === 'function' || typeof answer === 'boolean') return
+function checkVerdict(toolName: string, verdict: unknown): void {
+  if (typeof verdict === 'function' || typeof verdict === 'boolean') return
   const path = ['approvals', toolName]
-  if (!isRecord(answer))
+  if (!isRecord(verdict))
     throw new TypeError(
       `createBridge: \`${path.join('.')}\` must be true, false, terms, or a function.`,
     )
-  refuseFirst(PolicyTerms.safeParse(answer).error, path)
+  refuseFirst(PolicyTerms.safeParse(verdict).error, path)
 }
 
 function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[] = []): void {
@@ -44,36 +43,35 @@ function refuseFirst(error: z.ZodError | undefined, path: readonly PropertyKey[]
     )
 }
 
-/** Refuses what is no agent, and agents whose chats could not be told apart. */
+/** Throws if `agent` or `agents` is missing or invalid. */
 function checkRoots({ agent, agents, ...options }: Record<string, unknown>): void {
   if (agents === undefined) {
     if (options['chooseAgent'] !== undefined)
-      throw new TypeError('createBridge: `chooseAgent` needs `agents`, from which it chooses.')
+      throw new TypeError('createBridge: `chooseAgent` needs `agents`.')
     return checkRoot(agent, 'agent')
   }
   if (agent !== undefined)
     throw new TypeError('createBridge: pass either `agent` or `agents`, not both.')
   if (!isRecord(agents) || Array.isArray(agents) || isRunnable(agents))
-    throw new TypeError('createBridge: `agents` must be an object of agents by name.')
+    throw new TypeError('createBridge: `agents` must be an object that maps names to agents.')
   const entries = Object.entries(agents)
   if (entries.length === 0) throw new TypeError('createBridge: `agents` is empty.')
   for (const [name, root] of entries) {
     if (!AGENT_NAME.test(name))
       throw new TypeError(
-        `createBridge: \`agents\` has the name ${JSON.stringify(name)}. A name is a letter, then letters, digits, \`.\`, \`_\` and \`-\`, at most 64.`,
+        `createBridge: \`agents\` has the name ${JSON.stringify(name)}. A name starts with a letter, followed by letters, digits, \`.\`, \`_\` or \`-\`, and has at most 64 characters.`,
       )
     checkRoot(root, `agents.${name}`)
   }
   if (options['sessionService'] !== undefined && options['store'] === undefined)
     throw new TypeError(
-      'createBridge: `agents` with a `sessionService` needs a `store`: the agent of each chat is recorded there, and would be lost with the process.',
+      'createBridge: `agents` with a `sessionService` also needs a `store`, which records the agent of each chat.',
     )
 }
 
-/** Not a number: JavaScript would put it before all other names. */
+/** Starts with a letter, because JavaScript sorts keys that are numbers before all others. */
 const AGENT_NAME = /^[a-z][\w.-]{0,63}$/i
 
-/** Refuses what is no agent. */
 function checkRoot(agent: unknown, option: string): void {
   if (agent === undefined || agent === null)
     throw new TypeError(
@@ -81,7 +79,7 @@ function checkRoot(agent: unknown, option: string): void {
     )
   if (isRecord(agent) && 'rootAgent' in agent && !isRunnable(agent))
     throw new TypeError(
-      `createBridge: \`${option}\` is an App. Pass \`${option}: app.rootAgent\`, and what else it has as \`plugins\` and \`appName\`.`,
+      `createBridge: \`${option}\` is an App. Pass \`${option}: app.rootAgent\`, and its plugins and name as \`plugins\` and \`appName\`.`,
     )
   if (!isRunnable(agent))
     throw new TypeError(
@@ -91,7 +89,7 @@ function checkRoot(agent: unknown, option: string): void {
 
 function isRunnable(agent: unknown): boolean {
   try {
-    // ADK itself says what its Runner takes; the type is what it checks.
+    // ADK throws if its Runner cannot run this value.
     asRunnableRoot(agent as Parameters<typeof asRunnableRoot>[0])
     return true
   } catch {
@@ -99,13 +97,13 @@ function isRunnable(agent: unknown): boolean {
   }
 }
 
-const Count = z.int({ error: 'a whole number' }).min(0, { error: 'a number from 0 up' })
-const AtLeastOne = z.int({ error: 'a whole number' }).min(1, { error: 'a number from 1 up' })
+const Count = z.int({ error: 'a whole number' }).min(0, { error: 'a number of at least 0' })
+const AtLeastOne = z.int({ error: 'a whole number' }).min(1, { error: 'a number of at least 1' })
 const Duration = z
   .number({ error: 'a number of milliseconds' })
-  .min(0, { error: 'a number of milliseconds from 0 up' })
-  .max(MAX_TIMER_MS, { error: `at most ${MAX_TIMER_MS} milliseconds, which is 24 days` })
-const Interval = Duration.min(1, { error: 'a number of milliseconds from 1 up' })
+  .min(0, { error: 'a number of milliseconds of at least 0' })
+  .max(MAX_TIMER_MS, { error: `at most ${MAX_TIMER_MS} milliseconds (24 days)` })
+const Interval = Duration.min(1, { error: 'a number of milliseconds of at least 1' })
 const Deadline = z
   .number({ error: 'a number of milliseconds' })
   .positive({ error: 'a number of milliseconds above 0' })
@@ -156,7 +154,7 @@ const Live = z.strictObject({
       error: 'the name of a live model, or a Gemini model of ADK',
     })
     .optional(),
-  // ADK checks its own.
+  // ADK checks this object.
   runConfig: Service.optional(),
   approvalDeadlineMs: Deadline.optional(),
   graceMs: Duration.optional(),
@@ -165,7 +163,7 @@ const Live = z.strictObject({
 const Context = z.strictObject({
   schema: z
     .custom((value) => isRecord(value) && typeof value['safeParse'] === 'function', {
-      error: 'a schema of zod',
+      error: 'a zod schema',
     })
     .optional(),
   toState: Method,
@@ -173,7 +171,7 @@ const Context = z.strictObject({
 
 const Approvals = z.custom(
   (value) => typeof value === 'function' || (isRecord(value) && !Array.isArray(value)),
-  { error: 'a function, or an object with an answer for each tool' },
+  { error: 'a function, or an object with a verdict for each tool' },
 )
 
 const Origin = z.string({ error: 'an origin' }).superRefine((value, context) => {
@@ -185,7 +183,10 @@ const Options = z.strictObject({
   agent: z.unknown().optional(),
   agents: z.unknown().optional(),
   chooseAgent: Method.optional(),
-  appName: z.string({ error: 'a text' }).min(1, { error: 'a text that is not empty' }).optional(),
+  appName: z
+    .string({ error: 'a string' })
+    .min(1, { error: 'a string that is not empty' })
+    .optional(),
   store: Service.optional(),
   sessionService: Service.optional(),
   authenticate: Method.optional(),
@@ -201,7 +202,7 @@ const Options = z.strictObject({
   basePath: z
     .string({ error: 'a path' })
     .regex(/^(?:\/.*[^/])?$/, {
-      error: 'a path that begins with a slash and ends without one, like "/api/agent"',
+      error: 'a path that starts with a slash and does not end with one, like "/api/agent"',
     })
     .optional(),
   disconnectGraceMs: Duration.optional(),
@@ -227,7 +228,7 @@ const Options = z.strictObject({
   credentialService: Service.optional(),
 } satisfies Record<keyof BridgeOptions | keyof SeveralAgentsOptions, z.ZodType>)
 
-/** The objects of options by where they are. */
+/** The schema of each object of options, by its path. */
 const SHAPES: Readonly<Record<string, z.ZodObject>> = {
   '': Options,
   limits: Limits,

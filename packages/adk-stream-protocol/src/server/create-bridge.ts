@@ -1,99 +1,94 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
-import { ProtocolError } from '../protocol/errors.ts'
+import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { ListEvents } from '../turns/list-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
-import { AgentHost } from './agent-host.ts'
-import { findTool } from './agent-tools.ts'
-import type { AllowedHosts } from './allowed-hosts.ts'
-import type { ApprovalChange } from './approval-news.ts'
-import { ApprovalNews } from './approval-news.ts'
-import { ApprovalDesk } from './approval-desk.ts'
-import { AuditWatch } from './audit-watch.ts'
-import type { Backend } from './backend.ts'
-import { BackendOnDemand } from './backend.ts'
-import type { FindCall } from './bidi-conversation.ts'
-import { callFinder } from './bidi-conversation.ts'
-import type { CallCompletion } from './call-completion.ts'
-import { CallCompletions } from './call-completion.ts'
-import { ChatDesk } from './chat-desk.ts'
-import type { RootAgent } from './chat-agents.ts'
-import { ChatAgents, hasAgents, readAgents } from './chat-agents.ts'
+import { signedCookie } from './auth/signed-cookie.ts'
+import { AgentHost } from './chats/agent-host.ts'
+import { ApprovalDecisions } from './chats/approval-decisions.ts'
+import type { Backend } from './chats/backend.ts'
+import { LazyBackend, LazyStore } from './chats/backend.ts'
+import type { RootAgent } from './chats/chat-agents.ts'
+import { ChatAgents, findTool, hasAgents, readAgents } from './chats/chat-agents.ts'
+import { createChatLocker, fenceSessions } from './chats/chat-locks.ts'
+import { RequestChatService } from './chats/chat-service.ts'
+import { LiveChatService } from './chats/live-chat-service.ts'
+import { LiveOwners } from './chats/live-owners.ts'
+import type { LiveRunsOptions } from './chats/live-runs.ts'
+import { LiveRuns } from './chats/live-runs.ts'
+import { createEditCheck, createHintRefresh } from './chats/policy-checks.ts'
+import { RecoverySweeper } from './chats/recovery-sweeper.ts'
+import { RemoteTurns } from './chats/remote-turns.ts'
+import { RequestContext } from './chats/request-context.ts'
+import { TurnService } from './chats/turn-service.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
-import { refreshHints } from './current-hint.ts'
 import { Drain } from './drain.ts'
-import { reply, withHeaders } from './exchange.ts'
-import type { OpenHandlers } from './frame-handlers.ts'
-import { fenceSessions } from './fenced-sessions.ts'
-import { Feeds } from './feeds.ts'
-import { FrontDoor, LIVE_PATH } from './front-door.ts'
-import { answerFetch } from './host-fetch.ts'
-import { answerNode } from './host-node.ts'
-import { createChatLocker } from './lock-chat.ts'
-import { RemoteTurns } from './remote-turns.ts'
-import { Housekeeper } from './housekeeper.ts'
-import { ListDesk } from './list-desk.ts'
-import { LiveDoor } from './live-door.ts'
-import { openLiveHandlers } from './live-handlers.ts'
-import { LiveOwners } from './live-owners.ts'
-import type { LiveRunsOptions } from './live-runs.ts'
-import { LiveRuns } from './live-runs.ts'
-import { LiveSource } from './live-source.ts'
-import { editsWithin } from './may-edit.ts'
-import { NewsPoll } from './news-poll.ts'
+import type { ApprovalChange } from './feeds/approval-news.ts'
+import { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
+import { Feeds } from './feeds/feeds.ts'
+import type { AllowedHosts } from './http/allowed-hosts.ts'
+import { toOrigins } from './http/allowed-origins.ts'
+import { handleFetchRequest } from './http/fetch-handler.ts'
+import { HttpRouter } from './http/http-router.ts'
+import { handleNodeRequest } from './http/node-handler.ts'
+import type { Route } from './http/route.ts'
+import { Proxies } from './http/trusted-proxies.ts'
+import { toObservers } from './observers.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
-import { toLimits, toObservers } from './options.ts'
-import { toOrigins } from './origin.ts'
-import { Proxies } from './proxies.ts'
-import { Readiness } from './readiness.ts'
-import { RequestContext } from './request-context.ts'
-import type { Route } from './routes.ts'
-import { signedCookie } from './signed-cookie.ts'
-import { StoreOnDemand } from './store-on-demand.ts'
-import { TurnDesk } from './turn-desk.ts'
-import { openTurnHandlers } from './turn-handlers.ts'
-import { TurnByTurn } from './turn-source.ts'
+import { toLimits } from './options.ts'
+import { approvalRoutes } from './routes/approval-routes.ts'
+import type { CallCompletion } from './routes/call-completion.ts'
+import { CallCompletions } from './routes/call-completion.ts'
+import { chatListRoutes } from './routes/chat-list-routes.ts'
+import { chatRoutes } from './routes/chat-routes.ts'
+import { AuditCheck, healthRoutes, Readiness } from './routes/health-routes.ts'
+import type { FindCall } from './sockets/bidi-conversation.ts'
+import { callFinder } from './sockets/bidi-conversation.ts'
+import type { OpenHandlers } from './sockets/frame-handlers.ts'
+import { openLiveHandlers } from './sockets/live-handlers.ts'
+import { SocketUpgrader } from './sockets/socket-upgrader.ts'
+import { openTurnHandlers } from './sockets/turn-handlers.ts'
 
-/** The bridge between an ADK agent and its clients, to be mounted on any HTTP host. */
+/** Connects an ADK agent to its clients. Mount it on any HTTP host. */
 export interface Bridge extends AsyncDisposable {
-  /** Answers a web request: Hono, Next.js route handlers, all that speak fetch. */
+  /** Handles a web `Request`, for hosts such as Hono or Next.js route handlers. */
   readonly fetch: (request: Request) => Promise<Response>
-  /** Answers a node:http request: node:http itself, Express, and others that hand out its objects. */
+  /** Handles a node:http request, for node:http, Express, and other hosts that use its objects. */
   readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>
   /**
-   * Answers a node:http upgrade request. Resolves to false, and leaves the connection to other listeners, if the path is not the
-   * one of the bridge's sockets; then somebody has to answer it or close it.
+   * Handles a node:http upgrade request. Resolves to false if the path is not the bridge's socket path. The connection is then
+   * untouched, and another listener must answer or close it.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<boolean>
   /**
-   * Completes a long-running call with its final result: of a tool that returned nothing or a ticket, also hours later and after a
-   * restart. Resolves when the result is stored; the model then goes on in the background. A second result for the same call is
-   * refused with `call-completed`, a call that waits for something else with `not-completable`.
+   * Completes a long-running tool call with its final result, even hours later or after a restart. Resolves when the result is stored;
+   * the model then continues in the background. Rejects with `call-completed` if the call has a final result, and with
+   * `not-completable` if it waits for something else, such as an approval.
    */
   readonly completeCall: (completion: CallCompletion) => Promise<void>
-  /** Whether the bridge answers at this path, for hosts that serve other things beside it. */
+  /** Returns true if the bridge serves this path, for hosts that also serve other paths. */
   readonly handles: (pathname: string) => boolean
   /**
-   * Takes no new work, lets calls and answers that run end, and closes; call it on SIGTERM. What still runs after `drainMs` is
-   * stopped. A second call can shorten the time: `close({ drainMs: 0 })` ends at once. A store that was passed in stays open.
+   * Refuses new work, lets running calls and turns finish, and closes the bridge. Call it on SIGTERM. Work that still runs after
+   * `drainMs` is stopped. A second call can shorten the wait: `close({ drainMs: 0 })` stops at once. Does not close a store that you
+   * passed in.
    */
   readonly close: (options?: CloseOptions) => Promise<void>
 }
 
-/** How a bridge is closed. */
+/** Options of `bridge.close()`. */
 export interface CloseOptions {
-  /** How long calls and answers that run may take to end, in ms. Default: the `drainMs` of the bridge's options. */
+  /** How long running calls and turns may take to finish, in ms. Default: the bridge's option `drainMs`. */
   readonly drainMs?: number
 }
 
-/** Puts an ADK agent, or several, in front of AI SDK clients. */
+/** Connects an ADK agent, or several, to AI SDK clients. Throws a `TypeError` if an option is invalid. */
 export function createBridge(options: AnyBridgeOptions): Bridge {
   checkOptions(options)
   const { approvals: policy, appName } = options
@@ -101,11 +96,11 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     ...(policy && { policy }),
     ...(appName && { appName }),
   })
-  // OB2: ADK writes prompts into its spans unless this is set. A host that wants them there sets it first.
+  // OB2: ADK writes prompts into its spans unless this is set. An application that wants them there sets it first.
   process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
   const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
-  const store = new StoreOnDemand(options.store)
+  const store = new LazyStore(options.store)
   const drain = new Drain()
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
@@ -114,24 +109,24 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     const { approval, state } = change
     events.publish(approval.chat, { type: 'approval', approvalId: approval.id, state })
     lists.approvalChanged(approval, state)
-    if (change.elsewhere) desks.changedElsewhere(change)
+    if (change.elsewhere) services.changedElsewhere(change)
   })
-  const audit = new AuditWatch(options.whenTampered ?? 'report', onError)
-  const backend = new BackendOnDemand(async () => {
+  const audit = new AuditCheck(options.whenTampered ?? 'report', onError)
+  const backend = new LazyBackend(async () => {
     await checkToolsets()
     await audit.check((await store.open()).approvals)
     const opened = await openBackend(options, limits, store)
     opened.ledger.onChange((approval) => {
       news.changed(approval)
-      desks.approvalChanged(approval)
+      services.approvalChanged(approval)
     })
     await news.skip(opened.ledger)
     return opened
   })
-  const desks = openDesks(options, { limits, backend, events, lists, feeds, news })
+  const services = openServices(options, { limits, backend, events, lists, feeds, news })
   const readiness = new Readiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
-  const door = new FrontDoor({
-    routes: [...PUBLIC_ROUTES, readyRoute(readiness, audit), ...desks.routes],
+  const router = new HttpRouter({
+    routes: [...healthRoutes(readiness, audit), ...services.routes],
     authenticate:
       options.authenticate ??
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
@@ -142,12 +137,12 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     drain,
     onError,
   })
-  const liveDoor = new LiveDoor({
-    door,
+  const upgrader = new SocketUpgrader({
+    router,
     limits,
     onError,
-    openHandlers: desks.openHandlers,
-    findCall: desks.findCall,
+    openHandlers: services.openHandlers,
+    findCall: services.findCall,
     drain,
   })
   let closing: Promise<void> | undefined
@@ -158,24 +153,24 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   }
   const shutDown = async (): Promise<void> => {
     readiness.close()
-    desks.drain()
-    // Pages that watch look for another process at once.
+    services.drain()
+    // Pages with an open feed reconnect to another process at once.
     feeds.close()
     await drain.until(() => {
-      liveDoor.closeIdle()
-      return desks.isIdle()
+      upgrader.closeIdle()
+      return services.isIdle()
     })
-    // Sockets after the turns: their clients hear how the answers ended.
-    await desks.close()
-    await liveDoor.close()
+    // Sockets close after the turns, so that clients receive the end of their turns.
+    await services.close()
+    await upgrader.close()
     await store.close()
   }
   return {
-    fetch: (request) => answerFetch(request, door, limits),
-    node: (request, response) => answerNode(request, response, { door, ...limits }),
-    upgrade: (request, socket, head) => liveDoor.upgrade(request, socket, head),
-    completeCall: (completion) => desks.completeCall(completion),
-    handles: (pathname) => door.handles(pathname),
+    fetch: (request) => handleFetchRequest(request, router, limits),
+    node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
+    upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
+    completeCall: (completion) => services.completeCall(completion),
+    handles: (pathname) => router.handles(pathname),
     close,
     [Symbol.asyncDispose]: () => close(),
   }
@@ -183,75 +178,47 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
 
 const DRAIN_MS = 30_000
 
-const PUBLIC_ROUTES: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/',
-    public: true,
-    handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
-  },
-  { method: 'GET', path: '/health', public: true, handle: () => reply(200, { status: 'healthy' }) },
-  {
-    method: 'GET',
-    path: LIVE_PATH,
-    public: true,
-    handle: () => {
-      const error = new ProtocolError('upgrade-required')
-      return withHeaders(reply(error.status, error), { upgrade: 'websocket' })
-    },
-  },
-]
-
-function readyRoute(readiness: Readiness, audit: AuditWatch): Route {
-  return {
-    method: 'GET',
-    path: '/ready',
-    public: true,
-    handle: async () => {
-      await readiness.check()
-      return reply(200, { status: 'ready', ...(audit.isTampered && { warnings: ['audit'] }) })
-    },
-  }
-}
-
-/** A sign-in of one's own is not given to pages of other sites; the default identity is given to every browser that asks. */
+/**
+ * With `authenticate`, any host is allowed: a page of another site has no credentials. The default identity is given to every browser
+ * that connects, so without `authenticate` only the hosts of `allowedOrigins` are allowed.
+ */
 function defaultHosts({ authenticate, allowedOrigins = [] }: AnyBridgeOptions): AllowedHosts {
   if (authenticate) return 'any'
   return allowedOrigins.flatMap((origin) => (URL.canParse(origin) ? [new URL(origin).host] : []))
 }
 
-interface Desks {
+interface Services {
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
   readonly approvalChanged: (approval: Approval) => void
   readonly completeCall: (completion: CallCompletion) => Promise<void>
   readonly changedElsewhere: (change: ApprovalChange) => void
-  /** Begins nothing new. */
+  /** Starts no new work. */
   readonly drain: () => void
-  /** Whether nothing runs any more. Live conversations in which nothing does are ended. */
+  /** Returns true if no work runs. Closes idle live sessions. */
   readonly isIdle: () => boolean
   readonly close: () => Promise<void>
 }
 
-/** How often the record of approvals is read while somebody here waits for what other processes write. */
+/** The interval at which the audit record is read while a client or a live call waits for changes by other processes. */
 const NEWS_MS = 250
 
-interface DeskParts {
+interface ServiceParts {
   readonly limits: BridgeLimits
-  readonly backend: BackendOnDemand
+  readonly backend: LazyBackend
   readonly events: ChatEvents
   readonly lists: ListEvents
   readonly feeds: Feeds
   readonly news: ApprovalNews
 }
 
-function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
+function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services {
   const { limits, backend, events, lists, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
-  const exposeState = options.exposeState ?? (() => false)
+  const { artifactService, mayCompleteCalls, exposeState = () => false } = options
   const turns = openTurns(options, { limits, backend, lists })
-  const turnDesk = new TurnDesk(backend, turns, {
+  const turnService = new TurnService(backend, turns, {
     exposeState,
     onError,
     onChunk,
@@ -263,60 +230,36 @@ function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
     whenShortened: options.whenShortened ?? 'keep',
   })
   const maxPerPrincipal = limits.maxLiveChatsPerPrincipal
-  const runs = openRuns(options, { backend, turnDesk, maxPerPrincipal, onError })
-  const owners = new LiveOwners({ backend, turnDesk })
+  const runs = openRuns(options, { backend, turnService, maxPerPrincipal, onError })
+  const owners = new LiveOwners({ backend, turnService })
   const newsMs = Math.min(limits.sweepMs, NEWS_MS)
   const remoteTurns = new RemoteTurns({
     backend,
-    turnDesk,
+    turnService,
     runs,
     events,
     lists,
     intervalMs: newsMs,
     onError,
   })
-  const goOn = followWith({ runs, turnDesk, owners, onError })
-  const follow = (approval: Approval): Promise<void> => goOn(approval)
-  // Nobody waits for it; what goes wrong is tried again by the next sweep.
-  const resume = (given: Approval): void => void goOn(given, given)
-  const approvalDesk = new ApprovalDesk({
+  const resume = createResume({ runs, turnService, owners, onError })
+  const decisions = new ApprovalDecisions({
     backend,
     limits,
-    resume,
+    // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
+    resume: (approval) => void resume(approval, true),
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
   const context = new RequestContext(options.context)
-  const source = new TurnByTurn({
-    turns,
-    turnDesk,
-    approvalDesk,
-    runs,
-    owners,
-    remoteTurns,
-    context,
-  })
-  const chatDesk = new ChatDesk({
-    artifactService: options.artifactService,
-    backend,
-    turns,
-    events,
-    lists,
-    feeds,
-    source,
-    runs,
-    limits,
-    exposeState,
-  })
-  const { mayCompleteCalls } = options
-  const completions = new CallCompletions({ turnDesk, runs, limits, mayCompleteCalls })
-  const listDesk = new ListDesk({ backend, turns, lists, feeds, limits })
-  const live =
-    runs && new LiveSource({ turns, turnDesk, approvalDesk, runs, owners, remoteTurns, context })
-  const housekeeper = new Housekeeper({
+  const chatParts = { turns, turnService, decisions, owners, remoteTurns, context }
+  const chats = new RequestChatService({ ...chatParts, runs })
+  const liveChats = runs && new LiveChatService({ ...chatParts, runs })
+  const completions = new CallCompletions({ turnService, runs, limits, mayCompleteCalls })
+  const sweeper = new RecoverySweeper({
     backend,
     intervalMs: limits.sweepMs,
-    follow,
-    giveUp: (wait) => turnDesk.giveUp(wait).catch(onError),
+    resume: (approval) => resume(approval),
+    expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
     onError,
   })
   const newsPoll = new NewsPoll({
@@ -327,30 +270,46 @@ function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
     onError,
   })
   return {
-    routes: [...listDesk.routes, ...chatDesk.routes, ...approvalDesk.routes, ...completions.routes],
+    routes: [
+      ...chatListRoutes({ backend, turns, lists, feeds, limits }),
+      ...chatRoutes({
+        artifactService,
+        backend,
+        turns,
+        events,
+        lists,
+        feeds,
+        chats,
+        runs,
+        limits,
+        exposeState,
+      }),
+      ...approvalRoutes({ backend, decisions, limits }),
+      ...completions.routes,
+    ],
     completeCall: (completion) => completions.complete(completion),
     openHandlers: (connection) =>
-      runs && live
-        ? openLiveHandlers(connection, { runs, source: live, limits })
-        : openTurnHandlers(connection, { source, limits }),
-    findCall: callFinder({ approvalDesk, turnDesk, runs }),
+      runs && liveChats
+        ? openLiveHandlers(connection, { runs, chats: liveChats, limits })
+        : openTurnHandlers(connection, { chats, limits }),
+    findCall: callFinder({ decisions, turnService, runs }),
     approvalChanged: (approval) => runs?.approvalChanged(approval),
     changedElsewhere: (change) => remoteTurns.changed(change),
     drain: () => {
       turns.drain()
-      housekeeper.drain()
+      sweeper.drain()
     },
     isIdle: () => {
       const { ledger, host } = backend.opened ?? {}
       const isTalking = runs?.closeIdle() === false
-      return !isTalking && ![turns, turnDesk, ledger, host].some((part) => part?.busy === true)
+      return !isTalking && ![turns, turnService, ledger, host].some((part) => part?.busy === true)
     },
     close: async () => {
       owners.close()
       remoteTurns.close()
       await newsPoll.close()
       await runs?.close()
-      await housekeeper.close()
+      await sweeper.close()
       await turns.close()
     },
   }
@@ -358,7 +317,7 @@ function openDesks(options: AnyBridgeOptions, parts: DeskParts): Desks {
 
 function openTurns(
   options: AnyBridgeOptions,
-  { limits, backend, lists }: Pick<DeskParts, 'limits' | 'backend' | 'lists'>,
+  { limits, backend, lists }: Pick<ServiceParts, 'limits' | 'backend' | 'lists'>,
 ): TurnRegistry {
   return new TurnRegistry({
     ...limits,
@@ -369,29 +328,33 @@ function openTurns(
   })
 }
 
-/** Goes on by an approval that was given or that ended: where its call lives. Never rejects. */
-function followWith({ runs, turnDesk, owners, onError }: FollowParts) {
-  return async (approval: Approval, given?: Approval): Promise<void> => {
+interface ResumeParts {
+  readonly runs: LiveRuns | undefined
+  readonly turnService: TurnService
+  readonly owners: LiveOwners
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Returns a function that resumes the turn of a decided or ended approval in the process that runs its call. `isNew` says that the
+ * approval was decided just now. The function never rejects.
+ */
+function createResume({ runs, turnService, owners, onError }: ResumeParts) {
+  return async (approval: Approval, isNew = false): Promise<void> => {
     try {
-      // A live conversation goes on by itself, also one of another process.
+      // A live session, here or in another process, runs its own calls.
       if (runs?.holds(approval)) runs.approvalChanged(approval)
-      else if (!(await owners.leave(approval))) await turnDesk.follow(approval, given)
+      else if (!(await owners.leave(approval)))
+        await turnService.resumeAfterDecision(approval, isNew)
     } catch (error) {
       onError(error)
     }
   }
 }
 
-interface FollowParts {
-  readonly runs: LiveRuns | undefined
-  readonly turnDesk: TurnDesk
-  readonly owners: LiveOwners
-  readonly onError: (error: unknown) => void
-}
-
 function openRuns(
   options: AnyBridgeOptions,
-  parts: Pick<LiveRunsOptions, 'backend' | 'turnDesk' | 'maxPerPrincipal' | 'onError'>,
+  parts: Pick<LiveRunsOptions, 'backend' | 'turnService' | 'maxPerPrincipal' | 'onError'>,
 ): LiveRuns | undefined {
   const { live, approvals: policy = {}, plugins = [], ...services } = options
   const { exposeToolErrors: exposeErrors = false } = options
@@ -415,7 +378,7 @@ function openRuns(
 async function openBackend(
   options: AnyBridgeOptions,
   limits: BridgeLimits,
-  store: StoreOnDemand,
+  store: LazyStore,
 ): Promise<Backend> {
   const { appName = 'adk-stream-protocol', sessionService, approvals = {} } = options
   const { plugins, artifactService, memoryService, credentialService, runConfig } = options
@@ -463,8 +426,8 @@ async function openBackend(
     browserCalls: opened.browserCalls,
     chats: opened.chats,
     findTool: async (chat, toolName) => findTool(roots.get(await agents.of(chat)), toolName),
-    mayEdit: editsWithin(approvals, onError),
-    refreshHint: refreshHints(approvals, onError),
+    mayEdit: createEditCheck(approvals, onError),
+    refreshHint: createHintRefresh(approvals, onError),
     appName,
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { ProtocolError } from '../protocol/errors.ts'
 
-/** How often a closing bridge looks whether its work has ended. */
+/** The interval at which a closing bridge checks whether its work has ended. */
 const POLL_MS = 20
 
 /** The drain phase of `close()`: running work may finish, new work is refused. */

@@ -4,18 +4,18 @@ export { callAddress } from '../calls/call-ids.ts'
 export { idempotencyKey } from '../calls/call-ids.ts'
 export type { ApprovalPolicy, PolicyVerdict, PolicyCall } from '../approvals/policy.ts'
 export { ProtocolError } from '../protocol/errors.ts'
-export type { AllowedHosts } from './allowed-hosts.ts'
-export { isAllowedHost } from './allowed-hosts.ts'
-export { apiKey } from './api-key.ts'
-export type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
-export { anyOf } from './authenticate.ts'
+export type { AllowedHosts } from './http/allowed-hosts.ts'
+export { isAllowedHost } from './http/allowed-hosts.ts'
+export { apiKey } from './auth/api-key.ts'
+export type { Authenticate, AuthenticateRequest, Principal } from './auth/authenticate.ts'
+export { anyOf } from './auth/authenticate.ts'
 export type {
   CallAddress,
   CallCompletion,
   CompletableCall,
   MayCompleteCalls,
-} from './call-completion.ts'
-export type { AgentChoice, ChooseAgent, RootAgent } from './chat-agents.ts'
+} from './routes/call-completion.ts'
+export type { AgentChoice, ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 export type { Bridge, CloseOptions } from './create-bridge.ts'
 export { createBridge } from './create-bridge.ts'
 export type {
@@ -25,7 +25,7 @@ export type {
   TurnInfo,
   TurnRunConfig,
 } from './options.ts'
-export type { TrustedProxies } from './proxies.ts'
-export type { ContextInput, ContextOptions } from './request-context.ts'
-export type { SignedCookieOptions } from './signed-cookie.ts'
-export { signedCookie } from './signed-cookie.ts'
+export type { TrustedProxies } from './http/trusted-proxies.ts'
+export type { ContextInput, ContextOptions } from './chats/request-context.ts'
+export type { SignedCookieOptions } from './auth/signed-cookie.ts'
+export { signedCookie } from './auth/signed-cookie.ts'

@@ -4,134 +4,139 @@ import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
 import type { MessageLimits } from '../protocol/stream-request.ts'
 import type { Store } from '../store/store.ts'
-import type { SocketLimits } from '../transport/socket-limits.ts'
-import type { AgentServices } from './agent-host.ts'
-import type { AllowedHosts } from './allowed-hosts.ts'
-import type { Authenticate } from './authenticate.ts'
-import type { MayCompleteCalls } from './call-completion.ts'
-import type { ChooseAgent, RootAgent } from './chat-agents.ts'
-import type { ContextOptions } from './request-context.ts'
-import type { LiveOptions } from './live-runs.ts'
-import { logError } from './log-error.ts'
-import type { TrustedProxies } from './proxies.ts'
+import type { SocketLimits } from './sockets/socket-peer.ts'
+import type { AgentServices } from './chats/agent-host.ts'
+import type { AllowedHosts } from './http/allowed-hosts.ts'
+import type { Authenticate } from './auth/authenticate.ts'
+import type { MayCompleteCalls } from './routes/call-completion.ts'
+import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
+import type { ContextOptions } from './chats/request-context.ts'
+import type { LiveOptions } from './chats/live-runs.ts'
+import type { TrustedProxies } from './http/trusted-proxies.ts'
 
-/** How an agent is put in front of people. */
+/** Options of `createBridge` for one agent. */
 export interface BridgeOptions extends AgentServices {
-  /** The agent to put in front of people: an ADK agent, or a workflow. For several, pass `agents` (`SeveralAgentsOptions`). */
+  /** The agent to serve: an ADK agent or a workflow. To serve several agents, pass `agents` (`SeveralAgentsOptions`). */
   readonly agent: RootAgent
-  /** ADK's name for the application; part of every session's key. Default `adk-stream-protocol`. */
+  /** The application name that ADK stores with every session. Default `adk-stream-protocol`. */
   readonly appName?: string
-  /** Where conversations live. Default: SQLite in memory, gone with the process. */
+  /** Stores conversations and approvals. Default: an in-memory SQLite database, which is lost when the process exits. */
   readonly store?: Store | Promise<Store>
-  /** Another ADK session service in place of the store's own. */
+  /** Stores ADK sessions, in place of the store's own session service. */
   readonly sessionService?: BaseSessionService
-  /** Who is asking. Default: every browser is its own principal, by a signed cookie. */
+  /** Identifies the principal of a request. Default: every browser is a principal of its own, identified by a signed cookie. */
   readonly authenticate?: Authenticate
-  /** Origins of pages, beside the server's own, that may use it. Default none. */
+  /** Origins of pages that may use the bridge, in addition to its own origin. Default: none. */
   readonly allowedOrigins?: readonly string[]
   /**
-   * Names under which clients reach the server, such as `chat.example.com`; `localhost` and IP addresses are always accepted.
-   * A request with another `Host` is refused with `forbidden-host`, which protects a server on this machine or in a private
-   * network from foreign pages (DNS rebinding). Default: with `authenticate`, every name (`any`); without it, the hosts of
-   * `allowedOrigins`, because the default identity is given to every browser that asks.
+   * Host names of the server, such as `chat.example.com`. `localhost` and IP addresses are always allowed. A request with another
+   * `Host` header is rejected with `forbidden-host`. This protects a local or private server against DNS rebinding. Default: any host
+   * (`any`) if you pass `authenticate`; otherwise the hosts of `allowedOrigins`, because every browser gets the default identity.
    */
   readonly allowedHosts?: AllowedHosts
   /**
-   * The proxies before the server, whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: their number, or their addresses
-   * and networks (`10.0.0.0/8`). Default none: these headers are not read.
+   * The proxies in front of the server, given as their number or as a list of addresses and networks (`10.0.0.0/8`). The bridge
+   * trusts their `X-Forwarded-For` and `X-Forwarded-Proto` headers. Default: none, and the headers are ignored.
    */
   readonly trustedProxies?: TrustedProxies
-  /** The path below which the bridge is mounted, where the host does not strip it. Default none. */
+  /** The path prefix of the bridge, if the host does not remove it from the URL. Default: none. */
   readonly basePath?: string
   /**
-   * How long a turn goes on after its last reader has left, in ms. Default 0: a client that leaves, or calls `stop()`, stops the
-   * model at once. With more, a client may lose its connection or reload the page and resume; then stop by
+   * How long a turn continues after its last reader disconnects, in ms. Default 0: a disconnect or `stop()` stops the model at once.
+   * With a longer time, clients can reload the page or reconnect and resume the turn. To stop the turn, they then call
    * `POST /chats/:chatId/stop`.
    */
   readonly disconnectGraceMs?: number
-  /** What happens to a message that comes while the chat's answer is being written and read. Default `refuse`, with 409. */
+  /**
+   * What happens to a message that arrives while a turn of the same chat runs and is read. `refuse` rejects it with 409; `queue`
+   * starts its turn after the running one. Default `refuse`.
+   */
   readonly whileRunning?: 'refuse' | 'queue'
   /**
-   * Which calls need approval and on which terms, by tool or by function of the call. A policy has the last word over a tool's
-   * own `requireConfirmation`; where it says nothing, the tool decides.
+   * Defines which tool calls need approval, and on which terms: an object with a verdict for each tool, or a function of the call.
+   * The policy overrides a tool's `requireConfirmation`. If the policy returns nothing for a call, the tool decides.
    */
   readonly approvals?: ApprovalPolicy
-  /** How long a person may take to decide where the policy does not say, in ms. Default 24 hours. */
+  /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 24 hours. */
   readonly approvalDeadlineMs?: number
-  /** What happens to open approvals when the person writes something else. Default `keep`: they stay open. */
+  /**
+   * What happens to pending approvals when the person sends another message. `keep` leaves them pending; `cancel` cancels them.
+   * Default `keep`.
+   */
   readonly whilePending?: 'keep' | 'cancel'
   /**
-   * What happens when a client sends a message after a history that ends before the stored one. With `rewind` the stored messages
-   * behind it are removed: this is how assistant-ui edits a message (`setMessages(slice)` and `sendMessage`). Default `keep`: a
-   * second tab that has not seen the newest messages sends the same, and must not remove them.
+   * What happens when a client sends a message after a history that ends before the stored one. `rewind` removes the stored messages
+   * that follow. assistant-ui edits messages this way (`setMessages(slice)`, then `sendMessage`). Default `keep`: a second tab that has
+   * not loaded the newest messages sends the same request, and must not remove them.
    */
   readonly whenShortened?: 'keep' | 'rewind'
   /**
-   * Who may complete long-running calls over HTTP, with `POST /chats/:chatId/calls/:toolCallId`. Default: nobody; the application
-   * itself uses `bridge.completeCall()`, which asks for no permission.
+   * Returns true if a principal may complete a long-running call over HTTP (`POST /chats/:chatId/calls/:toolCallId`). Default: no
+   * principal may. `bridge.completeCall()` does not check this permission.
    */
   readonly mayCompleteCalls?: MayCompleteCalls
   /**
-   * How the `body` and `metadata` of a request, and the attributes of the principal, become session state. Default: nothing of them
-   * reaches the agent.
+   * Converts the `body` and `metadata` of a request, and the attributes of the principal, to session state. Default: the agent
+   * receives none of them.
    */
   readonly context?: ContextOptions
-  /** Live conversations on `WS /live`, in writing and in speech. Default: sockets are answered turn by turn. */
+  /** Enables Gemini Live sessions on `WS /live`, in text and speech. Default: a socket works like `POST /stream`. */
   readonly live?: LiveOptions
   /**
-   * Which keys of the session state clients may see, as `data-state-delta` parts. Default: none. State often holds secrets: ADK's
-   * `SessionStateCredentialService` keeps access tokens in it.
+   * Returns true for the session state keys that clients receive as `data-state-delta` parts. Default: none. State often contains
+   * secrets: ADK's `SessionStateCredentialService` stores access tokens in it.
    */
   readonly exposeState?: (key: string) => boolean
   /**
-   * Whether the model is told the words of an error that a tool threw, which may hold addresses and secrets that it repeats. Clients are
-   * told only that the tool failed; `onError` gets the error. Default false.
+   * Whether the model receives the message of an error that a tool throws. The message may contain addresses and secrets, which the
+   * model may repeat. Clients only receive the fact that the tool failed; `onError` receives the error. Default false.
    */
   readonly exposeToolErrors?: boolean
-  /** What ADK's run of a turn is configured with. Live conversations have their own, `live.runConfig`. */
+  /** Configures the ADK run of a turn. Live sessions use `live.runConfig` instead. */
   readonly runConfig?: TurnRunConfig
+  /** Limits for requests, sockets and principals. Each limit has a default. */
   readonly limits?: Partial<BridgeLimits>
   /**
-   * How long `close()` waits for calls and answers that run, in ms. Default 30,000. New work is refused meanwhile with 503. What
-   * waits for people is left to other processes, or to this one when it is started again.
+   * How long `close()` waits for running calls and turns, in ms. New work is rejected with 503 meanwhile. Pending approvals stay in
+   * the store for other processes or for the next start. Default 30,000.
    */
   readonly drainMs?: number
   /**
-   * What happens if the audit record of approvals was changed by another program. Default `report`: `onError` gets a `StoreError` with
-   * the code `tampered`, `GET /ready` answers with a warning, and the bridge goes on. `refuse`: every request is answered with 503.
+   * What happens if another program changed the audit record. `report`: `onError` receives a `StoreError` with the code `tampered`,
+   * `GET /ready` returns a warning, and the bridge continues. `refuse`: every request is rejected with 503. Default `report`.
    */
   readonly whenTampered?: 'report' | 'refuse'
-  /** Gets every error that clients are told only in general. Default: `console.error`. */
+  /** Receives every error whose details clients do not receive. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
-  /** Sees every chunk of every turn. */
+  /** Receives every chunk of every turn. */
   readonly onChunk?: (chunk: Chunk, turn: TurnInfo) => void
 }
 
-/** How several agents are put in front of people. All options but these are for all of them, as for one agent. */
+/** Options of `createBridge` for several agents. All other options apply to every agent. */
 export interface SeveralAgentsOptions extends Omit<BridgeOptions, 'agent'> {
   /**
-   * The agents by name: a letter, then letters, digits, `.`, `_` and `-`, at most 64. A chat gets its agent with its first message and
-   * keeps it. Chats that began before the bridge had several agents have the first one. Needs `store` if `sessionService` is given:
-   * the agent of each chat is recorded in the store.
+   * The agents by name. A name starts with a letter, followed by letters, digits, `.`, `_` or `-`, and has at most 64 characters. The
+   * first message of a chat selects its agent, and the chat keeps it. Chats that are older than this option use the first agent. If
+   * you pass `sessionService`, also pass `store`, because the store records the agent of each chat.
    */
   readonly agents: Readonly<Record<string, RootAgent>>
   /**
-   * Returns the name of the agent for a new chat. Default: the agent that the client names, by `agent` in the body or `?agent=` in the
-   * address, or the first one of `agents`.
+   * Returns the name of the agent for a new chat. Default: the agent that the client names with `agent` in the body or `?agent=` in
+   * the URL, or the first of `agents`.
    */
   readonly chooseAgent?: ChooseAgent
 }
 
-/** The options of any bridge. */
+/** Options of `createBridge`. */
 export type AnyBridgeOptions = BridgeOptions | SeveralAgentsOptions
 
-/** The part of ADK's `RunConfig` that a host may choose for a turn. */
+/** The part of ADK's `RunConfig` that an application may set for a turn. */
 export interface TurnRunConfig {
-  /** How often the model may be called for one request. Default 100; a turn that reaches it ends with an error. */
+  /** The maximum number of model calls for one request. A turn that reaches it ends with an error. Default 100. */
   readonly maxLlmCalls?: number
   /**
-   * Whether ADK stores the files of a message as artifacts, and tells the model their names in place of their content. Needs
-   * `artifactService`. Stored messages then show the names. Default false.
+   * Whether ADK stores the files of a message as artifacts and sends their names to the model instead of their content. Stored
+   * messages then contain the names. Needs `artifactService`. Default false.
    */
   readonly saveInputBlobsAsArtifacts?: boolean
 }
@@ -143,55 +148,58 @@ export interface TurnInfo {
   readonly messageId: string
 }
 
-/** What one request, one socket and one principal may take. */
+/** Limits for requests, sockets and principals. */
 export interface BridgeLimits extends MessageLimits, SocketLimits {
-  /** Bytes of a request body, and of a socket's frame. Default 8 MiB. */
+  /** Maximum size of a request body or a socket frame, in bytes. Default 8 MiB. */
   readonly maxBodyBytes: number
-  /** Answers being written at once for all principals; one more message is refused with `overloaded`. Default 1,000. */
+  /** Maximum number of running turns. Further messages are rejected with `overloaded`. Default 1,000. */
   readonly maxTurns: number
-  /** Sockets open at once, of all principals. Default 20,000. */
+  /** Maximum number of open sockets. Default 20,000. */
   readonly maxSockets: number
   /**
-   * Sockets open at once from one address. Without `trustedProxies`, addresses of this machine and of private networks are not
-   * counted: they are those of a proxy. Default 1,000.
+   * Maximum number of open sockets per client address. Without `trustedProxies`, loopback and private addresses are not counted,
+   * because they usually belong to a proxy. Default 1,000.
    */
   readonly maxSocketsPerAddress: number
-  /** Answers being written at once for one principal. Default 16. */
+  /** Maximum number of running turns per principal. Default 16. */
   readonly maxTurnsPerPrincipal: number
-  /** Feeds of `GET /events` and `GET /chats/:chatId/events` that one principal may have open: one for every page that is seen. Default 64. */
+  /** Maximum number of open feeds (`GET /events`, `GET /chats/:chatId/events`) per principal. A visible page opens one. Default 64. */
   readonly maxFeedsPerPrincipal: number
-  /** Messages that wait in one chat when `whileRunning` is `queue`. Default 8. */
+  /** Maximum number of queued messages per chat if `whileRunning` is `queue`. Default 8. */
   readonly maxQueued: number
-  /** How far a reader may fall behind another one before it is let go, in characters. Default 1 Mi. */
+  /** How far a reader may fall behind another reader before it is disconnected, in characters. Default 1 Mi. */
   readonly maxLag: number
-  /** How long a reader may take nothing before it is let go, in ms. Default 30,000. */
+  /** How long a reader may read nothing before it is disconnected, in ms. Default 30,000. */
   readonly stallTimeoutMs: number
-  /** How much of a running turn is kept for those who resume, in characters. Default 8 Mi. */
+  /** How much of a running turn is kept for clients that resume it, in characters. Default 8 Mi. */
   readonly maxReplay: number
-  /** Approvals that may wait in one chat. Default 16. */
+  /** Maximum number of pending approvals per chat. Default 16. */
   readonly maxPendingPerChat: number
-  /** Approvals that may wait in all chats of one principal. Default 100. */
+  /** Maximum number of pending approvals per principal. Default 100. */
   readonly maxPendingPerPrincipal: number
-  /** Characters of JSON in the payload of one decision. Default 65,536. */
+  /** Maximum size of a decision's payload, in characters of JSON. Default 65,536. */
   readonly maxPayloadLength: number
-  /** How long a process that died keeps what it ran, in ms. Default 15,000. */
+  /** How long the leases of a crashed process last, in ms. Other processes then recover its calls and chats. Default 15,000. */
   readonly leaseMs: number
   /**
-   * How long the event loop of this process may be blocked before another process takes over what it runs, in ms. Default 120,000.
-   * A shared database is told by a thread of its own that the process lives.
+   * How long the event loop of this process may be blocked before other processes take over its work, in ms. With a shared database, a
+   * separate thread renews the leases of this process meanwhile. Default 120,000.
    */
   readonly maxBlockedMs: number
-  /** How often deadlines, leases and what other servers decided are looked at, in ms. Default 1,000. */
+  /** The interval at which the bridge checks deadlines, leases and decisions of other servers, in ms. Default 1,000. */
   readonly sweepMs: number
-  /** Sockets that one principal may have open. Default 16. */
+  /** Maximum number of open sockets per principal. Default 16. */
   readonly maxSocketsPerPrincipal: number
-  /** Live conversations that one principal may have open, also those that are kept for who may come back. Default 64: a page stays in every chat that it has talked in. */
+  /**
+   * Maximum number of open live sessions per principal, including sessions that are kept for clients that may reconnect. A page keeps
+   * the session of every chat that it has talked in. Default 64.
+   */
   readonly maxLiveChatsPerPrincipal: number
-  /** Answers that are read at once over one socket. Default 32. */
+  /** Maximum number of turns that one socket reads at the same time. Default 32. */
   readonly maxRequestsPerSocket: number
-  /** How often the credentials of an open socket or feed are checked again, in ms. Default 300,000. */
+  /** The interval at which the credentials of open sockets and feeds are checked again, in ms. Default 300,000. */
   readonly reauthenticateMs: number
-  /** Silence after which a comment keeps a stream alive, and a socket's client is asked whether it is there, in ms. Default 15,000. */
+  /** How long a stream or socket may be silent before the server sends a keep-alive comment or a ping, in ms. Default 15,000. */
   readonly keepAliveMs: number
 }
 
@@ -240,35 +248,8 @@ export const DEFAULT_LIMITS: BridgeLimits = {
   reauthenticateMs: 300_000,
 }
 
-/** The limits that hold: a default for each that is not given. */
+/** Fills in the default of each limit that is not set. */
 export function toLimits(given: Partial<BridgeLimits> = {}): BridgeLimits {
   const defined = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
-}
-
-/** What the host watches with, made safe: an observer that throws is reported, and never breaks what it observes (OB1). */
-export interface Observers {
-  readonly onError: (error: unknown) => void
-  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
-}
-
-export function toObservers({
-  onError = logError,
-  onChunk,
-}: Pick<BridgeOptions, 'onError' | 'onChunk'>): Observers {
-  const report = (error: unknown): void => {
-    try {
-      onError(error)
-    } catch {
-      // There is nobody left to tell.
-    }
-  }
-  const watch = (chunk: Chunk, turn: TurnInfo): void => {
-    try {
-      onChunk?.(chunk, turn)
-    } catch (error) {
-      report(error)
-    }
-  }
-  return { onError: report, onChunk: onChunk && watch }
 }

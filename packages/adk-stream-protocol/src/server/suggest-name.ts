@@ -1,4 +1,4 @@
-/** A sentence that suggests the known name closest to one that is not known; empty when none is close. */
+/** Returns a sentence that suggests the most similar known name, or an empty string if none is similar. */
 export function suggestName(name: string, known: Iterable<string>): string {
   let closest: { readonly name: string; readonly distance: number } | undefined
   for (const candidate of known) {
@@ -9,7 +9,7 @@ export function suggestName(name: string, known: Iterable<string>): string {
   return ` Did you mean \`${closest.name}\`?`
 }
 
-/** How many characters must be inserted, removed or replaced to make one text of another (Levenshtein). */
+/** The Levenshtein distance of two strings. */
 function editDistance(from: string, to: string): number {
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [row, character] of Array.from(from).entries()) {

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 
 import { ProtocolError } from '../protocol/errors.ts'
 import type { Bridge } from '../server/create-bridge.ts'
-import { reply } from '../server/exchange.ts'
-import { refuseUpgrade } from '../server/live-door.ts'
+import { reply } from '../server/http/exchange.ts'
+import { refuseUpgrade } from '../server/sockets/socket-upgrader.ts'
 
 /** Returns a request listener for a bridge: `createServer(toNodeListener(bridge)).listen(8000)`. */
 export function toNodeListener(bridge: Bridge): RequestListener {

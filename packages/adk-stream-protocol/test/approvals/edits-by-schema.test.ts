@@ -7,7 +7,7 @@ import { Type } from '@google/genai'
 import { expect, test } from 'vitest'
 
 import { readArgumentsSchema } from '../../src/calls/arguments-schema.ts'
-import { checkEdit } from '../../src/server/check-edit.ts'
+import { checkEdit } from '../../src/server/chats/policy-checks.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'

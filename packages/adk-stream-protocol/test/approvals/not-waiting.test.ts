@@ -284,9 +284,7 @@ test('[AP112] a tool is not run inside an AgentTool of an AgentTool, and the age
   await (await server.browser().say('Pay.')).text()
   expect(runs).toEqual([])
   expect(asked[0]).toContain('Not run: the tool pay needs the approval of a person')
-  expect(server.errors.map(String).join()).toContain(
-    'inside inner, because it is used as a tool',
-  )
+  expect(server.errors.map(String).join()).toContain('inside inner, because it is used as a tool')
 })
 
 test('[AP112] a tool that an agent inside an AgentTool is given later is gated by the policy', async () => {

@@ -1,0 +1,42 @@
+/** The user, service or browser that sends a request. Chats are visible only to the principal that created them. */
+export interface Principal {
+  /** A stable, unique id of 1 to 256 characters. */
+  readonly id: string
+  /** The roles of the principal, for approvals that a role decides. */
+  readonly roles?: readonly string[]
+  /**
+   * When the credentials expire, in ms since 1970. Open sockets and feeds are authenticated again at this time, in addition to the
+   * interval `limits.reauthenticateMs`. Default: they do not expire.
+   */
+  readonly expiresAt?: number
+  /** Other attributes, such as name, tenant or locale. The agent receives them only through the option `context`. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+  /** Headers for the response, for example a cookie that identifies the principal in later requests. */
+  readonly responseHeaders?: Readonly<Record<string, string>>
+}
+
+/** A request without its body. */
+export interface AuthenticateRequest {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Headers
+}
+
+/**
+ * Returns the principal of a request, or undefined if the request has no credentials of this kind. Throw
+ * `new ProtocolError('unauthenticated')` to reject invalid credentials.
+ */
+export type Authenticate = (
+  request: AuthenticateRequest,
+) => Principal | undefined | Promise<Principal | undefined>
+
+/** Tries several authenticators in order. Returns the first principal. */
+export function anyOf(...authenticators: readonly Authenticate[]): Authenticate {
+  return async (request) => {
+    for (const authenticate of authenticators) {
+      const principal = await authenticate(request)
+      if (principal) return principal
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,113 @@
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { AuthenticateRequest, Principal } from './authenticate.ts'
+import { readError } from '../http/read-error.ts'
+
+/**
+ * The credentials that opened a socket or a feed. They are checked again while it is open: a session may expire or a key may be revoked
+ * during a connection of several hours (WS16, EV140).
+ */
+export class Credentials {
+  readonly #request: AuthenticateRequest
+  /** The cookie that the handshake set, as the client sends it back. */
+  readonly #given: string | undefined
+  readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
+  readonly #id: string
+
+  constructor(
+    request: AuthenticateRequest,
+    principal: Principal,
+    identify: (request: AuthenticateRequest) => Promise<Principal>,
+  ) {
+    // Not copied: the request of a socket parses its URL and headers on access.
+    this.#request = request
+    this.#given = readGivenCookie(principal)
+    this.#identify = identify
+    this.#id = principal.id
+  }
+
+  /** Authenticates again. Throws `unauthenticated` if the credentials no longer identify the same principal. */
+  async check(): Promise<Principal> {
+    const { method, url, headers } = this.#request
+    const principal = await this.#identify({
+      method,
+      url,
+      headers: withGivenCookie(headers, this.#given),
+    })
+    if (principal.id !== this.#id) throw new ProtocolError('unauthenticated')
+    return principal
+  }
+}
+
+/** Returns the headers of the client's next request, which include the cookie of the handshake. */
+function withGivenCookie(headers: Headers, given: string | undefined): Headers {
+  if (given === undefined) return headers
+  const next = new Headers(headers)
+  const [name] = given.split('=', 1)
+  const kept = (headers.get('cookie') ?? '')
+    .split(';')
+    .filter((pair) => pair.trim() !== '' && pair.trim().split('=', 1)[0] !== name)
+  next.set('cookie', [...kept, given].join('; '))
+  return next
+}
+
+function readGivenCookie({ responseHeaders = {} }: Principal): string | undefined {
+  return new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
+}
+
+/** An open connection whose credentials are checked repeatedly. */
+export interface Rechecked {
+  /** Authenticates again. Rejects with `unauthenticated` if the credentials have ended. */
+  checkPrincipal(): Promise<Principal>
+  /** Called when the credentials are still valid. The roles may have changed. */
+  onChecked?(principal: Principal): void
+  /** Called at most once, when the credentials have ended. */
+  onCredentialsEnd(): void
+}
+
+/**
+ * Checks the credentials of an open connection at an interval and when they expire. A check that fails for another reason is
+ * repeated, unless the credentials have expired.
+ */
+export class Recheck {
+  readonly #connection: Rechecked
+  readonly #everyMs: number
+  #expiresAt: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+
+  constructor(connection: Rechecked, { expiresAt }: Principal, everyMs: number) {
+    this.#connection = connection
+    this.#everyMs = everyMs
+    this.#expiresAt = expiresAt
+    this.#schedule()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(): void {
+    const expiresAt = this.#expiresAt ?? Number.POSITIVE_INFINITY
+    const delay = Math.min(this.#everyMs, Math.max(expiresAt - Date.now(), 0), MAX_TIMER_MS)
+    this.#timer = setTimeout(() => void this.#run(), delay)
+  }
+
+  async #run(): Promise<void> {
+    const isValid = await this.#connection.checkPrincipal().then(
+      (principal) => {
+        this.#expiresAt = principal.expiresAt
+        if (!this.#isStopped) this.#connection.onChecked?.(principal)
+        return true
+      },
+      (error: unknown) => readError(error).code !== 'unauthenticated',
+    )
+    if (this.#isStopped) return
+    const hasExpired = this.#expiresAt !== undefined && this.#expiresAt <= Date.now()
+    if (isValid && !hasExpired) this.#schedule()
+    else this.#connection.onCredentialsEnd()
+  }
+}
+
+/** The longest delay of a Node.js timer, in ms. A timer with a longer delay fires at once. */
+export const MAX_TIMER_MS = 2_147_483_647

@@ -1,0 +1,70 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
+
+/** Options of `signedCookie`. */
+export interface SignedCookieOptions {
+  /** The key that signs the cookie, at least 16 bytes. `() => store.secret('cookie')` returns one that persists across restarts. */
+  readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)
+  /** The name of the cookie. Over https it gets the prefix `__Host-`, so that no other host can set it. Default `adk_principal`. */
+  readonly name?: string
+  /** How long the cookie is valid, in days. Default 365. */
+  readonly maxAgeDays?: number
+  /**
+   * Whether the cookie is sent over https only. Default: true if the request used https, directly or according to a proxy in
+   * `trustedProxies`.
+   */
+  readonly secure?: boolean
+}
+
+/** Gives every browser a principal of its own, identified by a signed cookie. A forged cookie is ignored and replaced. */
+export function signedCookie(options: SignedCookieOptions): Authenticate {
+  const plainName = options.name ?? 'adk_principal'
+  const maxAge = Math.round((options.maxAgeDays ?? 365) * 86_400)
+  const { secret } = options
+  let loaded: Promise<string | Uint8Array> | undefined
+  return async (request) => {
+    loaded ??= typeof secret === 'function' ? secret() : Promise.resolve(secret)
+    const key = await loaded
+    if (key.length < 16) throw new TypeError('signedCookie needs a secret of at least 16 bytes.')
+    const secure = options.secure ?? request.url.protocol === 'https:'
+    const name =
+      secure && !/^__(?:Host|Secure)-/.test(plainName) ? `__Host-${plainName}` : plainName
+    const known = readPrincipal(request, name, key)
+    return known === undefined ? createCookie(key, { name, maxAge, secure }) : { id: known }
+  }
+}
+
+function readPrincipal(
+  { headers }: AuthenticateRequest,
+  name: string,
+  key: string | Uint8Array,
+): string | undefined {
+  for (const pair of (headers.get('cookie') ?? '').split(';')) {
+    const [cookieName, value = ''] = pair.trim().split('=', 2)
+    if (cookieName !== name) continue
+    const [id = '', signature = ''] = value.split('.', 2)
+    if (isSignature(signature, sign(id, key))) return id
+  }
+  return undefined
+}
+
+function createCookie(
+  key: string | Uint8Array,
+  cookie: { name: string; maxAge: number; secure: boolean },
+): Principal {
+  const id = `browser-${randomBytes(16).toString('base64url')}`
+  const secure = cookie.secure ? '; Secure' : ''
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=${cookie.maxAge}${secure}`
+  const value = `${cookie.name}=${id}.${sign(id, key)}; ${attributes}`
+  return { id, responseHeaders: { 'set-cookie': value } }
+}
+
+function sign(id: string, key: string | Uint8Array): string {
+  return createHmac('sha256', key).update(id).digest('base64url')
+}
+
+function isSignature(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

@@ -1,0 +1,430 @@
+import type {
+  BaseArtifactService,
+  BaseCredentialService,
+  BaseMemoryService,
+  BasePlugin,
+  BaseSessionService,
+  Event,
+  RunConfig,
+  Session,
+} from '@google/adk'
+import { createEvent, isBaseAgent, Runner, StreamingMode } from '@google/adk'
+import type { Content, FunctionCall } from '@google/genai'
+
+import { hasEarlyCallbacks } from '../../agent/adk-workarounds/early-callbacks.ts'
+import type { ApprovalPlugin } from '../../calls/approval-plugin.ts'
+import { hasReadableText } from '../../agent/history/chat-title.ts'
+import type { NotedContent } from '../../agent/history/input-response.ts'
+import { toInputResponse } from '../../agent/history/input-response.ts'
+import type { Cut } from '../../agent/history/cut-events.ts'
+import { cutEvents } from '../../agent/history/cut-events.ts'
+import type { EventNotes } from '../../agent/history/event-notes.ts'
+import { writeNotes } from '../../agent/history/event-notes.ts'
+import type { RunState, RunCause } from '../../calls/run-state.ts'
+import { prepareCall } from '../../calls/prepare-call.ts'
+import type { ReadConversationOptions } from '../../agent/history/read-conversation.ts'
+import { readConversation } from '../../agent/history/read-conversation.ts'
+import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
+import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
+import type { StoredTurn } from '../../agent/history/replay-turn.ts'
+import { splitTurns } from '../../agent/history/replay-turn.ts'
+import { toUserContent } from '../../agent/translate/user-content.ts'
+import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { Message } from '../../protocol/message.ts'
+import type { MessageRequest } from '../../protocol/stream-request.ts'
+import type { ChatStore } from '../../store/chat-store.ts'
+import { isRewindable, canReadFirstMessage } from '../../store/store.ts'
+import type { RunOutcome } from '../../turns/run-turn.ts'
+import type { RootAgent } from './chat-agents.ts'
+import { readError } from '../http/read-error.ts'
+import type { StateDelta } from './request-context.ts'
+import { changesIn } from './request-context.ts'
+import type { TurnRunConfig } from '../options.ts'
+
+/** ADK services that the bridge passes to ADK's `Runner`. */
+export interface AgentServices {
+  /** ADK plugins. They run after the plugin that handles approvals. */
+  readonly plugins?: readonly BasePlugin[]
+  /** Stores artifacts. Clients read them with `GET /chats/:chatId/artifacts/:name`. */
+  readonly artifactService?: BaseArtifactService
+  /** Stores the memory of agents. */
+  readonly memoryService?: BaseMemoryService
+  /** Stores the credentials of tools. */
+  readonly credentialService?: BaseCredentialService
+}
+
+export interface AgentHostOptions extends AgentServices {
+  /** The agents by name, each with its approval plugin. */
+  readonly agents: ReadonlyMap<string, HostedAgent>
+  /** Returns the name of the agent of a chat. */
+  readonly agentOf: (chat: ApprovalChat) => Promise<string>
+  readonly appName: string
+  readonly sessions: BaseSessionService
+  readonly ledger: Ledger
+  readonly chats: ChatStore
+  readonly runConfig?: TurnRunConfig
+}
+
+interface HostedAgent {
+  readonly agent: RootAgent
+  readonly gate: ApprovalPlugin
+}
+
+/** An agent with its ADK `Runner`. */
+interface RunnableAgent {
+  readonly runner: Runner
+  readonly gate: ApprovalPlugin
+}
+
+interface DriveOptions {
+  readonly notes: EventNotes & { readonly messageId: string }
+  readonly cause: RunCause
+  readonly signal: AbortSignal
+  /** Session state to set with the message. */
+  readonly state?: StateDelta
+  /** Called when ADK has stored the message that starts the run. */
+  readonly onStored?: (() => void) | undefined
+  /** Repairs the session. Returns events to yield before those of the run. */
+  readonly prepare: () => Promise<Event[]>
+}
+
+interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
+  readonly content: Content
+  /** Notes to store with the responses. */
+  readonly notes?: EventNotes
+}
+
+/** Runs the agents. Every chat has one ADK session. */
+export class AgentHost {
+  readonly #agents: ReadonlyMap<string, RunnableAgent>
+  readonly #agentOf: (chat: ApprovalChat) => Promise<string>
+  readonly #sessions: BaseSessionService
+  /** Whether no plugin can end a run or change its message before a tool is called. */
+  readonly #predictable: boolean
+  readonly #ledger: Ledger
+  readonly #chats: ChatStore
+  readonly #runConfig: RunConfig
+  readonly #runs = new Set<RunState>()
+
+  constructor(options: AgentHostOptions) {
+    const {
+      agents,
+      agentOf,
+      appName,
+      sessions,
+      ledger,
+      chats,
+      plugins = [],
+      runConfig,
+      ...services
+    } = options
+    this.#sessions = sessions
+    this.#agentOf = agentOf
+    this.#predictable = !plugins.some(hasEarlyCallbacks)
+    this.#ledger = ledger
+    this.#chats = chats
+    const { maxLlmCalls = MAX_LLM_CALLS, saveInputBlobsAsArtifacts = false } = runConfig ?? {}
+    this.#runConfig = { ...RUN_CONFIG, maxLlmCalls, saveInputBlobsAsArtifacts }
+    const shared = { appName, sessionService: sessions, ...services }
+    const runnable = ({ agent, gate }: HostedAgent): RunnableAgent => {
+      return {
+        runner: new Runner({ ...shared, agent, plugins: [gate, ...plugins, gate.errors] }),
+        gate,
+      }
+    }
+    this.#agents = new Map([...agents].map(([name, hosted]) => [name, runnable(hosted)]))
+  }
+
+  get sessions(): BaseSessionService {
+    return this.#sessions
+  }
+
+  /** Whether a run with an approved call is active, even if its turn was stopped. */
+  get busy(): boolean {
+    return [...this.#runs].some((run) => run.decided.size > 0)
+  }
+
+  /** Whether the session service can remove messages. */
+  get rewindable(): boolean {
+    return isRewindable(this.#sessions)
+  }
+
+  /** Runs the agent on a new message. */
+  run(
+    chat: ApprovalChat,
+    { message, replaces }: MessageRequest,
+    {
+      messageId,
+      userMessageId,
+      signal,
+      state,
+    }: { messageId: string; userMessageId: string; signal: AbortSignal; state: StateDelta },
+  ): AsyncGenerator<Event> {
+    const prepare = async (): Promise<Event[]> => {
+      const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+      if (replaces) await this.#rewind(session, userMessageId)
+      await respondToDanglingCalls(this.#sessions, session)
+      return []
+    }
+    const notes = { messageId, userMessageId }
+    const how = { notes, cause: 'message' as const, signal, prepare, state }
+    return this.#drive(chat, toUserContent(message), how)
+  }
+
+  /** Sets session state of a chat without a message. Writes only the values that differ. */
+  async setState(chat: ApprovalChat, delta: StateDelta): Promise<void> {
+    const session = await this.#sessions.getOrCreateSession(keyOf(chat))
+    const stateDelta = changesIn(session.state, delta)
+    if (Object.keys(stateDelta).length === 0) return
+    const customMetadata = writeNotes({ context: true })
+    const actions = { stateDelta }
+    const event = createEvent({ author: 'user', actions, customMetadata })
+    await this.#sessions.appendEvent({ session, event })
+  }
+
+  /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
+  async startCall(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
+    if (!this.#predictable) return false
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (!session) return false
+    const { runner, gate } = await this.#find(chat)
+    const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
+    const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
+    const call = prepareCall(approval, around)
+    return call !== undefined && gate.runner.startAtDecision(call)
+  }
+
+  /** Whether a call was started with `startCall` and no run has collected its result. */
+  isRunning({ id }: Approval): boolean {
+    return this.#gates.some((gate) => gate.runner.isRunning(id))
+  }
+
+  /** Resolves when a call that was started with `startCall` has ended. */
+  async settled({ id }: Approval): Promise<void> {
+    await Promise.all(this.#gates.map((gate) => gate.runner.settled(id)))
+  }
+
+  /** Resumes a turn with responses. */
+  resume(
+    chat: ApprovalChat,
+    messageId: string,
+    { content, notes: added = {}, signal, onStored }: ResumeOptions,
+  ): AsyncGenerator<Event> {
+    const notes = { ...added, messageId }
+    const event = createEvent({ author: 'user', content, customMetadata: writeNotes(notes) })
+    // ADK stores the responses but does not yield them. Clients receive them like any tool result.
+    const prepare = async (): Promise<Event[]> => [event]
+    return this.#drive(chat, content, { notes, cause: 'responses', signal, prepare, onStored })
+  }
+
+  /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
+  async toCompletion(chat: ApprovalChat, content: Content): Promise<NotedContent> {
+    const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
+    // A workflow reads the function response itself. Only a model needs text.
+    const session = isBaseAgent((await this.#find(chat)).runner.agent)
+      ? await this.#sessions.getSession(keyOf(chat))
+      : undefined
+    const call = session && findCall(session.events, toolCallId)
+    const answer = session && toInputResponse(content, call)
+    return answer ?? { content, notes: { completed: [toolCallId] } }
+  }
+
+  /** Stores results that no run produced. */
+  async append(
+    chat: ApprovalChat,
+    messageId: string,
+    event: { content: Content; notes: EventNotes },
+  ): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    const turn = session && this.#findTurn(session, messageId)
+    if (!session || !turn) return
+    const author = turn.runs.flat().at(-1)?.author ?? 'model'
+    const { content, notes } = event
+    const customMetadata = writeNotes({ ...notes, messageId })
+    const { invocationId } = turn.firstEvent
+    await this.#sessions.appendEvent({
+      session,
+      event: createEvent({ author, invocationId, content, customMetadata }),
+    })
+  }
+
+  /** Repairs the session after a run for the next turn. */
+  async settle(chat: ApprovalChat, { end, unstored, paused }: RunOutcome): Promise<void> {
+    if (end === 'completed' && !paused) return
+    // Loads the session into the cache now, before a response arrives that a person waits for.
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (!session || end === 'completed') return
+    const marks = end === 'stopped' && unstored.invocationId !== ''
+    if (marks || unstored.parts.length > 0)
+      await storePartialReply(this.#sessions, session, unstored)
+    await respondToDanglingCalls(this.#sessions, session)
+  }
+
+  /** Returns a stored turn, or undefined if it does not exist. */
+  async turn(chat: ApprovalChat, messageId: string): Promise<StoredTurn | undefined> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session && this.#findTurn(session, messageId)
+  }
+
+  /** Returns all stored turns of a chat, in order. */
+  async turns(chat: ApprovalChat): Promise<StoredTurn[]> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session ? splitTurns(session.events) : []
+  }
+
+  /** Returns the stored messages without the one that is being streamed, or undefined if the chat does not exist. */
+  async messages(
+    chat: ApprovalChat,
+    options: ReadConversationOptions,
+  ): Promise<Message[] | undefined> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session && readConversation(session.events, options)
+  }
+
+  async exists(chat: ApprovalChat): Promise<boolean> {
+    const session = await this.#sessions.getSession({
+      ...keyOf(chat),
+      config: { numRecentEvents: 1 },
+    })
+    return session !== undefined
+  }
+
+  /** Returns the first message event of the user in a chat. */
+  async opening(chat: ApprovalChat): Promise<Event | undefined> {
+    if (canReadFirstMessage(this.#sessions)) return this.#sessions.readFirstMessage(keyOf(chat))
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session?.events.find(
+      ({ author, content }) => author === 'user' && hasReadableText(content),
+    )
+  }
+
+  async delete(chat: ApprovalChat): Promise<void> {
+    await this.#sessions.deleteSession(keyOf(chat))
+    await this.#chats.drop(chat)
+  }
+
+  // A single generator: every additional one would cost each token another microtask.
+  async *#drive(
+    chat: ApprovalChat,
+    newMessage: Content,
+    { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
+  ): AsyncGenerator<Event> {
+    const { runner, gate } = await this.#find(chat)
+    const run = gate.open(chat, notes.messageId, cause)
+    run.onStored = onStored
+    this.#runs.add(run)
+    try {
+      yield* await prepare()
+      const events = runner.runAsync({
+        userId: chat.principalId,
+        sessionId: chat.chatId,
+        newMessage,
+        customMetadata: writeNotes(notes),
+        ...(Object.keys(state).length > 0 && { stateDelta: { ...state } }),
+        runConfig: this.#runConfig,
+        abortSignal: signal,
+      })
+      for await (const event of events) {
+        if (run.loss) throw run.loss
+        run.markStored()
+        if (run.hasAppended) yield* run.takeAppended()
+        yield event
+      }
+      if (run.loss) throw run.loss
+      yield* run.takeAppended()
+    } catch (thrown) {
+      // ADK called these tools, and a callback of the application threw before they could run.
+      if (!signal.aborted)
+        for (const approvalId of run.executing.values()) this.#ledger.abandon(approvalId)
+      throw run.loss ?? (await this.#explain(chat, thrown))
+    } finally {
+      gate.close(chat, run)
+      if (signal.aborted) await this.#keepLateResults(chat, run)
+      await this.#ledger.markReported(chat, [...run.endingsStored])
+      this.#runs.delete(run)
+    }
+  }
+
+  /** Returns the error that ended a run. If another process has taken over the chat, this is the cause, whatever ADK reports. */
+  async #explain(chat: ApprovalChat, thrown: unknown): Promise<ProtocolError> {
+    const isHeld = await this.#ledger.stillHoldsLock(chat).catch(() => true)
+    return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
+  }
+
+  /** AP23: stores the results of approved calls that ran, because ADK drops the results of a stopped run. */
+  async #keepLateResults(chat: ApprovalChat, run: RunState): Promise<void> {
+    for (const [id, { name, response }] of run.results) {
+      const note = run.decided.get(id)
+      if (!note) continue
+      const content = { role: 'user', parts: [{ functionResponse: { id, name, response } }] }
+      await this.append(chat, run.messageId, { content, notes: { decided: [note] } })
+      run.endingsStored.add(id)
+    }
+  }
+
+  /** Rewinds a chat to before a user message. */
+  async rewind(chat: ApprovalChat, userMessageId: string): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    if (session) await this.#rewind(session, userMessageId)
+  }
+
+  /** Returns the events that a rewind to before a user message would remove, or undefined if the chat does not contain the message. */
+  async cut(chat: ApprovalChat, userMessageId: string): Promise<Cut | undefined> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    return session && cutEvents(session.events, userMessageId)
+  }
+
+  async #rewind(session: Session, userMessageId: string): Promise<void> {
+    if (!isRewindable(this.#sessions)) throw new ProtocolError('not-rewindable')
+    const cut = cutEvents(session.events, userMessageId)
+    // The message failed before it was stored.
+    if (!cut) return
+    const { appName, userId, id: sessionId } = session
+    const { firstEvent, kept } = cut
+    const eventId = firstEvent.id
+    const keep = kept.map(({ id }) => id)
+    await this.#sessions.rewind({ appName, userId, sessionId, eventId, keep })
+    session.events.splice(session.events.indexOf(firstEvent), Infinity, ...kept)
+    // The chat has no title while it contains only messages of the agent, such as a greeting.
+    if (session.events.some(({ author }) => author === 'user')) return
+    await this.#chats.forgetNote({ appName, principalId: userId, chatId: sessionId })
+  }
+
+  /** Returns the agent of a chat. */
+  async #find(chat: ApprovalChat): Promise<RunnableAgent> {
+    const found = this.#agents.get(await this.#agentOf(chat))
+    if (!found) throw new ProtocolError('unknown-agent')
+    return found
+  }
+
+  get #gates(): ApprovalPlugin[] {
+    return [...this.#agents.values()].map(({ gate }) => gate)
+  }
+
+  #findTurn({ events }: Session, messageId: string): StoredTurn | undefined {
+    return splitTurns(events).find((turn) => turn.messageId === messageId)
+  }
+}
+
+/** ADK's default is 500. Each call costs money. */
+const MAX_LLM_CALLS = 100
+
+/** Includes ADK's defaults, because a tool that starts without a run of ADK also sees this configuration. */
+const RUN_CONFIG: RunConfig = {
+  streamingMode: StreamingMode.SSE,
+  pauseOnToolCalls: false,
+  supportCfc: false,
+  enableAffectiveDialog: false,
+}
+
+function findCall(events: readonly Event[], toolCallId: string): FunctionCall | undefined {
+  return events
+    .flatMap(({ content }) => content?.parts ?? [])
+    .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
+}
+
+function keyOf({ appName, principalId, chatId }: ApprovalChat) {
+  return { appName, userId: principalId, sessionId: chatId }
+}

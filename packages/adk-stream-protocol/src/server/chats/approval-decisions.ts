@@ -1,0 +1,310 @@
+import { setImmediate } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+
+import type { Approval } from '../../approvals/approval.ts'
+import type { Decider } from '../../approvals/next-approval.ts'
+import { argsToRun, isDecidedAloneBy } from '../../approvals/next-approval.ts'
+import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { Responses, DecisionResponse } from '../../protocol/read-responses.ts'
+import type { NamedApproval } from '../../protocol/read-tool-result.ts'
+import { readToolResult, createAwaitingApprovalError } from '../../protocol/read-tool-result.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { Backend, LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { Edit } from './policy-checks.ts'
+import { checkEdit } from './policy-checks.ts'
+
+export interface ApprovalDecisionsOptions {
+  readonly backend: LazyBackend
+  readonly limits: BridgeLimits
+  /** Resumes the turn of an approval that was just decided, without a reader. */
+  readonly resume: (approval: Approval) => void
+  /** Called for a repeated decision. A live session that missed the first one continues after this call. */
+  readonly onRepeated: (approval: Approval) => void
+}
+
+/** Records the decisions of people about tool calls, and resumes the turns that wait for them. */
+export class ApprovalDecisions {
+  readonly #options: ApprovalDecisionsOptions
+
+  constructor(options: ApprovalDecisionsOptions) {
+    this.#options = options
+  }
+
+  /** Sorts results into decisions and outputs. Some clients send both under the id of an approval or of a call. */
+  async resolve(chat: ChatKey, answers: Responses): Promise<Responses> {
+    const decisions = [...answers.decisions]
+    const outputs = [...answers.outputs]
+    for (const [index, result] of answers.results.entries()) {
+      if (index > 0) await setImmediate()
+      const read = readToolResult(result, await this.find(chat, result.toolCallId))
+      if ('decision' in read) decisions.push(read.decision)
+      else outputs.push(read.output)
+    }
+    return { ...answers, decisions, outputs, results: [] }
+  }
+
+  /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
+  async refuseOutputs(chat: ChatKey, outputs: Responses['outputs']): Promise<ProtocolError> {
+    for (const { toolCallId } of outputs.toReversed()) {
+      const known = await this.find(chat, toolCallId)
+      if (known?.waits === true) return createAwaitingApprovalError(known)
+    }
+    return new ProtocolError('nothing-new', { message: NOTHING_WAITS })
+  }
+
+  /**
+   * Records all decisions of a request, and returns the message that continues. If one decision is rejected, the turns of the others
+   * resume without a reader and this method throws. Throws `nothing-new` if there is no message to read.
+   */
+  async decideAll(
+    principal: Principal,
+    chat: ChatKey,
+    { decisions, outputs, messageId }: Responses,
+  ): Promise<Continuation> {
+    const backend = await this.#options.backend.get()
+    const entries: Entry[] = []
+    // Check all payloads first, so that a request that is too large records nothing.
+    for (const decision of decisions) checkPayload(decision, this.#options.limits)
+    for (const decision of decisions) {
+      // Each decision takes at least one transaction. Other requests run between them.
+      if (entries.length > 0) await setImmediate()
+      const result = await this.#record(backend, principal, { decision, chat })
+      entries.push({ decision, result })
+    }
+    const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
+    const rejected = entries.find((entry) => !isConsistent(entry))
+    if (rejected) {
+      for (const approval of taken) this.#options.resume(approval)
+      throw isRefusal(rejected.result)
+        ? toError(rejected.result)
+        : new ProtocolError('approval-voted')
+    }
+    for (const { decision, result } of entries)
+      if (isRefusal(result)) await this.#reportRepeated(backend, decision.approvalId)
+    const [first] = taken
+    if (first) return { messageId: first.messageId, seen: first.id, taken }
+    if (outputs.length > 0 && messageId !== undefined)
+      return { messageId, seen: outputs.at(-1)?.toolCallId, taken: [] }
+    // The last decision is the newest: a client may send all decisions of the message.
+    return catchUp(backend, entries.at(-1))
+  }
+
+  /** AP131: records decisions about approvals that are still pending, and ignores decisions about others. */
+  async decideEarlier(
+    principal: Principal,
+    chat: ChatKey,
+    decisions: readonly DecisionResponse[],
+  ): Promise<void> {
+    const backend = await this.#options.backend.get()
+    const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
+    const open = new Set(pending.map(({ id }) => id))
+    for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
+      const result = await this.#record(backend, principal, { decision, chat })
+      if (isSettled(result)) this.#options.resume(result)
+      await setImmediate()
+    }
+  }
+
+  /**
+   * Records a decision from the chat, and resumes the turn without a reader. A repeated decision with the same outcome succeeds and has
+   * no effect: a client that lost its connection cannot know whether the first one arrived (WS8).
+   */
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<Approval> {
+    const backend = await this.#options.backend.get()
+    const result = await this.#record(backend, principal, { decision, chat })
+    if (!isRefusal(result)) {
+      if (isSettled(result)) this.#options.resume(result)
+      return result
+    }
+    const current = await backend.ledger.get(decision.approvalId, toDecider(principal))
+    if (!current || !isDuplicate(current, decision, result)) throw toError(result)
+    this.#options.onRepeated(current)
+    return current
+  }
+
+  /** Records a decision from outside the chat, such as an inbox, and resumes the turn without a reader. */
+  async decideById(principal: Principal, decision: DecisionResponse): Promise<Approval> {
+    const backend = await this.#options.backend.get()
+    const result = await this.#record(backend, principal, { decision })
+    if (isRefusal(result)) {
+      if (result.refused === 'already-decided')
+        await this.#reportRepeated(backend, decision.approvalId)
+      throw toError(result)
+    }
+    if (result.state.name !== 'requested') {
+      this.#options.resume(result)
+      // Start the call before the HTTP response is written.
+      await setImmediate()
+    }
+    return result
+  }
+
+  /** Finds the approval that an id names in a chat: its own id, or the id of its call. */
+  async find(chat: ChatKey, id: string): Promise<NamedApproval | undefined> {
+    const backend = await this.#options.backend.get()
+    const { ledger } = backend
+    const own = await ledger.get(id)
+    const isOwn = own?.chat.chatId === chat.chatId && own.chat.principalId === chat.principalId
+    const found = isOwn ? own : await ledger.findByCall(toApprovalChat(backend, chat), id)
+    if (!found) return undefined
+    const { id: approvalId, toolCallId, toolName, messageId, state } = found
+    const waits = state.name === 'requested'
+    return { by: isOwn ? 'approval' : 'call', approvalId, toolCallId, toolName, messageId, waits }
+  }
+
+  async #reportRepeated({ ledger }: Backend, approvalId: string): Promise<void> {
+    const current = await ledger.get(approvalId)
+    if (current) this.#options.onRepeated(current)
+  }
+
+  async #record(
+    backend: Backend,
+    principal: Principal,
+    { decision, chat }: { decision: DecisionResponse; chat?: ChatKey },
+  ): Promise<Approval | Refusal> {
+    const { ledger } = backend
+    const by = toDecider(principal)
+    const { approvalId, approved, reason, editedArgs, payload } = decision
+    checkPayload(decision, this.#options.limits)
+    const approval = await ledger.get(approvalId, by)
+    const isForeign =
+      chat &&
+      (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
+    if (!approval || isForeign) return { refused: 'unknown-approval' }
+    // RQ184: throws if the bridge does not have the agent of the chat, because the turn could not resume.
+    await backend.agents.of(approval.chat)
+    if (approved && editedArgs && approval.state.name === 'requested') {
+      this.#checkSize(editedArgs)
+      const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
+      if (refusal) return refusal
+    }
+    return ledger.decide(approvalId, {
+      by,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(editedArgs !== undefined && approved && { editedArgs }),
+      ...(payload !== undefined && approved && { payload }),
+    })
+  }
+
+  /** Edited arguments are stored and hashed several times, so this checks their size first. */
+  #checkSize(args: Readonly<Record<string, unknown>>): void {
+    const { maxTextLength } = this.#options.limits
+    if (JSON.stringify(args).length <= maxTextLength) return
+    const message = `The changed arguments are longer than ${maxTextLength} characters of JSON.`
+    throw new ProtocolError('too-large', { message })
+  }
+}
+
+const NOTHING_WAITS =
+  'No call in this chat waits for this response. Load the conversation to see the current state.'
+
+/** The message that continues after the decisions of a request. */
+interface Continuation {
+  readonly messageId: string
+  /** The approval or call after which the client continues to read. */
+  readonly seen: string | undefined
+  /** The approvals that this request decided. */
+  readonly taken: readonly Approval[]
+}
+
+/** A decision and the result of recording it. */
+interface Entry {
+  readonly decision: DecisionResponse
+  readonly result: Approval | Refusal
+}
+
+function checkPayload({ payload }: DecisionResponse, { maxPayloadLength }: BridgeLimits): void {
+  if (payload === undefined || JSON.stringify(payload).length <= maxPayloadLength) return
+  throw new ProtocolError('too-large', {
+    message: `The payload is longer than ${maxPayloadLength} characters of JSON. Send less.`,
+  })
+}
+
+/** Throws if the edited arguments do not fit the tool. Returns a refusal if this person may not approve the edited call alone. */
+async function refuseEdit(
+  { findTool, mayEdit }: Backend,
+  approval: Approval,
+  edit: Edit,
+): Promise<Refusal | undefined> {
+  checkEdit(await findTool(approval.chat, approval.toolName), edit.args)
+  // In all other cases the ledger itself refuses the decision, with its own code.
+  const isOpen = approval.state.name === 'requested' && isDecidedAloneBy(approval.terms, edit.by)
+  return isOpen && !(await mayEdit(approval, edit)) ? { refused: 'not-editable' } : undefined
+}
+
+/** Returns the message that shows the outcome of an earlier decision. */
+async function catchUp({ ledger, host }: Backend, entry: Entry | undefined): Promise<Continuation> {
+  const known = entry && (await ledger.get(entry.decision.approvalId))
+  if (!known) throw new ProtocolError('nothing-new')
+  const { id, chat, messageId } = known
+  // The chat may be deleted, or the message regenerated.
+  const { result } = entry
+  if (isRefusal(result) && !(await host.turn(chat, messageId))) throw toError(result)
+  return { messageId, seen: id, taken: [] }
+}
+
+/**
+ * Whether a client may continue with its decision. A client must not keep a decision that was not recorded, or that contradicts the
+ * outcome: AI SDK 6 and 7 resend the first again and again, and treat the second as an invalid message.
+ */
+function isConsistent({ decision: { approved }, result }: Entry): boolean {
+  if (!isRefusal(result)) return isSettled(result)
+  if (result.refused === 'already-decided') return approved === (result.state.name !== 'denied')
+  // The outcome is then a tool error, which is consistent with a late approval.
+  return approved && (result.refused === 'expired' || result.refused === 'cancelled')
+}
+
+/** Whether a refused decision repeats the recorded one: the same decision, arguments and payload. */
+function isDuplicate(
+  approval: Approval,
+  { approved, editedArgs = approval.args, payload }: DecisionResponse,
+  { refused }: Refusal,
+): boolean {
+  // Only approvals count as votes. A denial decides at once.
+  if (refused === 'already-voted') return approved
+  if (refused !== 'already-decided') return false
+  const wasApproved = approval.state.name !== 'denied'
+  if (!approved) return !wasApproved
+  const recorded = 'payload' in approval.state ? approval.state.payload : undefined
+  return (
+    wasApproved &&
+    isDeepStrictEqual(editedArgs, argsToRun(approval)) &&
+    isDeepStrictEqual(payload, recorded)
+  )
+}
+
+/** Whether no further decision is needed. */
+function isSettled(result: Approval | Refusal): result is Approval {
+  return !isRefusal(result) && result.state.name !== 'requested'
+}
+
+export function toDecider({ id, roles = [] }: Principal): Decider {
+  return { id, roles }
+}
+
+const ERRORS: Record<RefusalCode, ErrorCode> = {
+  'unknown-approval': 'unknown-approval',
+  'not-allowed': 'not-allowed',
+  'already-decided': 'approval-decided',
+  'already-voted': 'approval-voted',
+  'not-voted': 'not-voted',
+  expired: 'approval-expired',
+  cancelled: 'approval-cancelled',
+  'not-editable': 'not-editable',
+  'no-payload': 'no-payload',
+  'not-approved': 'approval-decided',
+  mismatch: 'approval-cancelled',
+  'too-many-pending': 'approval-cancelled',
+  'not-due': 'approval-decided',
+}
+
+export function toError({ refused }: Refusal): ProtocolError {
+  return new ProtocolError(ERRORS[refused])
+}

@@ -1,0 +1,80 @@
+import type { Event } from '@google/adk'
+
+import { describeEnding } from '../../agent/call-responses.ts'
+import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { Backend } from './backend.ts'
+
+const MOVED_ON = 'the person wrote something else'
+
+/** Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. */
+export async function cancelPending(
+  backend: Backend,
+  chat: ApprovalChat,
+  { isWritten = () => false }: { readonly isWritten?: (approval: Approval) => boolean } = {},
+): Promise<void> {
+  for (const approval of await backend.ledger.pendingOf(chat)) {
+    const written = isWritten(approval)
+    const cancelled = await backend.ledger.cancel(approval.id, MOVED_ON)
+    if (!isRefusal(cancelled) && !written) await writeEnding(backend, cancelled)
+  }
+}
+
+/** Writes the end of an approval whose call does not run into the session. */
+export async function writeEnding(
+  { host, ledger }: Pick<Backend, 'host' | 'ledger'>,
+  approval: Approval,
+): Promise<void> {
+  const ending = describeEnding(approval)
+  if (!ending) return
+  const { chat, toolCallId: id, toolName: name, messageId } = approval
+  const { response, note } = ending
+  await host.append(chat, messageId, {
+    content: { role: 'user', parts: [{ functionResponse: { id, name, response } }] },
+    notes: { decided: [note] },
+  })
+  await ledger.markReported(chat, [id])
+}
+
+/** Yields events after a cancellation. */
+export async function* afterCancelling(
+  cancel: () => Promise<void>,
+  events: AsyncIterable<Event>,
+): AsyncGenerator<Event> {
+  await cancel()
+  yield* events
+}
+
+const LOST = 'the server stopped before the question was part of the conversation'
+
+/** Approvals whose conversations do not contain the question. */
+export class OrphanedApprovals {
+  /** When each orphan was first found, by the clock of this process. */
+  readonly #foundAt = new Map<string, number>()
+
+  /**
+   * Reconciles an approval whose conversation does not contain the question: the conversation already shows the ending, the message was
+   * removed, or the process crashed between the writes to ledger and session. An approved call is then cancelled, as no turn can resume.
+   */
+  async reconcileOrphan(backend: Backend, approval: Approval): Promise<void> {
+    const { ledger } = backend
+    const { id, chat, toolCallId, state } = approval
+    if (state.name !== 'approved') return ledger.markReported(chat, [toolCallId])
+    // Another process may be about to store the question. Wait for as long as a lease.
+    if (!this.#isStale(id, ledger.leaseMs)) return
+    const cancelled = await ledger.cancel(id, LOST)
+    this.#foundAt.delete(id)
+    if (!isRefusal(cancelled)) await writeEnding(backend, cancelled)
+  }
+
+  /** Whether an approval has been an orphan for as long as a lease. */
+  #isStale(id: string, leaseMs: number): boolean {
+    const foundAt = this.#foundAt.get(id) ?? performance.now()
+    this.#foundAt.set(id, foundAt)
+    const [oldest] = this.#foundAt.keys()
+    if (this.#foundAt.size > MAX_FOUND && oldest !== undefined) this.#foundAt.delete(oldest)
+    return performance.now() - foundAt >= leaseMs
+  }
+}
+
+const MAX_FOUND = 10_000

@@ -1,0 +1,93 @@
+import type { BaseTool } from '@google/adk'
+
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { AgentHost } from './agent-host.ts'
+import type { ChatAgents } from './chat-agents.ts'
+import type { MayEdit, RefreshHint } from './policy-checks.ts'
+import type { BrowserCallStore } from '../../store/browser-call-store.ts'
+import type { ChatStore } from '../../store/chat-store.ts'
+import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import type { Store } from '../../store/store.ts'
+
+/** The agents with their sessions, and the stores. */
+export interface Backend {
+  /** The agent of each chat. */
+  readonly agents: ChatAgents
+  readonly host: AgentHost
+  readonly ledger: Ledger
+  /** Browser calls that wait for their results. */
+  readonly browserCalls: BrowserCallStore
+  /** Titles and agents of chats. */
+  readonly chats: ChatStore
+  /** Finds a tool of the agent of a chat by its name. */
+  readonly findTool: (chat: ApprovalChat, toolName: string) => Promise<BaseTool | undefined>
+  /** Returns true if a person may approve a call with edited arguments alone (LG9). */
+  readonly mayEdit: MayEdit
+  /** Updates the hint of a pending approval from the policy. */
+  readonly refreshHint: RefreshHint
+  readonly appName: string
+}
+
+/** Opens the backend on first use. If that fails, the next request tries again. */
+export class LazyBackend {
+  readonly #open: () => Promise<Backend>
+  #opening: Promise<Backend> | undefined
+  #opened: Backend | undefined
+
+  constructor(open: () => Promise<Backend>) {
+    this.#open = open
+  }
+
+  async get(): Promise<Backend> {
+    this.#opening ??= this.#open()
+    try {
+      this.#opened = await this.#opening
+      return this.#opened
+    } catch (error) {
+      this.#opening = undefined
+      throw error
+    }
+  }
+
+  /** The backend. Undefined until it is open. */
+  get opened(): Backend | undefined {
+    return this.#opened
+  }
+
+  /** Returns the backend if it was used before. Does not open it. */
+  async peek(): Promise<Backend | undefined> {
+    return this.#opening && this.get()
+  }
+}
+
+/** Returns the key of a chat in the ledger and in ADK. */
+export function toApprovalChat(
+  { appName }: Pick<Backend, 'appName'>,
+  { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
+): ApprovalChat {
+  return { appName, principalId, chatId }
+}
+
+/** The store of the application, or an in-memory store that is opened on first use. */
+export class LazyStore {
+  readonly #given: Store | Promise<Store> | undefined
+  #own: Promise<Store> | undefined
+
+  constructor(given: Store | Promise<Store> | undefined) {
+    this.#given = given
+    // The first request reports the error.
+    if (given instanceof Promise) given.catch(() => undefined)
+  }
+
+  async open(): Promise<Store> {
+    if (this.#given) return this.#given
+    this.#own ??= openSqliteStore({ path: ':memory:' })
+    return this.#own
+  }
+
+  async close(): Promise<void> {
+    const own = await this.#own
+    await own?.close()
+  }
+}

@@ -1,0 +1,185 @@
+import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
+import { isBaseAgent, isLlmAgent } from '@google/adk'
+
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ClientContext } from '../../protocol/stream-request.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
+import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
+
+/** The root of an ADK run: an agent or a workflow. */
+export type RootAgent = NonNullable<RunnerConfig['agent']>
+
+/** The input of `chooseAgent`: the first message of a chat. */
+export interface AgentChoice extends ClientContext {
+  /** The principal, with the attributes that `authenticate` returned. */
+  readonly principal: Principal
+  readonly chatId: string
+  /** The agent that the client requests with `agent` in the body or `?agent=` in the URL. It may be any string. */
+  readonly agent: string | undefined
+}
+
+/** Returns the name of the agent for a new chat. */
+export type ChooseAgent = (choice: AgentChoice) => string | Promise<string>
+
+/** The parts of a request that select an agent. */
+export interface AgentRequest {
+  /** The context of a message. Audio and text frames have none. */
+  readonly context?: ClientContext | undefined
+  /** The agent that a frame names. A message names it in its context. */
+  readonly named?: string | undefined
+  /** The agent that the URL names for new chats, with `?agent=`. */
+  readonly addressed?: string | undefined
+}
+
+/** The agent for a message. */
+export interface ChosenAgent {
+  readonly name: string
+  /** Whether the client named this agent, so that no other agent may reply. */
+  readonly isNamed: boolean
+}
+
+/** The name of the only agent of a bridge with `agent`. */
+const ONLY = ''
+
+/** Returns the agents of a bridge by name. The agent of a bridge with `agent` has an empty name. */
+export function readAgents(options: AnyBridgeOptions): ReadonlyMap<string, RootAgent> {
+  return new Map(hasAgents(options) ? Object.entries(options.agents) : [[ONLY, options.agent]])
+}
+
+/** Whether a bridge has named agents. */
+export function hasAgents(options: AnyBridgeOptions): options is SeveralAgentsOptions {
+  return 'agents' in options && (options.agents as unknown) !== undefined
+}
+
+export interface ChatAgentsOptions {
+  /** The names of the agents, the default agent first. */
+  readonly names: readonly string[]
+  readonly chooseAgent: ChooseAgent | undefined
+  readonly chats: Pick<ChatStore, 'find' | 'assignAgent'>
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * The agent of each chat. The first message of a chat selects its agent, and the chat keeps it. A chat without a recorded agent is older
+ * than the option `agents` and uses the first agent.
+ */
+export class ChatAgents {
+  readonly #options: ChatAgentsOptions
+  readonly #names: ReadonlySet<string>
+  readonly #first: string
+  /** Unknown agents that were reported. */
+  readonly #reported = new Set<string>()
+
+  constructor(options: ChatAgentsOptions) {
+    this.#options = options
+    this.#names = new Set(options.names)
+    this.#first = options.names[0] ?? ONLY
+  }
+
+  /** Whether the bridge has one agent without a name, for all chats. */
+  get #isSingle(): boolean {
+    return this.#first === ONLY
+  }
+
+  /** Returns the name of the agent of a chat. Throws `unknown-agent` if the bridge does not have it. */
+  async of(chat: ApprovalChat): Promise<string> {
+    if (this.#isSingle) return ONLY
+    const name = (await this.#recorded(chat)) ?? this.#first
+    if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
+    return name
+  }
+
+  /** Returns false if the bridge does not have the agent of a chat. Reports each missing agent once: another server may have it. */
+  async has(chat: ApprovalChat): Promise<boolean> {
+    if (this.#isSingle) return true
+    const name = (await this.#recorded(chat)) ?? this.#first
+    if (this.#names.has(name)) return true
+    if (!this.#reported.has(name)) {
+      this.#reported.add(name)
+      const advice = `Calls of the agent ${name} are pending, and this bridge does not have the agent. They stay pending. Add it to \`agents\`.`
+      this.#options.onError(new Error(advice))
+    }
+    return false
+  }
+
+  /** Returns the agent of a chat, or the agent to record for a new chat. */
+  async choose(
+    principal: Principal,
+    chat: ApprovalChat,
+    { context = { body: {} }, exists, ...asked }: AgentRequest & { exists: Exists },
+  ): Promise<ChosenAgent> {
+    if (this.#isSingle) return { name: ONLY, isNamed: false }
+    const { chooseAgent } = this.#options
+    const named = readName(context.body['agent']) ?? asked.named
+    // With `chooseAgent`, the server chooses, and the client only makes a request.
+    const isNamed = !chooseAgent && named !== undefined
+    const name = await this.#known(chat, exists)
+    if (name !== undefined) {
+      if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
+      if (isNamed && named !== name) throw new ProtocolError('other-agent')
+      return { name, isNamed }
+    }
+    const agent = named ?? asked.addressed
+    if (!chooseAgent) return { name: this.#check(agent ?? this.#first), isNamed }
+    // A JavaScript function may return any value.
+    const chosen: unknown = await chooseAgent({ principal, chatId: chat.chatId, agent, ...context })
+    if (typeof chosen === 'string' && this.#names.has(chosen)) return { name: chosen, isNamed }
+    throw new TypeError(`\`chooseAgent\` returned ${String(chosen)}, which is not in \`agents\`.`)
+  }
+
+  /** Records the agent of a new chat. Throws `other-agent` if the client named this agent and the chat has got another one meanwhile. */
+  async record(chat: ApprovalChat, { name, isNamed }: ChosenAgent): Promise<void> {
+    if (this.#isSingle || (await this.#recorded(chat)) === name) return
+    const has = await this.#options.chats.assignAgent(chat, name)
+    if (has !== name && isNamed) throw new ProtocolError('other-agent')
+  }
+
+  /** Returns the agent of a chat for the chat list. */
+  describe({ agent = this.#first }: ChatEntry): { readonly agent?: string } {
+    return this.#isSingle ? {} : { agent }
+  }
+
+  /** Returns the agent of a chat, or undefined if the chat does not exist. */
+  async #known(chat: ApprovalChat, exists: Exists): Promise<string | undefined> {
+    const recorded = await this.#recorded(chat)
+    if (recorded !== undefined || !(await exists())) return recorded
+    // The agent is recorded before the session is created, so a chat that was created since the first read has its agent now.
+    return (await this.#recorded(chat)) ?? this.#first
+  }
+
+  async #recorded({ chatId, ...owner }: ApprovalChat): Promise<string | undefined> {
+    const found = await this.#options.chats.find(owner, [chatId])
+    return found.get(chatId)?.agent
+  }
+
+  #check(name: string): string {
+    if (this.#names.has(name)) return name
+    throw new ProtocolError('bad-request', { message: 'There is no agent with this name.' })
+  }
+}
+
+/** Whether the session of the chat exists. */
+type Exists = () => Promise<boolean>
+
+function readName(value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value
+  throw new ProtocolError('bad-request', { message: 'agent: A name is a string.' })
+}
+
+/** Finds a tool by name in an agent and its sub-agents. */
+export async function findTool(root: unknown, toolName: string): Promise<BaseTool | undefined> {
+  if (!isBaseAgent(root)) return undefined
+  for (const agent of agentsOf(root)) {
+    const tools = isLlmAgent(agent) ? await agent.canonicalTools() : []
+    const found = tools.find((tool) => tool.name === toolName)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Returns an agent and all its sub-agents. */
+function agentsOf(agent: BaseAgent): BaseAgent[] {
+  return [agent, ...agent.subAgents.flatMap(agentsOf)]
+}

@@ -1,0 +1,92 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
+
+import { interceptAppend } from '../../agent/adk-workarounds/intercept-append.ts'
+import type { ApprovalChat } from '../../approvals/approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatLockRequest, TurnRegistryOptions } from '../../turns/turn-registry.ts'
+import type { LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+
+/** The interval between attempts to lock a chat that another process holds. */
+const RETRY_MS = 25
+
+/** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
+export function createChatLocker(
+  backend: LazyBackend,
+  onError: (error: unknown) => void,
+): TurnRegistryOptions['lockChat'] {
+  return async (chat, request) => {
+    const opened = await backend.get()
+    const key = toApprovalChat(opened, chat)
+    const token = await lockChat(opened.ledger, key, request)
+    // The turn has ended. If the lock cannot be released, it expires with the lease.
+    return () => opened.ledger.unlockChat(key, token).catch(onError)
+  }
+}
+
+async function lockChat(
+  ledger: Ledger,
+  chat: ApprovalChat,
+  request: ChatLockRequest,
+): Promise<string> {
+  // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
+  const giveUpAt = performance.now() + ledger.leaseMs * 2
+  const holder = new LockHolder(ledger, chat)
+  for (;;) {
+    const token = await ledger.lockChat(chat, request.background)
+    if (token !== undefined) return token
+    if (request.signal.aborted) throw new ProtocolError('unavailable')
+    if (request.onLocked === 'refuse' && (await holder.isAlive()))
+      throw new ProtocolError('turn-running')
+    if (performance.now() > giveUpAt) throw busyError(request)
+    await delay(RETRY_MS)
+  }
+}
+
+/** The process that holds a chat lock. It is alive if it renews the lease between two checks. */
+class LockHolder {
+  readonly #ledger: Ledger
+  readonly #chat: ApprovalChat
+  #signAt: number | undefined
+
+  constructor(ledger: Ledger, chat: ApprovalChat) {
+    this.#ledger = ledger
+    this.#chat = chat
+  }
+
+  /** Whether the process is alive and a client requested its turn. A background turn does not count. */
+  async isAlive(): Promise<boolean> {
+    const holder = await this.#ledger.findLockHolder(this.#chat)
+    if (!holder) return false
+    this.#signAt ??= holder.lastSeenAt
+    return !holder.background && holder.lastSeenAt > this.#signAt
+  }
+}
+
+function busyError({ onLocked }: ChatLockRequest): ProtocolError {
+  // The next sweep retries a response. The user retries a message.
+  return onLocked === 'wait'
+    ? new ProtocolError('unavailable', { retryAfterSeconds: 5 })
+    : new ProtocolError('turn-running')
+}
+
+/**
+ * Wraps the application's session service: an append is rejected if another process has taken over the chat. The store's own session service
+ * checks this in the transaction of the append. Here the check and the append are two steps, so a takeover between them is not noticed.
+ */
+export function fenceSessions<Sessions extends BaseSessionService>(
+  sessions: Sessions,
+  ledger: Ledger,
+): Sessions {
+  const appendEvent = async (request: AppendEventRequest): Promise<Event> => {
+    const { appName, userId: principalId, id: chatId } = request.session
+    const chat = { appName, principalId, chatId }
+    if (!request.event.partial && !(await ledger.stillHoldsLock(chat)))
+      throw new ProtocolError('turn-lost')
+    return sessions.appendEvent(request)
+  }
+  return interceptAppend(sessions, appendEvent)
+}

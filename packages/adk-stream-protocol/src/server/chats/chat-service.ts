@@ -1,0 +1,156 @@
+import type { Approval } from '../../approvals/approval.ts'
+import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
+import type { ResponsesRequest, StreamRequest } from '../../protocol/stream-request.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { ReadFrom } from '../../turns/turn-log.ts'
+import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
+import type { ApprovalDecisions } from './approval-decisions.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { RemoteTurns } from './remote-turns.ts'
+import type { LiveOwners } from './live-owners.ts'
+import type { LiveRuns } from './live-runs.ts'
+import type { RequestContext } from './request-context.ts'
+import type { TurnService } from './turn-service.ts'
+
+/** A turn that a client reads, and the position from which it reads. */
+export interface OpenedTurn {
+  readonly turn: Turn
+  readonly from: ReadFrom
+}
+
+/** Starts and resumes turns for requests and frames. */
+export interface ChatService {
+  /**
+   * Starts a turn for a new message, or resumes one with responses. Calls `onDecided` when the decisions of the request are recorded;
+   * the rest may wait for the previous turn.
+   */
+  send(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
+  /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
+  running(chat: ChatKey): Promise<Turn | undefined>
+  /** Records a decision. Returns the new state of the approval. */
+  decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string>
+  /** Submits the result of a browser tool. */
+  submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void>
+}
+
+export interface ChatServiceParts {
+  readonly turns: TurnRegistry
+  readonly turnService: TurnService
+  readonly decisions: ApprovalDecisions
+  /** Converts the context of a request to session state. */
+  readonly context: RequestContext
+  /** The live sessions. Undefined without the option `live`. */
+  readonly runs: LiveRuns | undefined
+  readonly owners: LiveOwners
+  readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
+}
+
+/** Runs the agent once per request. A pause ends the stream, and the response to it starts the next stream. */
+export class RequestChatService implements ChatService {
+  readonly #parts: ChatServiceParts
+
+  constructor(parts: ChatServiceParts) {
+    this.#parts = parts
+  }
+
+  async send(
+    principal: Principal,
+    request: StreamRequest,
+    onDecided?: () => void,
+  ): Promise<OpenedTurn> {
+    const { decisions, turnService, context } = this.#parts
+    const chat = { principalId: principal.id, chatId: request.chatId }
+    const { earlier } = request
+    const decideEarlier = async (): Promise<void> => {
+      if (earlier.length > 0) await decisions.decideEarlier(principal, chat, earlier)
+    }
+    if (request.type === 'responses') {
+      await decideEarlier()
+      return this.submitResponses(principal, request, onDecided)
+    }
+    // RQ121: all checks run before the request changes anything.
+    const agent = await turnService.chooseAgent(principal, chat, request)
+    const state = await context.toState(principal, chat.chatId, request.context)
+    await decideEarlier()
+    onDecided?.()
+    const removed = await turnService.findRemoved(chat, request)
+    if (removed !== undefined) await turnService.rewind(chat, removed)
+    return { turn: await turnService.start(chat, request, { state, agent }), from: 'start' }
+  }
+
+  /** Resumes a message with responses: in its live session, or with a run of the agent. */
+  async submitResponses(
+    principal: Principal,
+    request: ResponsesRequest,
+    onDecided?: () => void,
+  ): Promise<OpenedTurn> {
+    const { decisions, turnService, runs } = this.#parts
+    const chat = { principalId: principal.id, chatId: request.chatId }
+    const run = runs?.find(chat)
+    const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
+    const { messageId, seen, taken } = await decisions.decideAll(principal, chat, answers)
+    onDecided?.()
+    const outputs = answers.outputs.filter((output) => run?.submitOutput(output) !== true)
+    // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
+    const isNew = taken.length > 0 || outputs.length < answers.outputs.length
+    const live =
+      isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
+    if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
+    const undoNote = this.#parts.remoteTurns.noteRead(
+      answers.decisions.map(({ approvalId }) => approvalId),
+    )
+    try {
+      const own = await this.#keepOwn(taken)
+      const [approval] = own
+      const turn = await turnService.resume(chat, messageId, {
+        outputs,
+        ...(seen !== undefined && { seen }),
+        // ADK runs several calls one after the other, in its own order.
+        ...(approval && taken.length === 1 && { approval }),
+        refuse: () => decisions.refuseOutputs(chat, outputs),
+      })
+      return { turn, from: 'pause' }
+    } catch (thrown) {
+      undoNote()
+      throw thrown
+    }
+  }
+
+  /** Leaves decisions to the live sessions of other processes and waits for their outcome. Returns the decisions for this process. */
+  async #keepOwn(taken: readonly Approval[]): Promise<Approval[]> {
+    const { owners } = this.#parts
+    const own: Approval[] = []
+    for (const approval of taken) {
+      if (await owners.leave(approval)) await owners.untilReported(approval)
+      else own.push(approval)
+    }
+    return own
+  }
+
+  /** Sorts the responses into decisions and outputs, and finds their message. */
+  async #resolve(chat: ChatKey, request: ResponsesRequest): Promise<Responses> {
+    const { decisions, turnService } = this.#parts
+    const answers = await decisions.resolve(chat, request)
+    const [output] = answers.outputs
+    if (answers.messageId !== undefined || !output) return answers
+    return { ...answers, messageId: await turnService.messageOf(chat, output.toolCallId) }
+  }
+
+  async running(chat: ChatKey): Promise<Turn | undefined> {
+    const { turns, runs } = this.#parts
+    await runs?.opened(chat)
+    const turn = turns.running(chat)
+    return turn?.log.replayable === true ? turn : undefined
+  }
+
+  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string> {
+    const { state } = await this.#parts.decisions.decide(principal, chat, decision)
+    return state.name
+  }
+
+  async submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void> {
+    const { runs, turnService } = this.#parts
+    if (runs?.find(chat)?.submitOutput(output) !== true)
+      await turnService.submitToolResult(chat, output)
+  }
+}

@@ -1,0 +1,357 @@
+import type { BaseAgent, RunConfig, RunnerConfig } from '@google/adk'
+import { Gemini, isBaseAgent, isLlmAgent } from '@google/adk'
+import { Modality } from '@google/genai'
+
+import { ReconnectingLiveModel } from '../../gemini-live/reconnecting-model.ts'
+import { toLiveAgent } from '../../gemini-live/live-agent.ts'
+import { completesCalls, takesNonBlockingCalls } from '../../gemini-live/model-capabilities.ts'
+import type { ApprovalPolicy } from '../../approvals/policy.ts'
+import type { Approval } from '../../approvals/approval.ts'
+import { LiveWatchers, type LiveWatcher } from '../../live/live-watchers.ts'
+import { LiveConversation } from '../../live/live-conversation.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { Quota } from '../../turns/quota.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import { keyOf } from '../../turns/turn-registry.ts'
+import type { Backend, LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { RootAgent } from './chat-agents.ts'
+import type { TurnService } from './turn-service.ts'
+
+/** Options of Gemini Live sessions. */
+export interface LiveOptions {
+  /** The live model, or its name. Default: the model of the agent. */
+  readonly model?: Gemini | string
+  /** Configures the live run of ADK. Default: audio replies, with transcripts of both sides. */
+  readonly runConfig?: Partial<RunConfig>
+  /** How long a person may take to decide, in ms, if the policy sets no deadline. Default: 5 minutes. */
+  readonly approvalDeadlineMs?: number
+  /** How long a session stays open after its last client disconnects, in ms. Default 60,000. */
+  readonly graceMs?: number
+}
+
+export interface LiveRunsOptions extends LiveOptions {
+  readonly backend: LazyBackend
+  readonly turnService: TurnService
+  /** The agents by name. */
+  readonly agents: ReadonlyMap<string, RootAgent>
+  readonly policy: ApprovalPolicy
+  /** Whether the model receives the message of an error that a tool throws. */
+  readonly exposeErrors: boolean
+  /** The maximum number of open sessions per principal. */
+  readonly maxPerPrincipal: number
+  readonly services: Omit<RunnerConfig, 'agent' | 'appName' | 'sessionService'>
+  readonly onError: (error: unknown) => void
+}
+
+/** An agent with its live model. */
+interface LiveModelAgent {
+  readonly agent: BaseAgent
+  readonly model: Gemini
+}
+
+/** The live session of a chat, with its watchers. */
+interface LiveChat {
+  readonly room: LiveWatchers
+  run?: LiveConversation
+  /** The session while it is started or checked. */
+  opening?: Promise<LiveConversation>
+  /** When the session was last found to be up to date with its chat. */
+  checkedAt?: number
+  graceTimer?: NodeJS.Timeout
+}
+
+const MINUTE_MS = 60_000
+/** How long audio is sent to a session without another check that it is up to date. */
+const TRUSTED_MS = 2_000
+
+/** The live sessions of this process: at most one per chat, started on demand and kept while a client is connected. */
+export class LiveRuns {
+  readonly #options: LiveRunsOptions
+  readonly #agents: ReadonlyMap<string, LiveModelAgent>
+  readonly #chats = new Map<string, LiveChat>()
+  readonly #opening = new Map<string, Promise<void>>()
+  readonly #perPrincipal: Quota
+  /** Sessions that are being closed. */
+  readonly #ending = new Set<LiveConversation>()
+  #closed = false
+
+  constructor(options: LiveRunsOptions) {
+    this.#options = options
+    this.#perPrincipal = new Quota(options.maxPerPrincipal)
+    const talking = [...options.agents].map(
+      ([name, agent]) => [name, toLiveModelAgent(name, agent, options.model)] as const,
+    )
+    this.#agents = new Map(talking)
+  }
+
+  /** Whether any session is open. */
+  get busy(): boolean {
+    return [...this.#chats.values()].some(({ run }) => run !== undefined)
+  }
+
+  /** Whether a call of any session waits for a decision. */
+  get asks(): boolean {
+    for (const { run } of this.#chats.values()) if (run?.hasApprovals === true) return true
+    return false
+  }
+
+  /** Whether a client of this process receives the turns of a chat. */
+  hasListeners(chat: ChatKey): boolean {
+    return this.#chats.get(keyOf(chat))?.room.hasListeners === true
+  }
+
+  /** Whether a client of this process receives the turns of any chat. */
+  get listened(): boolean {
+    for (const { room } of this.#chats.values()) if (room.hasListeners) return true
+    return false
+  }
+
+  /** Returns the open session of a chat, if there is one. */
+  find(chat: ChatKey): LiveConversation | undefined {
+    return this.#chats.get(keyOf(chat))?.run
+  }
+
+  /** Whether a chat has a session, or one is being started. */
+  isTalking(chat: ChatKey): boolean {
+    const { run, opening } = this.#chats.get(keyOf(chat)) ?? {}
+    return run !== undefined || opening !== undefined
+  }
+
+  /** Records that a turn of a chat is being opened, so that `opened` waits for it. */
+  opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
+    const key = keyOf(chat)
+    const opened = turn.then(ignore, ignore).finally(() => {
+      if (this.#opening.get(key) === opened) this.#opening.delete(key)
+    })
+    this.#opening.set(key, opened)
+    return turn
+  }
+
+  /** Resolves when no turn of a chat is being opened. */
+  async opened(chat: ChatKey): Promise<void> {
+    await this.#opening.get(keyOf(chat))
+  }
+
+  /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
+  async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
+    const entry = this.#entryOf(chat)
+    entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
+      delete entry.opening
+      // The client may have disconnected meanwhile.
+      this.#keepFor(chat, entry)
+    })
+    return entry.opening
+  }
+
+  /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
+  async begun(chat: ChatKey): Promise<void> {
+    await settled(this.#chats.get(keyOf(chat))?.opening)
+  }
+
+  /** Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date. */
+  async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
+    const { run, opening, checkedAt = -Infinity } = this.#entryOf(chat)
+    const isTrusted = performance.now() - checkedAt < TRUSTED_MS
+    return run && !opening && isTrusted ? run : this.open(chat, prepare)
+  }
+
+  /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
+  watch(chat: ChatKey, watcher: LiveWatcher): () => void {
+    const entry = this.#entryOf(chat)
+    clearTimeout(entry.graceTimer)
+    entry.room.add(watcher)
+    return () => {
+      entry.room.delete(watcher)
+      this.#keepFor(chat, entry)
+    }
+  }
+
+  /** Whether a session of this process made the call of an approval and continues after its decision. */
+  holds({ chat, toolCallId }: Approval): boolean {
+    return this.find(chat)?.hasCall(toolCallId) === true
+  }
+
+  /** Sends a turn that no live session produced to the watchers of a chat. */
+  show(chat: ChatKey, turn: Turn): void {
+    this.#chats.get(keyOf(chat))?.room.onTurn(turn)
+  }
+
+  approvalChanged(approval: Approval): void {
+    this.find(approval.chat)?.approvalChanged(approval)
+  }
+
+  /** Closes the session of a chat. Its messages stay stored. */
+  async leave(chat: ChatKey): Promise<void> {
+    const entry = this.#chats.get(keyOf(chat))
+    const run = entry?.run
+    if (!run) return
+    delete entry.run
+    await run.close()
+  }
+
+  /** Closes idle sessions. Returns true if none is left. */
+  closeIdle(): boolean {
+    for (const entry of this.#chats.values()) {
+      const { run } = entry
+      if (!run || run.isBusy || this.#ending.has(run)) continue
+      this.#ending.add(run)
+      void run.close().finally(() => this.#ending.delete(run))
+    }
+    return !this.busy && this.#ending.size === 0
+  }
+
+  /** Closes all sessions and starts no new ones. Sockets may still be open. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const chats = [...this.#chats.values()]
+    this.#chats.clear()
+    for (const { graceTimer } of chats) clearTimeout(graceTimer)
+    await Promise.all(
+      chats.map(async (entry) => {
+        await settled(entry.opening)
+        await entry.run?.close()
+      }),
+    )
+  }
+
+  /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
+  #keepFor(chat: ChatKey, entry: LiveChat): void {
+    if (!entry.room.isEmpty) return
+    if (entry.run || entry.opening) this.#abandonLater(chat, entry)
+    else this.#forget(chat, entry)
+  }
+
+  #abandonLater(chat: ChatKey, entry: LiveChat): void {
+    if (this.#closed) return
+    const { graceMs = MINUTE_MS, onError } = this.#options
+    clearTimeout(entry.graceTimer)
+    entry.graceTimer = setTimeout(() => void this.#abandon(chat, entry).catch(onError), graceMs)
+    entry.graceTimer.unref()
+  }
+
+  /** Closes a session, even one that is being started, if no client has returned. */
+  async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
+    await settled(entry.opening)
+    if (!entry.room.isEmpty || this.#closed) return
+    this.#forget(chat, entry)
+    await entry.run?.close()
+  }
+
+  #entryOf(chat: ChatKey): LiveChat {
+    const key = keyOf(chat)
+    const known = this.#chats.get(key)
+    if (known) return known
+    const entered: LiveChat = { room: new LiveWatchers() }
+    this.#chats.set(key, entered)
+    return entered
+  }
+
+  #forget(chat: ChatKey, entry: LiveChat): void {
+    clearTimeout(entry.graceTimer)
+    if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
+  }
+
+  async #forgetWhenEnded(chat: ChatKey, entry: LiveChat, run: LiveConversation): Promise<void> {
+    await run.ended
+    if (entry.run === run) delete entry.run
+    if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
+  }
+
+  async #open(
+    chat: ChatKey,
+    entry: LiveChat,
+    prepare?: () => Promise<void>,
+  ): Promise<LiveConversation> {
+    if (entry.run && !(await entry.run.isCurrent())) await this.leave(chat)
+    // A running session would not see what `prepare` writes, so it runs first.
+    if (!entry.run) await prepare?.()
+    entry.run ??= await this.#start(chat, entry)
+    entry.checkedAt = performance.now()
+    return entry.run
+  }
+
+  async #start(chat: ChatKey, entry: LiveChat): Promise<LiveConversation> {
+    const backend = await this.#options.backend.get()
+    const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
+    if (!agent) throw new ProtocolError('unknown-agent')
+    // There is no `await` until the run exists, so `close` cannot miss it.
+    if (this.#closed) throw new ProtocolError('unavailable')
+    const release = this.#perPrincipal.take(chat.principalId)
+    if (!release) throw new ProtocolError('too-many-live-chats')
+    try {
+      const run = this.#createRun(chat, entry.room, { backend, ...agent })
+      void this.#forgetWhenEnded(chat, entry, run).finally(release)
+      return run
+    } catch (thrown) {
+      release()
+      throw thrown
+    }
+  }
+
+  #createRun(
+    chat: ChatKey,
+    listener: LiveWatchers,
+    { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
+  ): LiveConversation {
+    const { turnService, services, policy, onError, runConfig, graceMs = MINUTE_MS } = this.#options
+    const { host, ledger, browserCalls, appName } = backend
+    const key = toApprovalChat({ appName }, chat)
+    return new LiveConversation({
+      chat: key,
+      browserCalls: {
+        add: (call, timeoutMs) => browserCalls.add({ chat: key, ...call }, timeoutMs),
+        drop: (toolCallId) => browserCalls.drop(key, [toolCallId]),
+      },
+      agent,
+      exposeErrors: this.#options.exposeErrors,
+      services: { ...services, appName, sessionService: host.sessions },
+      createModel: (hooks) => new ReconnectingLiveModel(model, { hooks }),
+      runConfig: { ...SPOKEN, ...runConfig },
+      hasNonBlockingCalls: takesNonBlockingCalls(model.model),
+      completesCalls: completesCalls(model.model),
+      ledger,
+      terms: { policy, deadlineMs: this.#options.approvalDeadlineMs ?? 5 * MINUTE_MS, onError },
+      openTurn: (messageId, stream) =>
+        turnService.streamLive(chat, messageId, { ...stream, graceMs }),
+      listener,
+      onError,
+    })
+  }
+}
+
+const SPOKEN: Partial<RunConfig> = {
+  responseModalities: [Modality.AUDIO],
+  inputAudioTranscription: {},
+  outputAudioTranscription: {},
+}
+
+function ignore(): void {}
+
+/** Waits until a promise settles, and ignores its result. */
+async function settled(work: Promise<unknown> | undefined): Promise<void> {
+  await work?.then(ignore, ignore)
+}
+
+/** Throws, when the bridge is created, if an agent cannot run live. */
+function toLiveModelAgent(
+  name: string,
+  agent: RootAgent,
+  override: Gemini | string | undefined,
+): LiveModelAgent {
+  if (!isBaseAgent(agent))
+    throw new TypeError(
+      `createBridge: \`live\` needs an agent${name === '' ? '' : `, and ${name} is a workflow`}. ADK cannot run workflows live.`,
+    )
+  const model = findLiveModel(agent, override)
+  toLiveAgent(agent, model)
+  return { agent, model }
+}
+
+function findLiveModel(agent: BaseAgent, override: Gemini | string | undefined): Gemini {
+  if (typeof override === 'string') return new Gemini({ model: override })
+  const model = override ?? (isLlmAgent(agent) ? agent.canonicalModel : undefined)
+  if (model instanceof Gemini) return model
+  throw new TypeError('createBridge: `live` needs a Gemini model: pass `live.model`.')
+}

@@ -1,0 +1,648 @@
+import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+
+import type { Event } from '@google/adk'
+import type { Content } from '@google/genai'
+
+import { BROWSER_TIMED_OUT } from '../../calls/browser-tool.ts'
+import { asBrowserTool } from '../../calls/browser-tool.ts'
+import { readRequestedApprovals } from '../../agent/history/cut-events.ts'
+import { toReplay } from '../../agent/history/replay-turn.ts'
+import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
+import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
+import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
+import type { Call } from '../../agent/translate/translation.ts'
+import type { Approval, ApprovalChat, ApprovalStateName } from '../../approvals/approval.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { Chunk } from '../../protocol/chunk.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { OutputResponse } from '../../protocol/read-responses.ts'
+import type { MessageRequest } from '../../protocol/stream-request.ts'
+import type { BrowserCall } from '../../store/browser-call-store.ts'
+import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
+import { runTurn } from '../../turns/run-turn.ts'
+import type { AsyncQueue } from '../../shared/async-queue.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
+import {
+  afterCancelling,
+  cancelPending,
+  OrphanedApprovals,
+  writeEnding,
+} from './approval-endings.ts'
+import {
+  collectResponses,
+  findCompletionFault,
+  findForeignOutput,
+  isBlockedByRunningCall,
+  refuseForeignOutput,
+} from './turn-responses.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { Backend, LazyBackend } from './backend.ts'
+import { toApprovalChat } from './backend.ts'
+import type { AgentRequest, ChosenAgent } from './chat-agents.ts'
+import type { TurnInfo } from '../options.ts'
+import type { StateDelta } from './request-context.ts'
+import { traceTurn } from './trace-turn.ts'
+import { ResumeAttempts } from './resume-attempts.ts'
+
+export interface TurnServiceOptions extends TranslationOptions {
+  readonly whilePending: 'keep' | 'cancel'
+  readonly whenShortened: 'keep' | 'rewind'
+  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
+  readonly onError: (error: unknown) => void
+  /** Called when a turn starts, and when it resumes with new work. */
+  readonly onTurn: (turn: TurnInfo) => void
+}
+
+/** The responses that a paused turn resumes with. */
+export interface TurnResponses {
+  /** The results of browser tools. Decisions are in the ledger. */
+  readonly outputs: readonly OutputResponse[]
+  /** Whether the turn resumes without a reader. Default false. */
+  readonly background?: boolean
+  /** The approval or call after which the client continues to read. Default: the last pause. */
+  readonly seen?: string
+  /** An approval that was decided just now. Its call may start before the turn is loaded. */
+  readonly approval?: Approval
+  /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
+  readonly finishes?: boolean
+  /** The final result of a long-running call, from the application. */
+  readonly completion?: Completion
+  /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
+  readonly refuse?: () => Promise<ProtocolError>
+}
+
+interface Completion extends OutputResponse {
+  /** Called when the result is stored. */
+  readonly onStored: () => void
+}
+
+/** A call in the conversation of a chat. */
+interface FoundCall {
+  /** The assistant message that made the call. */
+  readonly messageId: string
+  readonly call: Call
+}
+
+/** The events of one message of a live session. */
+export interface LiveStream {
+  readonly events: AsyncQueue<Event>
+  /** Whether calls still run at the end of the events. */
+  readonly leavesCalls: () => boolean
+  /** Whether an earlier turn has sent this message up to a pause. */
+  readonly resumes: boolean
+  readonly background: boolean
+  readonly graceMs: number
+}
+
+/** Starts turns, and resumes paused turns with responses. */
+export class TurnService {
+  readonly #backend: LazyBackend
+  readonly #turns: TurnRegistry
+  readonly #options: TurnServiceOptions
+  readonly #orphans = new OrphanedApprovals()
+  readonly #attempts = new ResumeAttempts()
+  /** Turns whose run ended with an error. */
+  readonly #failed = new WeakSet<Turn>()
+  /** The number of calls that run without a turn. Their turns resume when they end. */
+  #runningWithoutTurn = 0
+
+  constructor(backend: LazyBackend, turns: TurnRegistry, options: TurnServiceOptions) {
+    this.#backend = backend
+    this.#turns = turns
+    this.#options = options
+  }
+
+  /** Whether calls run without a turn. */
+  get busy(): boolean {
+    return this.#runningWithoutTurn > 0
+  }
+
+  /** Returns the agent of a chat, or the agent to record for a new chat. */
+  async chooseAgent(
+    principal: Principal,
+    chat: ChatKey,
+    request: AgentRequest,
+  ): Promise<ChosenAgent> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const exists = (): Promise<boolean> => backend.host.exists(key)
+    return backend.agents.choose(principal, key, { ...request, exists })
+  }
+
+  /** Records the agent of a new chat. */
+  async recordAgent(chat: ChatKey, agent: ChosenAgent): Promise<void> {
+    const backend = await this.#backend.get()
+    await backend.agents.record(toApprovalChat(backend, chat), agent)
+  }
+
+  /** Starts a turn for a new message. */
+  async start(
+    chat: ChatKey,
+    request: MessageRequest,
+    { state, agent }: { readonly state: StateDelta; readonly agent: ChosenAgent },
+  ): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const { replaces } = request
+    const userMessageId = request.message.id ?? randomUUID()
+    // Check before `start` stops a turn that has no reader.
+    if (replaces) await this.checkRewind(chat, userMessageId)
+    const cancels = !replaces && this.#options.whilePending === 'cancel'
+    return this.#turns.start(chat, randomUUID(), {
+      prepare: async () => {
+        if (replaces) await this.#prepareRewind(backend, key, userMessageId)
+        await backend.agents.record(key, agent)
+      },
+      run: async (turn) => {
+        const { messageId, signal } = turn
+        this.#options.onTurn({ ...chat, messageId })
+        const events = backend.host.run(key, request, { messageId, userMessageId, signal, state })
+        const all = cancels ? afterCancelling(() => cancelPending(backend, key), events) : events
+        await this.#run(backend, turn, { chat, events: all })
+      },
+    })
+  }
+
+  /** Sets session state of a chat without a message. Writes only the values that differ. */
+  async setState(chat: ChatKey, delta: StateDelta): Promise<void> {
+    if (Object.keys(delta).length === 0) return
+    const backend = await this.#backend.get()
+    await backend.host.setState(toApprovalChat(backend, chat), delta)
+  }
+
+  /** Resumes a paused turn with responses. */
+  async resume(chat: ChatKey, messageId: string, responses: TurnResponses): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    await backend.agents.of(key)
+    let replayed: ReplayedTurn | undefined
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
+      background: responses.background === true,
+      finishes: responses.finishes === true,
+      prepare: async (turn) => {
+        try {
+          if (responses.approval)
+            await this.#startCall(backend, turn, { key, approval: responses.approval })
+          replayed = await this.#replay(backend, key, messageId)
+          if (!replayed) throw new ProtocolError('nothing-new')
+          const pause = findPause(replayed, responses.seen)
+          await this.#check(backend, replayed, { key, responses, pause })
+          await prefill(turn, replayed, { backend, key, pause })
+        } catch (thrown) {
+          if (responses.approval)
+            this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
+          throw thrown
+        }
+      },
+      run: async (turn) => {
+        const events = this.#runResponses(backend, turn, { key, responses })
+        await this.#run(backend, turn, { chat, events, ...(replayed && { from: replayed.state }) })
+        if (responses.approval)
+          this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
+      },
+    })
+  }
+
+  /**
+   * Completes a long-running call with its final result. Resolves when the result is stored; the model then continues without a
+   * reader.
+   */
+  async complete(chat: ChatKey, result: OutputResponse): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const found = await this.findCall(chat, result.toolCallId)
+    if (!found) throw new ProtocolError('unknown-call')
+    const completion = { ...result, onStored: ignore }
+    const stored = new Promise<void>((resolve) => {
+      completion.onStored = resolve
+    })
+    const responses = { outputs: [], background: true, completion }
+    const turn = await this.resume(chat, found.messageId, responses)
+    await Promise.race([stored, turn.settled])
+    const replayed = await this.#replay(backend, key, found.messageId)
+    // The turn was stopped, or the server is closing, before the result was stored.
+    if (!replayed?.state.calls.get(result.toolCallId)?.completed)
+      throw new ProtocolError('unavailable')
+    return turn
+  }
+
+  /** Finds a call in the stored conversation. If a turn is running, waits for its end and looks again. */
+  async findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+    const found = await this.#findCall(chat, toolCallId)
+    const running = found ? undefined : this.#turns.running(chat)
+    if (!running) return found
+    await running.settled
+    return this.#findCall(chat, toolCallId)
+  }
+
+  async #findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+    const backend = await this.#backend.get()
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    for (const turn of turns.toReversed()) {
+      const call = replayTurn(turn, this.#options).state.calls.get(toolCallId)
+      if (call) return { messageId: turn.messageId, call }
+    }
+    return undefined
+  }
+
+  /** Throws if a turn cannot resume with these responses. */
+  async #check(
+    backend: Backend,
+    { state, chunks }: ReplayedTurn,
+    { key: chat, responses, pause }: { key: ApprovalChat; responses: TurnResponses; pause: number },
+  ): Promise<void> {
+    const { outputs, completion, background = false, refuse } = responses
+    if (completion) {
+      const call = state.calls.get(completion.toolCallId)
+      const fault = await findCompletionFault(call, backend, chat)
+      if (fault) throw fault
+      return
+    }
+    if (await isBlockedByRunningCall(state, backend, chat))
+      throw new ProtocolError('approval-decided')
+    if (await collectResponses(state, backend, { chat, outputs })) return
+    // Clients repeat the outputs of all calls of a message. Invalid ones are ignored if another response is valid.
+    const foreign = await findForeignOutput(state, backend, { chat, outputs })
+    if (foreign) throw refuseForeignOutput(foreign)
+    // AP130: after an empty stream, a client would resend the same request again and again.
+    const isEmpty = pause >= chunks.length
+    if (isEmpty && !background) throw (await refuse?.()) ?? new ProtocolError('nothing-new')
+  }
+
+  /**
+   * AP132: returns the first user message that a client has removed, if its history ends before the stored one. Returns undefined if
+   * the history does not prove that, or if the removed part contains an approved call that ran.
+   */
+  async findRemoved(
+    chat: ChatKey,
+    { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
+  ): Promise<string | undefined> {
+    if (this.#options.whenShortened === 'keep' || replaces || history.length === 0) return undefined
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) return undefined
+    const turns = await backend.host.turns(toApprovalChat(backend, chat))
+    const stored = turns.flatMap(({ userMessage, messageId }) => [userMessage.id, messageId])
+    if (!history.every((id, index) => id === stored[index])) return undefined
+    // If the history ends with a user message, the client has lost a reply; a person has not removed messages.
+    if (history.length % 2 !== 0) return undefined
+    const removed = turns[history.length / 2]?.userMessage.id
+    const isKept = removed !== undefined && (await this.#hasActed(backend, chat, removed))
+    return isKept ? undefined : removed
+  }
+
+  /** AP170: throws if a rewind to before a message would remove an approved call. */
+  async checkRewind(chat: ChatKey, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    if (await this.#hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
+  }
+
+  async #hasActed(backend: Backend, chat: ChatKey, userMessageId: string): Promise<boolean> {
+    const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
+    for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
+      const approval = await backend.ledger.get(id)
+      const state = approval?.state.name ?? end
+      if (state !== undefined && !WITHOUT_EFFECT.has(state)) return true
+    }
+    return false
+  }
+
+  /** Cancels the pending approvals of a chat before a rewind. */
+  async #prepareRewind(backend: Backend, key: ApprovalChat, userMessageId: string): Promise<void> {
+    await this.checkRewind(key, userMessageId)
+    await cancelPending(backend, key)
+    // Check again: a person may have approved a call meanwhile.
+    await this.checkRewind(key, userMessageId)
+  }
+
+  /** Rewinds a chat to before a user message, while it holds the chat lock. */
+  async rewind(chat: ChatKey, userMessageId: string): Promise<void> {
+    const backend = await this.#backend.get()
+    if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
+    const key = toApprovalChat(backend, chat)
+    // The rewind also removes the running turn, so it must not write afterwards.
+    await this.#turns.stop(chat)
+    const { settled } = await this.#turns.start(chat, randomUUID(), {
+      waitForRunning: true,
+      background: true,
+      prepare: async () => {
+        await this.#prepareRewind(backend, key, userMessageId)
+        await backend.host.rewind(key, userMessageId)
+      },
+      run: async ({ log }) => log.end(),
+    })
+    await settled
+  }
+
+  /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
+  async cancelPending(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
+    if (this.#options.whilePending === 'keep') return
+    const backend = await this.#backend.get()
+    await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
+  }
+
+  /** Streams a message of a live session when the previous turn has ended. */
+  async streamLive(chat: ChatKey, messageId: string, live: LiveStream): Promise<Turn> {
+    const { events, leavesCalls, resumes, background, graceMs } = live
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    let replayed: ReplayedTurn | undefined
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
+      background,
+      graceMs,
+      // Allowed while the bridge closes: the calls of an open session have ended. New sessions are refused earlier.
+      finishes: true,
+      prepare: async (turn) => {
+        const stored = resumes ? await backend.host.turn(key, messageId) : undefined
+        if (!stored) return
+        // Replay the stored events, and take only later ones from the live session.
+        const storedIds = new Set(stored.runs.flat().map(({ id }) => id))
+        events.removeThroughLast(({ id }) => storedIds.has(id))
+        replayed = closeAtPause(replayTurn(stored, this.#options))
+        const pause = replayed.pauses[0] ?? replayed.chunks.length
+        await prefill(turn, replayed, { backend, key, pause })
+      },
+      run: async (turn) => {
+        this.#options.onTurn({ ...chat, messageId })
+        const from = replayed && { from: replayed.state }
+        await this.#run(backend, turn, { chat, events, passSound: true, leavesCalls, ...from })
+      },
+    })
+  }
+
+  /** Streams a stored message again for clients that have not read all of it. Does not run the agent. */
+  async replay(chat: ChatKey, messageId: string): Promise<Turn> {
+    const backend = await this.#backend.get()
+    const key = toApprovalChat(backend, chat)
+    const { exposeState, onError } = this.#options
+    let replayed: ReplayedTurn | undefined
+    return this.#turns.start(chat, messageId, {
+      waitForRunning: true,
+      background: true,
+      prepare: async (turn) => {
+        replayed = await this.#replay(backend, key, messageId)
+        if (!replayed) throw new ProtocolError('nothing-new')
+        await prefill(turn, replayed, { backend, key, pause: replayed.chunks.length })
+      },
+      run: async (turn) => {
+        const rest = { exposeState, onError, onChunk: undefined, leavesCalls: () => true }
+        await runTurn(turn, noEvents(), { ...rest, ...(replayed && { from: replayed.state }) })
+      },
+    })
+  }
+
+  /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
+  async #startCall(
+    { host }: Backend,
+    { signal }: Turn,
+    { key, approval }: { key: ApprovalChat; approval: Approval },
+  ): Promise<void> {
+    if (approval.state.name !== 'approved') return
+    // Let the tool start before the turn is loaded.
+    if (await host.startCall(key, approval, signal)) await setImmediate()
+  }
+
+  /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
+  #resumeWhenCallEnds(
+    { host }: Backend,
+    { chat, approval }: { chat: ChatKey; approval: Approval },
+  ): void {
+    if (!host.isRunning(approval)) return
+    const again = { outputs: [], background: true, finishes: true }
+    this.#runningWithoutTurn += 1
+    // Not awaited. If the turn cannot resume, the ledger still has the result, and a sweep reports it.
+    host
+      .settled(approval)
+      .then(async () => this.resume(chat, approval.messageId, again))
+      .catch(this.#options.onError)
+      .finally(() => {
+        this.#runningWithoutTurn -= 1
+      })
+  }
+
+  /** Resumes, without a reader, the turn of a browser call with its result. Throws if no call waits for this result. */
+  async submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void> {
+    const backend = await this.#backend.get()
+    const found = await this.#findCall(chat, output.toolCallId)
+    const key = toApprovalChat(backend, chat)
+    const tool = found && (await backend.findTool(key, found.call.toolName))
+    const isBrowserTool = tool !== undefined && asBrowserTool(tool) !== undefined
+    const isWaiting = found?.call.state === 'waiting'
+    // BT3: only the application completes other long-running tools.
+    if (found && !isBrowserTool && (isWaiting || tool?.isLongRunning))
+      throw refuseForeignOutput(found.call)
+    if (!isWaiting || !isBrowserTool)
+      throw new ProtocolError('nothing-new', { message: 'No call waits for this output.' })
+    await this.resume(chat, found.messageId, { outputs: [output], background: true })
+  }
+
+  /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
+  async messageOf(chat: ChatKey, toolCallId: string): Promise<string | undefined> {
+    const found = await this.#findCall(chat, toolCallId)
+    return found?.messageId
+  }
+
+  /**
+   * Resumes, without a reader, the turn of an approval that was decided or has ended. Resolves when the conversation shows the outcome.
+   * `isNew` says that the approval was decided just now.
+   */
+  async resumeAfterDecision(approval: Approval, isNew = false): Promise<void> {
+    const { chat, messageId } = approval
+    const backend = await this.#backend.get()
+    if (!(await backend.agents.has(chat))) return
+    // The conversation of a new decision contains the call, so its start is not delayed by a check.
+    if (!isNew && (await this.callState(approval)) !== 'asked')
+      return this.#orphans.reconcileOrphan(backend, approval)
+    if (!this.#attempts.isDue(approval.id)) return
+    const responses = { outputs: [], background: true, ...(isNew && { approval }) }
+    const turn = await this.resume(chat, messageId, responses)
+    await turn.settled
+    if (turn.signal.aborted) return
+    if ((await this.callState(approval)) !== 'asked') {
+      this.#attempts.forget(approval.id)
+      return
+    }
+    // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
+    const known = await backend.ledger.get(approval.id)
+    if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
+    else if (known) await writeEnding(backend, known)
+  }
+
+  /** AP114: records that an approved call did not start. Cancels the call after too many attempts. */
+  async #recordAttempt(backend: Backend, approval: Approval, turn: Turn): Promise<void> {
+    const end = this.#failed.has(turn) ? 'failed' : 'ended'
+    if (this.#attempts.note(approval.id, end)) return
+    const cancelled = await backend.ledger.cancel(approval.id, CANNOT_START)
+    if (isRefusal(cancelled)) return
+    await writeEnding(backend, cancelled)
+    this.#options.onError(
+      new Error(
+        `The approved call ${approval.toolCallId} of ${approval.toolName} was cancelled: ADK did not start it after several attempts.`,
+      ),
+    )
+  }
+
+  /** Resumes a turn whose browser tool timed out. Does nothing if the result has arrived meanwhile. */
+  async expireBrowserCall(call: BrowserCall): Promise<void> {
+    const { chat, messageId, toolCallId } = call
+    const backend = await this.#backend.get()
+    if (!(await backend.agents.has(chat))) return
+    if ((await this.callState(call)) === 'waiting') {
+      const outputs = [{ toolCallId, result: { errorText: BROWSER_TIMED_OUT } }]
+      const turn = await this.resume(chat, messageId, { outputs, background: true })
+      await turn.settled
+      // The server is closing. The next one expires the call.
+      if (turn.signal.aborted) return
+    }
+    await backend.browserCalls.drop(chat, [toolCallId])
+  }
+
+  /** Yields the events of all runs that the responses allow. More responses may arrive during a run. */
+  async *#runResponses(
+    backend: Backend,
+    { messageId, signal }: Turn,
+    { key, responses }: { key: ApprovalChat; responses: TurnResponses },
+  ): AsyncGenerator<Event> {
+    const { outputs, completion, background = false } = responses
+    const sent = new Set<string>()
+    for (;;) {
+      const replayed = await this.#replay(backend, key, messageId)
+      const all = { chat: key, outputs, completion }
+      const content = replayed && (await collectResponses(replayed.state, backend, all))
+      const ids = readIds(content)
+      // Sending the same responses again would not help.
+      const isStuck = content !== undefined && ids.every((id) => sent.has(id))
+      if (isStuck && !background && !signal.aborted) throw new ProtocolError('internal', STUCK)
+      if (!content || signal.aborted || isStuck) return
+      // EV3: report a turn only if it has work to do.
+      if (sent.size === 0) this.#options.onTurn({ ...key, messageId })
+      for (const id of ids) sent.add(id)
+      if (completion && ids.includes(completion.toolCallId)) {
+        const { onStored } = completion
+        const noted = await backend.host.toCompletion(key, content)
+        yield* backend.host.resume(key, messageId, { ...noted, signal, onStored })
+        continue
+      }
+      yield* backend.host.resume(key, messageId, { content, signal })
+      const delivered = outputs.flatMap(({ toolCallId }) =>
+        sent.has(toolCallId) ? [toolCallId] : [],
+      )
+      if (delivered.length > 0) await backend.browserCalls.drop(key, delivered)
+    }
+  }
+
+  async #run(
+    backend: Backend,
+    turn: Turn,
+    {
+      chat,
+      events,
+      ...options
+    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<
+      RunTurnOptions,
+      'from' | 'passSound' | 'leavesCalls'
+    >,
+  ): Promise<void> {
+    const { onChunk, onError, exposeState } = this.#options
+    const info = { ...chat, messageId: turn.messageId }
+    try {
+      await traceTurn(info, async () => {
+        const outcome = await runTurn(turn, events, {
+          exposeState,
+          onError,
+          onChunk: onChunk && ((chunk) => onChunk(chunk, info)),
+          ...options,
+        })
+        if (outcome.end === 'failed') this.#failed.add(turn)
+        await backend.host.settle(toApprovalChat(backend, chat), outcome)
+        // A live session sets the timeouts of its browser calls itself.
+        if (!options.passSound) await this.#startTimeouts(backend, info, outcome)
+        return outcome
+      })
+    } catch (error) {
+      // The turn was streamed; only the session could not be repaired. The next turn tries again.
+      onError(error)
+    }
+  }
+
+  /** Starts the timeouts of browser calls. */
+  async #startTimeouts(
+    backend: Backend,
+    { messageId, ...chat }: TurnInfo,
+    { waiting }: RunOutcome,
+  ): Promise<void> {
+    const key = toApprovalChat(backend, chat)
+    for (const [toolCallId, toolName] of waiting) {
+      const tool = await backend.findTool(key, toolName)
+      const browser = tool && asBrowserTool(tool)
+      const call = { chat: key, messageId, toolCallId }
+      if (browser) await backend.browserCalls.add(call, browser.timeoutMs)
+    }
+  }
+
+  /** Returns the state of a call in the stored conversation, or undefined if the conversation does not contain the call. */
+  async callState({ chat, messageId, toolCallId }: BrowserCall): Promise<string | undefined> {
+    const replayed = await this.#replay(await this.#backend.get(), chat, messageId)
+    return replayed?.state.calls.get(toolCallId)?.state
+  }
+
+  async #replay(
+    { host }: Backend,
+    key: ApprovalChat,
+    messageId: string,
+  ): Promise<ReplayedTurn | undefined> {
+    const stored = await host.turn(key, messageId)
+    return stored && closeAtPause(replayTurn(stored, this.#options))
+  }
+}
+
+/** States of approvals whose calls have not run and cannot run any more after a cancellation. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
+  'requested',
+  'denied',
+  'expired',
+  'cancelled',
+])
+
+function ignore(): void {}
+async function* noEvents(): AsyncGenerator<Event> {}
+
+const CANNOT_START = 'the agent could not continue with it'
+
+/** AP130: sent as an error, because a client whose call does not end would resend the same request. */
+const STUCK = {
+  message: 'The response is recorded, but the agent did not continue. Load the conversation again.',
+}
+
+function readIds(content: Content | undefined): string[] {
+  return content?.parts?.map((part) => part.functionResponse?.id ?? '') ?? []
+}
+
+/** Writes the stored part of a turn into its log, and marks the pauses from which clients continue to read. */
+async function prefill(
+  turn: Turn,
+  replayed: ReplayedTurn,
+  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
+): Promise<void> {
+  const { chunks, state } = replayed
+  const decided = new Set<string>()
+  for (const [toolCallId, call] of state.calls) {
+    const approval = call.approval && (await backend.ledger.findByCall(key, toolCallId))
+    // A client that reads from the start must not be asked again.
+    if (approval && approval.state.name !== 'requested') decided.add(toolCallId)
+  }
+  const before = toReplay(chunks.slice(0, pause), (toolCallId) => decided.has(toolCallId))
+  turn.log.append({ type: 'start', messageId: turn.messageId })
+  for (const chunk of before) turn.log.append(chunk)
+  turn.log.markPause()
+  const marks = markPauses(replayed)
+  for (let index = pause; index <= chunks.length; index += 1) {
+    for (const seen of marks.get(index) ?? []) turn.log.markPause(seen)
+    const chunk = chunks[index]
+    if (chunk) turn.log.append(chunk)
+  }
+}

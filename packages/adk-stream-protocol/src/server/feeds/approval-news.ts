@@ -1,0 +1,152 @@
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import type { AuditEvent } from '../../approvals/audit-entry.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { LazyBackend } from '../chats/backend.ts'
+
+/** A change of an approval. */
+export interface ApprovalChange {
+  /** The approval as it is now. */
+  readonly approval: Approval
+  /** The state that the change led to. */
+  readonly state: ApprovalStateName
+  /** Whether another process made the change. */
+  readonly elsewhere: boolean
+}
+
+export type OnApprovalChange = (change: ApprovalChange) => void
+
+/** Reports every change of an approval once: changes of this process at once, changes of other processes when the audit record is read. */
+export class ApprovalNews {
+  readonly #notify: OnApprovalChange
+  /** The newest version that was reported, of recently changed approvals. */
+  readonly #reported = new Map<string, number>()
+  /** The sequence number up to which the record was read. */
+  #seq: number | undefined
+
+  constructor(notify: OnApprovalChange) {
+    this.#notify = notify
+  }
+
+  /** Reports a change that this process made. */
+  changed(approval: Approval): void {
+    const { version, state } = approval
+    this.#notifyOnce({ approval, state: state.name, elsewhere: false }, version)
+  }
+
+  /** Skips the entries written so far, unless a reader started to wait for them meanwhile. */
+  async skip(ledger: Ledger, isAwaited: () => boolean = () => false): Promise<void> {
+    const last = await ledger.lastSeq()
+    if (this.#seq === undefined || !isAwaited()) this.#seq = last
+  }
+
+  /** Reads the new entries of the record, and reports changes of other processes. */
+  async read(ledger: Ledger): Promise<void> {
+    const last = await ledger.lastSeq()
+    let known = (this.#seq ??= last)
+    if (known === last) return
+    let read = 0
+    for await (const record of ledger.audit({ after: known, limit: MAX_READ })) {
+      const { approvalId, version, event, seq } = record
+      if (!this.#isReported(approvalId, version)) {
+        const approval = await ledger.get(approvalId)
+        const change = approval && { approval, state: stateAfter(event), elsewhere: true }
+        if (change) this.#notifyOnce(change, version)
+      }
+      this.#seq = known = seq
+      read += 1
+    }
+    // The remaining entries belong to other applications.
+    if (read < MAX_READ) this.#seq = Math.max(known, last)
+  }
+
+  #notifyOnce(change: ApprovalChange, version: number): void {
+    const { id } = change.approval
+    if (this.#isReported(id, version)) return
+    this.#reported.delete(id)
+    this.#reported.set(id, version)
+    const [oldest] = this.#reported.keys()
+    if (this.#reported.size > MAX_REPORTED && oldest !== undefined) this.#reported.delete(oldest)
+    this.#notify(change)
+  }
+
+  #isReported(approvalId: string, version: number): boolean {
+    return version <= (this.#reported.get(approvalId) ?? -1)
+  }
+}
+
+/** The maximum number of entries per read. */
+const MAX_READ = 1_000
+const MAX_REPORTED = 10_000
+
+/** Returns the state of an approval after an audit event. */
+function stateAfter(event: AuditEvent): ApprovalStateName {
+  switch (event.type) {
+    case 'voted':
+    case 'withdrawn':
+      return 'requested'
+    case 'started':
+      return 'executing'
+    case 'lost':
+      return event.becomes
+    case 'requested':
+    case 'approved':
+    case 'denied':
+    case 'expired':
+    case 'cancelled':
+    case 'succeeded':
+    case 'failed':
+      return event.type
+  }
+}
+
+export interface NewsPollOptions {
+  readonly backend: LazyBackend
+  readonly news: ApprovalNews
+  /** The interval of reads while changes are awaited. */
+  readonly intervalMs: number
+  /** Whether a feed, a socket client or a live call of this process waits for changes of other processes. */
+  readonly isAwaited: () => boolean
+  readonly onError: (error: unknown) => void
+}
+
+/** The interval at which the end of the record is read while no changes are awaited. */
+const IDLE_MS = 1_000
+
+/** Reads changes of other processes at an interval, one read at a time. */
+export class NewsPoll {
+  readonly #options: NewsPollOptions
+  readonly #timer: NodeJS.Timeout
+  #reading: Promise<void> | undefined
+  #skippedAt = 0
+
+  constructor(options: NewsPollOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#begin(), options.intervalMs)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#reading
+  }
+
+  #begin(): void {
+    if (!this.#options.isAwaited() && performance.now() - this.#skippedAt < IDLE_MS) return
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+  }
+
+  async #read(): Promise<void> {
+    const { backend, news, isAwaited, onError } = this.#options
+    try {
+      const opened = await backend.peek()
+      if (!opened) return
+      if (isAwaited()) return await news.read(opened.ledger)
+      this.#skippedAt = performance.now()
+      await news.skip(opened.ledger, isAwaited)
+    } catch (error) {
+      onError(error)
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { Dialect } from './dialects.ts'
+import type { Feed } from './feed-stream.ts'
+import type { ReadFrom } from '../../turns/turn-log.ts'
+import type { Turn } from '../../turns/turn.ts'
+
+/** An HTTP request, independent of the host. */
+export interface Exchange {
+  readonly method: string
+  readonly url: URL
+  readonly headers: Headers
+  /** The address of the peer, if the host provides it. */
+  readonly address?: string
+  /** Reads the body. Throws if it is larger than `maxBytes`. */
+  readonly readBody: (maxBytes: number) => Promise<Uint8Array>
+}
+
+export interface JsonReply {
+  readonly type: 'json'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Undefined for a status without a body. */
+  readonly body: unknown
+}
+
+/** A file of untrusted content. Its headers restrict how a browser uses it. */
+export interface FileReply {
+  readonly type: 'file'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: Uint8Array
+}
+
+/** The reply to a request. The host writes it. */
+export type Reply =
+  | JsonReply
+  | FileReply
+  | {
+      readonly type: 'turn'
+      readonly turn: Turn
+      /** The position from which the client reads. */
+      readonly from: ReadFrom
+      readonly dialect: Dialect
+      readonly headers: Readonly<Record<string, string>>
+    }
+  | {
+      readonly type: 'feed'
+      readonly feed: Feed
+      readonly headers: Readonly<Record<string, string>>
+    }
+
+/** Creates a reply with JSON, or without a body. */
+export function reply(status: number, body?: unknown): JsonReply {
+  return { type: 'json', status, headers: {}, body }
+}
+
+/** Headers of every JSON reply: no MIME sniffing, no caching. */
+export const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+} as const
+
+/** Returns the reply with additional headers. */
+export function withHeaders<R extends Reply>(
+  base: R,
+  headers: Readonly<Record<string, string>>,
+): R {
+  return { ...base, headers: { ...base.headers, ...headers } }
+}
+
+/** A request without its body, kept as strings to save memory while a socket is open. Parses its URL and headers on access. */
+export class CompactExchange implements Exchange {
+  readonly method: string
+  readonly address?: string
+  readonly #href: string
+  readonly #headers: string
+
+  constructor({ method, url, headers, address }: Omit<Exchange, 'readBody'>) {
+    this.method = method
+    if (address !== undefined) this.address = address
+    this.#href = url.href
+    // A string takes a tenth of the memory of the object.
+    this.#headers = JSON.stringify([...headers])
+  }
+
+  get url(): URL {
+    return new URL(this.#href)
+  }
+
+  get headers(): Headers {
+    // Written by the constructor.
+    return new Headers(JSON.parse(this.#headers) as [string, string][])
+  }
+
+  async readBody(): Promise<Uint8Array> {
+    return new Uint8Array()
+  }
+}
+
+/** How many times the limit is read and discarded, so that a client that is still sending receives the error. */
+const DISCARD_FACTOR = 8
+
+/** Reads a body up to a limit. Never keeps more than the limit in memory. */
+export async function readBody(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.byteLength
+    if (size <= maxBytes) parts.push(chunk)
+    else if (size > maxBytes * DISCARD_FACTOR) break
+    else parts.length = 0
+  }
+  if (size > maxBytes) {
+    throw new ProtocolError('too-large', {
+      message: `The body is larger than ${maxBytes} bytes. Send less.`,
+    })
+  }
+  return Buffer.concat(parts, size)
+}

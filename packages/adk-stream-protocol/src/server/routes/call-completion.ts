@@ -1,0 +1,99 @@
+import { z } from 'zod'
+
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import { readJson } from '../http/read-request.ts'
+import type { Reply } from '../http/exchange.ts'
+import { reply } from '../http/exchange.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { Route, AuthenticatedRequest } from '../http/route.ts'
+import type { TurnService } from '../chats/turn-service.ts'
+
+/** Identifies a tool call. A background job stores it to complete the call later. */
+export interface CallAddress extends ChatKey {
+  readonly toolCallId: string
+}
+
+/** The final result of a long-running call: its output, or an error message. */
+export type CallCompletion = CallAddress &
+  ({ readonly output: unknown } | { readonly error: string })
+
+/** A long-running call that a request wants to complete over HTTP. */
+export interface CompletableCall extends CallAddress {
+  readonly toolName: string
+}
+
+/** Returns true if a principal may complete a call over HTTP. */
+export type MayCompleteCalls = (
+  principal: Principal,
+  call: CompletableCall,
+) => boolean | Promise<boolean>
+
+export interface CallCompletionsOptions {
+  readonly turnService: TurnService
+  readonly runs: LiveRuns | undefined
+  readonly limits: BridgeLimits
+  readonly mayCompleteCalls: MayCompleteCalls | undefined
+}
+
+/** Completes long-running calls, for the application and over HTTP. */
+export class CallCompletions {
+  readonly #options: CallCompletionsOptions
+
+  constructor(options: CallCompletionsOptions) {
+    this.#options = options
+  }
+
+  readonly routes: readonly Route[] = [
+    { method: 'POST', path: '/chats/:id/calls/:name', handle: (request) => this.#post(request) },
+  ]
+
+  /** Completes a call. Resolves when the result is stored. Throws `call-completed` if it has a final result. */
+  async complete(completion: CallCompletion): Promise<void> {
+    const { principalId, chatId, toolCallId } = completion
+    const chat = { principalId, chatId }
+    const result =
+      'error' in completion ? { errorText: completion.error } : { output: completion.output }
+    const { turnService, runs } = this.#options
+    const turn = await turnService.complete(chat, { toolCallId, result })
+    runs?.show(chat, turn)
+  }
+
+  async #post({
+    principal,
+    id: chatId,
+    name: toolCallId,
+    exchange,
+  }: AuthenticatedRequest): Promise<Reply> {
+    const { limits, mayCompleteCalls, turnService } = this.#options
+    const body = Body.safeParse(await readJson(exchange, limits))
+    if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
+    const { principalId = principal.id, ...result } = body.data
+    if (!mayCompleteCalls) throw new ProtocolError('unknown-call')
+    const found = await turnService.findCall({ principalId, chatId }, toolCallId)
+    const { toolName } = found?.call ?? {}
+    // The same error as for a missing permission, so that a principal without permission cannot find out which calls exist.
+    if (toolName === undefined) throw new ProtocolError('unknown-call')
+    const address = { principalId, chatId, toolCallId }
+    // A JavaScript function may return any value. Only `true` is a permission.
+    const allowed: unknown = await mayCompleteCalls(principal, { ...address, toolName })
+    if (allowed !== true) throw new ProtocolError('unknown-call')
+    await this.complete({ ...address, ...result })
+    return reply(204)
+  }
+}
+
+const PrincipalId = z.string().min(1).max(256).optional()
+
+const Body = z.union([
+  z.strictObject({
+    principalId: PrincipalId,
+    output: z.unknown().refine((it) => it !== undefined),
+  }),
+  z.strictObject({ principalId: PrincipalId, error: z.string().min(1).max(10_000) }),
+])
+
+const BAD_BODY =
+  'Send { "output": any JSON } or { "error": text }, and "principalId" if the chat is not your own.'

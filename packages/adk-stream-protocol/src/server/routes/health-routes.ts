@@ -1,0 +1,117 @@
+import type { ApprovalStore } from '../../approvals/approval-store.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { describeFault } from '../../store/sqlite/audit-command.ts'
+import { StoreError } from '../../store/store-error.ts'
+import { reply, withHeaders } from '../http/exchange.ts'
+import { LIVE_PATH } from '../http/http-router.ts'
+import type { Route } from '../http/route.ts'
+
+/** The routes that need no principal: the service, its health and readiness, and the hint to upgrade at the socket's path. */
+export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/',
+      public: true,
+      handle: () => reply(200, { service: 'adk-stream-protocol', status: 'running' }),
+    },
+    {
+      method: 'GET',
+      path: '/health',
+      public: true,
+      handle: () => reply(200, { status: 'healthy' }),
+    },
+    {
+      method: 'GET',
+      path: '/ready',
+      public: true,
+      handle: async () => {
+        await readiness.check()
+        return reply(200, { status: 'ready', ...(audit.isTampered && { warnings: ['audit'] }) })
+      },
+    },
+    {
+      method: 'GET',
+      path: LIVE_PATH,
+      public: true,
+      handle: () => {
+        const error = new ProtocolError('upgrade-required')
+        return withHeaders(reply(error.status, error), { upgrade: 'websocket' })
+      },
+    },
+  ]
+}
+
+/** How long the database may take to answer before the server counts as not ready. */
+const TIMEOUT_MS = 5_000
+
+/** Checks that the server can serve requests: its database can be opened and read, and the bridge is not closing. */
+export class Readiness {
+  readonly #read: () => Promise<unknown>
+  /** The running check. Concurrent requests share it. */
+  #checking: Promise<void> | undefined
+  #closed = false
+
+  constructor(read: () => Promise<unknown>) {
+    this.#read = read
+  }
+
+  /** Rejects if the server is not ready. */
+  async check(): Promise<void> {
+    if (this.#closed) throw new ProtocolError('unavailable')
+    this.#checking ??= this.#tryRead().finally(() => (this.#checking = undefined))
+    await this.#checking
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  async #tryRead(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<never>((_, reject) => {
+      const cause = new Error(`The database did not answer within ${TIMEOUT_MS} ms.`)
+      timer = setTimeout(() => reject(cause), TIMEOUT_MS)
+    })
+    try {
+      await Promise.race([this.#read(), timeout])
+    } catch (cause) {
+      throw new ProtocolError('unavailable', { cause, retryAfterSeconds: 5 })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** How many of the newest entries the bridge checks when it starts. The audit command checks all entries. */
+const NEWEST = 1_000
+
+/** Checks, when the store is opened, whether another program changed the audit record. */
+export class AuditCheck {
+  readonly #whenTampered: 'report' | 'refuse'
+  readonly #onError: (error: unknown) => void
+  #isTampered = false
+
+  constructor(whenTampered: 'report' | 'refuse', onError: (error: unknown) => void) {
+    this.#whenTampered = whenTampered
+    this.#onError = onError
+  }
+
+  get isTampered(): boolean {
+    return this.#isTampered
+  }
+
+  /** Checks the record. With `refuse` it rejects if the record was changed; with `report` it checks in the background. */
+  async check(store: ApprovalStore): Promise<void> {
+    const checked = this.#check(store)
+    if (this.#whenTampered === 'refuse') return checked
+    checked.catch(this.#onError)
+  }
+
+  async #check(store: ApprovalStore): Promise<void> {
+    const { fault } = (await store.verifyAudit?.({ newest: NEWEST })) ?? {}
+    if (!fault) return
+    this.#isTampered = true
+    throw new StoreError('tampered', describeFault(fault))
+  }
+}

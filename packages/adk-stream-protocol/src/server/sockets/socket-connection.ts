@@ -1,0 +1,264 @@
+import type { Duplex } from 'node:stream'
+
+import { isBidiShaped } from '../../protocol/bidi-events.ts'
+import type { ClientFrame } from '../../protocol/client-frame.ts'
+import type { CloseReason } from '../../protocol/close-codes.ts'
+import type { ProtocolError } from '../../protocol/errors.ts'
+import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
+import { openBidiCodec } from './bidi-codec.ts'
+import type { Heartbeats } from './heartbeat.ts'
+import type { ClosingSocket, SocketEvents } from './socket-peer.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
+import { jsonCodec } from './socket-codec.ts'
+import { SocketPeer } from './socket-peer.ts'
+import type { ReadOptions } from './turn-readers.ts'
+import { TurnReaders } from './turn-readers.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import { BidiConversation } from './bidi-conversation.ts'
+import { asksForBidi, withoutBidi } from './bidi-request.ts'
+import type { Drain } from '../drain.ts'
+import type { Credentials, Rechecked } from '../auth/credentials.ts'
+import type { Exchange } from '../http/exchange.ts'
+import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
+import { readError } from '../http/read-error.ts'
+import type { BridgeLimits } from '../options.ts'
+import { Recheck } from '../auth/credentials.ts'
+
+/** The options that all sockets share. */
+export interface SocketConnectionOptions {
+  readonly limits: BridgeLimits
+  readonly openHandlers: OpenHandlers
+  readonly findCall: FindCall
+  readonly drain: Drain
+  readonly heartbeats: Heartbeats
+  readonly onError: (error: unknown) => void
+}
+
+/** A socket and the request that opened it. */
+export interface Connected {
+  readonly socket: ClosingSocket
+  readonly stream: Duplex
+  readonly principal: Principal
+  readonly exchange: Exchange
+  readonly credentials: Credentials
+}
+
+/** Handles the frames of one client. */
+interface Handling {
+  readonly readers: TurnReaders
+  readonly handlers: FrameHandlers
+}
+
+/** Dispatches the frames of one socket to its handlers, and sends their errors to the client. */
+export class SocketConnection implements SocketEvents, Rechecked {
+  readonly #options: SocketConnectionOptions
+  readonly #connected: Connected
+  readonly #peer: SocketPeer
+  readonly #recheck: Recheck
+  /** Created at the first frame: most of thousands of sockets are silent. */
+  #handling: Handling | undefined
+  #codec: SocketCodec = jsonCodec
+  #bidi: BidiConversation | undefined
+  /** The number of frames whose handlers have not finished. */
+  #framesInProgress = 0
+
+  constructor(options: SocketConnectionOptions, connected: Connected) {
+    this.#options = options
+    this.#connected = connected
+    const { limits, heartbeats } = options
+    const { socket, stream, principal, exchange } = connected
+    this.#peer = new SocketPeer({ socket, stream, heartbeats }, limits, this)
+    this.#recheck = new Recheck(this, principal, limits.reauthenticateMs)
+    if (asksForBidi(exchange, socket.protocol)) this.#useBidi()
+    // A client without a subprotocol may turn out to speak the bidi dialect, which has no `hello`.
+    if (socket.protocol === SUBPROTOCOL)
+      this.#peer.send({ type: 'hello', protocol: SUBPROTOCOL, limits: toHelloLimits(limits) })
+    // If the running turn cannot be resumed, the client can still send messages.
+    this.#bidi?.open().catch(options.onError)
+  }
+
+  /** Whether the client reads no turn and waits for no response. */
+  get isIdle(): boolean {
+    if (this.#framesInProgress > 0) return false
+    return !this.#handling || (this.#handling.readers.size === 0 && !this.#handling.handlers.busy())
+  }
+
+  /** Closes the socket. Resolves when the connection is closed. */
+  async close(reason: CloseReason): Promise<void> {
+    this.#peer.close(reason)
+    await this.#peer.closed()
+  }
+
+  get codec(): SocketCodec {
+    return this.#codec
+  }
+
+  onFirst(bytes: Uint8Array): void {
+    if (this.#connected.socket.protocol === '' && isBidiShaped(bytes)) this.#useBidi()
+  }
+
+  onFrame(frame: IncomingFrame): void {
+    void this.#handle(frame)
+  }
+
+  onAudio(bytes: Uint8Array): void {
+    void this.#handleAudio(bytes)
+  }
+
+  onDrain(): void {
+    this.#handling?.readers.drained()
+  }
+
+  onClose(): void {
+    this.#recheck.stop()
+    this.#handling?.readers.leaveAll()
+    this.#handling?.handlers.close()
+  }
+
+  async checkPrincipal(): Promise<Principal> {
+    try {
+      return await this.#connected.credentials.check()
+    } catch (thrown) {
+      // If the check itself fails, only the current frame is refused and the socket stays open.
+      if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
+      throw thrown
+    }
+  }
+
+  onCredentialsEnd(): void {
+    this.#peer.close('unauthenticated')
+  }
+
+  #openHandling(): Handling {
+    this.#handling ??= this.#createHandling()
+    return this.#handling
+  }
+
+  #createHandling(): Handling {
+    const readers = new TurnReaders({
+      toSink: (requestId, onOver) =>
+        this.#codec.toSink(requestId, (frame) => this.#peer.write(frame), onOver),
+      toOrder: (sink, seen) => this.#codec.toOrder?.(sink, seen) ?? sink,
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+    })
+    return { readers, handlers: this.#options.openHandlers(this.#connect(readers)) }
+  }
+
+  #connect(readers: TurnReaders): Connection {
+    const { principal, exchange } = this.#connected
+    return {
+      principal,
+      exchange: () => withoutBidi(exchange),
+      checkPrincipal: () => this.checkPrincipal(),
+      send: (frame) => this.#peer.send(frame),
+      sendAudio: (bytes) => this.#peer.sendAudio(bytes),
+      read: (requestId, turn, how) => this.#read(readers, { requestId, turn, how }),
+      leave: (requestId) => readers.leave(requestId),
+      reads: (requestId) => readers.has(requestId),
+      reading: () => readers.size,
+    }
+  }
+
+  /** Switches the socket to the bidi dialect. */
+  #useBidi(): void {
+    const { principal, exchange } = this.#connected
+    const { readers, handlers } = this.#openHandling()
+    this.#codec = openBidiCodec(() => readers.size > 0)
+    this.#bidi ??= new BidiConversation({
+      handlers,
+      chatId: exchange.url.searchParams.get('chatId') ?? undefined,
+      reading: () => readers.turns,
+      findCall: (chatId, id) => this.#options.findCall({ principalId: principal.id, chatId }, id),
+    })
+  }
+
+  #read(
+    readers: TurnReaders,
+    { requestId, turn, how }: { requestId: string; turn: Turn; how: ReadOptions },
+  ): boolean {
+    // Bidi frames carry no request id, so a turn is sent only once at a time.
+    if (this.#codec.name === 'bidi' && readers.turns.includes(turn)) return true
+    this.#bidi?.noteRead(turn.messageId)
+    return readers.read(requestId, turn, how)
+  }
+
+  async #handle(frame: IncomingFrame): Promise<void> {
+    this.#framesInProgress += 1
+    try {
+      if (!WHILE_DRAINING.has(nameOf(frame))) this.#options.drain.refuseNewWork()
+      if (frame.type === 'bidi') await this.#bidi?.handle(frame)
+      else await dispatch(this.#openHandling().handlers, frame)
+    } catch (thrown) {
+      const error = this.#readError(thrown)
+      if (frame.type !== 'bidi') return this.#refuse(frame, error)
+      const { code, message } = error
+      this.#peer.refuse({ frame: frame.event, requestId: undefined, code, message })
+    } finally {
+      this.#framesInProgress -= 1
+    }
+  }
+
+  async #handleAudio(bytes: Uint8Array): Promise<void> {
+    if (this.#options.drain.active) return
+    try {
+      await this.#openHandling().handlers.binary(bytes)
+    } catch (thrown) {
+      const { code, message } = this.#readError(thrown)
+      this.#peer.refuse({ frame: 'binary', requestId: undefined, code, message })
+    }
+  }
+
+  /** Sends the refusal of a frame, in the frame type that the client waits for. */
+  #refuse(frame: ClientFrame, { code, message }: ProtocolError): void {
+    const refusal = { ok: false, code, message } as const
+    if (frame.type === 'decide')
+      this.#peer.send({ type: 'decided', decisionId: frame.decisionId, ...refusal })
+    else if (frame.type === 'tool-output')
+      this.#peer.send({ type: 'tool-output-taken', outputId: frame.outputId, ...refusal })
+    else {
+      const requestId = 'requestId' in frame ? frame.requestId : undefined
+      this.#peer.refuse({ frame: frame.type, requestId, code, message })
+    }
+  }
+
+  #readError(thrown: unknown): ProtocolError {
+    const error = readError(thrown)
+    if (error.status >= 500) this.#options.onError(error.cause ?? error)
+    return error
+  }
+}
+
+/** Frames that start no new work. */
+const WHILE_DRAINING: ReadonlySet<string> = new Set<ClientFrame['type']>([
+  'resume',
+  'abort',
+  'leave',
+  'interrupt',
+  'unwatch',
+  'ping',
+])
+
+function nameOf(frame: IncomingFrame): string {
+  return frame.type === 'bidi' ? frame.event : frame.type
+}
+
+function dispatch<Type extends ClientFrame['type']>(
+  handlers: FrameHandlers,
+  frame: Extract<ClientFrame, { type: Type }>,
+): void | Promise<void> {
+  // The handler of a type accepts frames of that type; TypeScript cannot correlate the two unions.
+  const handle = handlers[frame.type] as unknown as (input: typeof frame) => void | Promise<void>
+  return handle(frame)
+}
+
+function toHelloLimits({ maxBodyBytes, ...limits }: BridgeLimits) {
+  const { maxFramesPerSecond, maxAudioFrameBytes, maxAudioBytesPerSecond } = limits
+  return {
+    maxFrameBytes: maxBodyBytes,
+    maxFramesPerSecond,
+    maxAudioFrameBytes,
+    maxAudioBytesPerSecond,
+  }
+}

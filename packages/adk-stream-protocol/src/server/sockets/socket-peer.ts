@@ -1,0 +1,258 @@
+import type { Duplex } from 'node:stream'
+
+import type { RawData } from 'ws'
+import { WebSocket } from 'ws'
+
+import type { FrameFault } from '../../protocol/client-frame.ts'
+import type { CloseReason } from '../../protocol/close-codes.ts'
+import { CLOSE_CODES } from '../../protocol/close-codes.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { ServerFrame } from '../../protocol/server-frame.ts'
+import type { HeartbeatPeer, Heartbeats } from './heartbeat.ts'
+import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
+import { audioBytesIn } from './socket-codec.ts'
+import { TokenBucket } from './token-bucket.ts'
+
+/** Receives the events of a socket. None of the methods may throw. */
+export interface SocketEvents {
+  /** The dialect of this client. */
+  readonly codec: SocketCodec
+  /** Called with the first frame, before it is read. */
+  onFirst(bytes: Uint8Array): void
+  onFrame(frame: IncomingFrame): void
+  /** Called with a binary frame. */
+  onAudio(bytes: Uint8Array): void
+  /** Called when the socket can take more data. */
+  onDrain(): void
+  /** Called once when the socket starts to close. The connection may stay open for a while. */
+  onClose(): void
+}
+
+/** A frame of this size counts as two, because parsing a large frame is expensive. */
+const COSTLY_BYTES = 131_072
+
+/** How many frames an invalid frame counts as. */
+const FAULT_COST = 10
+
+/** How many characters may wait for a client that does not read, not counting turns. */
+const MAX_UNREAD = 262_144
+
+/** How many bytes are batched into one write. This is far below the size at which a reader counts as slow. */
+const MAX_GATHERED = 4_096
+
+/** How many bytes may wait before audio is dropped: two seconds at 24 kHz. */
+const MAX_AUDIO_WAITING = 96_000
+
+/** Parses the frames of one client within its limits, and writes to it no faster than it reads. */
+export class SocketPeer implements HeartbeatPeer {
+  readonly #socket: ClosingSocket
+  readonly #stream: Duplex
+  readonly #limits: SocketLimits
+  readonly #events: SocketEvents
+  readonly #heartbeats: Heartbeats
+  #frames: TokenBucket | undefined
+  #audio: TokenBucket | undefined
+  #corked = false
+  #first = true
+  #unread = 0
+  #droppedAudio = 0
+  #state: 'open' | 'closing' = 'open'
+
+  constructor(
+    {
+      socket,
+      stream,
+      heartbeats,
+    }: { socket: ClosingSocket; stream: Duplex; heartbeats: Heartbeats },
+    limits: SocketLimits,
+    events: SocketEvents,
+  ) {
+    this.#socket = socket
+    this.#stream = stream
+    this.#limits = limits
+    this.#events = events
+    this.#heartbeats = heartbeats
+    heartbeats.add(this)
+    this.#listen()
+  }
+
+  /** Resolves when the connection is closed. */
+  async closed(): Promise<void> {
+    if (this.#socket.readyState === this.#socket.CLOSED) return
+    await new Promise<void>((resolve) => this.#socket.once('close', () => resolve()))
+  }
+
+  ping(): void {
+    this.#socket.ping()
+  }
+
+  onDead(): void {
+    this.close('dead-peer')
+  }
+
+  /** The number of audio frames that were dropped because the client was too slow. */
+  get droppedAudio(): number {
+    return this.#droppedAudio
+  }
+
+  /** Writes a frame of a turn. If it returns false, the reader must wait for `onDrain`. */
+  write(frame: string): boolean {
+    if (this.#state === 'open') this.#push(frame)
+    return !this.#stream.writableNeedDrain
+  }
+
+  /** Sends a frame that belongs to no turn. Closes the socket if too many of them wait for the client. */
+  send(frame: ServerFrame): void {
+    this.#sendAll(this.#events.codec.encode(frame))
+  }
+
+  /** Sends audio, or drops it if the client is too slow: late audio is useless. Returns false if it was dropped. */
+  sendAudio(bytes: Uint8Array): boolean {
+    if (this.#state !== 'open' || this.#stream.writableLength > MAX_AUDIO_WAITING) {
+      this.#droppedAudio += 1
+      return false
+    }
+    this.#push(bytes)
+    return true
+  }
+
+  /** Batches all frames of one event loop iteration into one write, because the write is the most expensive step of a token. */
+  #push(data: string | Uint8Array): void {
+    if (!this.#corked) {
+      this.#corked = true
+      this.#stream.cork()
+      setImmediate(() => this.#flush())
+    }
+    this.#socket.send(data)
+    if (this.#stream.writableLength > MAX_GATHERED) this.#flush()
+  }
+
+  #flush(): void {
+    if (!this.#corked) return
+    this.#corked = false
+    this.#stream.uncork()
+  }
+
+  /** Refuses a frame (WS12). */
+  refuse(fault: FrameFault): void {
+    this.#sendAll(this.#events.codec.refuse(fault))
+  }
+
+  close(reason: CloseReason): void {
+    if (this.#state === 'closing') return
+    this.#handleClose()
+    this.#socket.close(CLOSE_CODES[reason].code, reason)
+    // Do not read the rest of a flood.
+    if (reason === 'too-fast') this.#socket.pause()
+    // A close frame would not get through.
+    if (reason === 'dead-peer' || reason === 'too-slow') this.#socket.terminate()
+  }
+
+  #sendAll(texts: readonly string[]): void {
+    for (const text of texts) {
+      if (this.write(text)) continue
+      this.#unread += text.length
+      if (this.#unread > MAX_UNREAD) this.close('too-slow')
+    }
+  }
+
+  #listen(): void {
+    this.#socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
+    this.#socket.on('pong', () => this.#heartbeats.beat(this))
+    this.#socket.on('ping', () => this.#admit(1))
+    // `ws` sends a close code for connection and protocol errors; a `close` event follows.
+    this.#socket.on('error', ignoreError)
+    // `onClosing` runs at the close handshake. If the connection breaks, there is only `close`.
+    const leave = (): void => this.#handleClose()
+    this.#socket.onClosing = leave
+    this.#socket.on('close', leave)
+    this.#stream.on('drain', () => {
+      // The client has read data, so it is alive. Pings wait behind the same data.
+      this.#heartbeats.beat(this)
+      this.#unread = 0
+      this.#events.onDrain()
+    })
+  }
+
+  #handleClose(): void {
+    if (this.#state === 'closing') return
+    this.#state = 'closing'
+    this.#heartbeats.remove(this)
+    this.#events.onClose()
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    this.#heartbeats.beat(this)
+    // `ws` joins fragments into one buffer by default.
+    const bytes = data as Buffer
+    if (!this.#admit(1 + Math.floor(bytes.byteLength / COSTLY_BYTES))) return
+    if (isBinary) {
+      if (this.#admitAudio('binary', bytes.byteLength)) this.#events.onAudio(bytes)
+      return
+    }
+    if (this.#first) this.#events.onFirst(bytes)
+    this.#first = false
+    const frame = this.#events.codec.read(bytes)
+    if ('fault' in frame) return this.#refuseWithPenalty(frame.fault)
+    const audioBytes = audioBytesIn(frame)
+    const name = frame.type === 'bidi' ? frame.event : frame.type
+    if (audioBytes === undefined || this.#admitAudio(name, audioBytes)) this.#events.onFrame(frame)
+  }
+
+  /** WS15: closes the socket of a client that sends too fast. */
+  #admit(cost: number): boolean {
+    if (this.#state !== 'open') return false
+    this.#frames ??= new TokenBucket(this.#limits.maxFramesPerSecond)
+    const admitted = this.#frames.take(cost)
+    if (!admitted) this.close('too-fast')
+    return admitted
+  }
+
+  #admitAudio(frame: string, size: number): boolean {
+    const { maxAudioFrameBytes, maxAudioBytesPerSecond } = this.#limits
+    const fault = { frame, requestId: undefined }
+    if (size > maxAudioFrameBytes) {
+      const message = `An audio frame is larger than ${maxAudioFrameBytes} bytes. Send smaller frames.`
+      this.#refuseWithPenalty({ ...fault, code: 'too-large', message })
+      return false
+    }
+    this.#audio ??= new TokenBucket(maxAudioBytesPerSecond)
+    if (this.#audio.take(size)) return true
+    const { code, message } = new ProtocolError('too-fast')
+    this.#refuseWithPenalty({ ...fault, code, message })
+    return false
+  }
+
+  #refuseWithPenalty(fault: FrameFault): void {
+    if (this.#admit(FAULT_COST)) this.refuse(fault)
+  }
+}
+
+/** Shared by all sockets, to save memory. */
+function ignoreError(): void {}
+
+/**
+ * A socket that reports when either side starts to close it. `ws` reports only the end of the connection; until then, a client that is
+ * slow to disconnect would count as a reader.
+ */
+export class ClosingSocket extends WebSocket {
+  onClosing: (() => void) | undefined
+
+  // `ws` also calls this method when the client closes the socket.
+  override close(code?: number, data?: string | Buffer): void {
+    super.close(code, data)
+    this.onClosing?.()
+  }
+}
+
+/** Limits for the frames of one socket. */
+export interface SocketLimits {
+  /** Maximum number of frames per second, averaged over two seconds. Audio in frames of 20 ms needs 50. Default 100. */
+  readonly maxFramesPerSecond: number
+  /** Maximum size of one audio frame, in bytes. Default 64 KiB. */
+  readonly maxAudioFrameBytes: number
+  /** Maximum number of audio bytes per second. Default 128,000: four times the rate of a 16 kHz microphone. */
+  readonly maxAudioBytesPerSecond: number
+  /** How long a client may be silent before the server sends a ping, in ms. Default 15,000. */
+  readonly keepAliveMs: number
+}

@@ -1,0 +1,206 @@
+import type { ClientFrameOf } from '../../protocol/client-frame.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import { readStreamRequest } from '../../protocol/stream-request.ts'
+import type { AudioMode } from './turn-readers.ts'
+import type { ChatKey } from '../../turns/turn-registry.ts'
+import { readAgent, readDialect } from '../http/read-request.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+
+export interface TurnHandlersOptions {
+  readonly chats: ChatService
+  readonly limits: BridgeLimits
+  /** Returns how the client receives the audio of a chat. Default: as parts of its messages. */
+  readonly audioOf?: (chatId: string) => AudioMode
+}
+
+/** Creates the handlers of a socket without live sessions. It works like `POST /stream`. */
+export function openTurnHandlers(
+  connection: Connection,
+  options: TurnHandlersOptions,
+): FrameHandlers {
+  const requests = new SocketRequests(connection, options)
+  const { chats } = options
+  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const decisions = requests.decisions
+  const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
+    const { id, approvalId, approved, reason, args, payload } = frame
+    const principal = await connection.checkPrincipal()
+    return chats.decide(principal, chatOf(id), {
+      approvalId,
+      approved,
+      ...(reason !== undefined && { reason }),
+      ...(args !== undefined && { editedArgs: args }),
+      ...(payload !== undefined && { payload }),
+    })
+  }
+  return {
+    send: (frame) => requests.send(frame),
+    resume: (frame) => requests.resume(frame),
+    abort: (frame) => requests.abort(frame),
+    leave: (frame) => requests.leave(frame),
+    decide: async (frame) => {
+      const { decisionId } = frame
+      const state = await decisions.next(() => decide(frame))
+      connection.send({ type: 'decided', decisionId, ok: true, state })
+    },
+    'tool-output': async ({ id, outputId, toolCallId, output, errorText }) => {
+      // BT6: the client may have sent the decision that allows this output just before.
+      await decisions.settled()
+      const result = errorText === undefined ? { output } : { errorText }
+      await chats.submitToolResult(chatOf(id), { toolCallId, result })
+      connection.send({ type: 'tool-output-taken', outputId, ok: true })
+    },
+    ping: ({ nonce }) => connection.send({ type: 'pong', ...(nonce !== undefined && { nonce }) }),
+    text: refuseLive,
+    audio: refuseLive,
+    'audio-end': refuseLive,
+    image: refuseLive,
+    activity: refuseLive,
+    interrupt: refuseLive,
+    watch: refuseLive,
+    unwatch: refuseLive,
+    binary: refuseLive,
+    join: () => undefined,
+    busy: () => false,
+    close: () => requests.close(),
+  }
+}
+
+/** Processes the decisions of a socket one after the other, in the order of their frames. */
+class DecisionQueue {
+  #last: Promise<void> = Promise.resolve()
+
+  /** Calls `run` when the earlier decisions are recorded. The next call waits until `run` has finished or called `onDecided`. */
+  async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
+    const before = this.#last
+    const deferred: { release?: () => void } = {}
+    this.#last = new Promise((resolve) => {
+      deferred.release = resolve
+    })
+    const onDecided = (): void => deferred.release?.()
+    await before
+    try {
+      return await run(onDecided)
+    } finally {
+      onDecided()
+    }
+  }
+
+  /** Resolves when all decisions so far are recorded or refused. */
+  settled(): Promise<void> {
+    return this.#last
+  }
+}
+
+function refuseLive(): never {
+  throw new ProtocolError('not-live')
+}
+
+/** The `send` and `resume` requests of one socket. */
+class SocketRequests {
+  readonly decisions = new DecisionQueue()
+  readonly #connection: Connection
+  readonly #options: TurnHandlersOptions
+  /** Requests whose turn has not started yet. */
+  readonly #opening = new Set<string>()
+  /** Requests that started or resumed their turn, rather than only joined it. */
+  readonly #own = new Set<string>()
+  /** Requests that the client left before their turn started. */
+  readonly #left = new Set<string>()
+  #closed = false
+
+  constructor(connection: Connection, options: TurnHandlersOptions) {
+    this.#connection = connection
+    this.#options = options
+  }
+
+  async send(frame: ClientFrameOf<'send'>): Promise<void> {
+    const { requestId, id, messages, trigger, messageId, body } = frame
+    if (!this.#checkRequest(frame)) return
+    const { chats, limits } = this.#options
+    const { principal, exchange, checkPrincipal, send, read, leave } = this.#connection
+    const opened = exchange()
+    const sent = { ...body, id, chatId: id, messages, trigger, messageId }
+    const request = { ...readStreamRequest(sent, limits), ...readAgent(opened) }
+    const dialect = readDialect(opened, request.dialect)
+    this.#opening.add(requestId)
+    try {
+      // WS16: a request with decisions is authenticated again.
+      const decides = request.type === 'responses' || request.earlier.length > 0
+      const { turn, from } = await (decides
+        ? this.decisions.next(async (onDecided) =>
+            chats.send(await checkPrincipal(), request, onDecided),
+          )
+        : chats.send(principal, request))
+      const aborted = !this.#opening.has(requestId) && !this.#closed
+      if (aborted) return turn.stop()
+      send({ type: 'start', requestId })
+      this.#own.add(requestId)
+      read(requestId, turn, { from, dialect, audio: this.#audioOf(id) })
+      // Attach and detach a reader: the grace period of a turn starts when its first reader leaves.
+      if (this.#closed || this.#left.has(requestId)) leave(requestId)
+    } finally {
+      this.#opening.delete(requestId)
+      this.#left.delete(requestId)
+    }
+  }
+
+  async resume(frame: ClientFrameOf<'resume'>): Promise<void> {
+    const { requestId, id, body } = frame
+    if (!this.#checkRequest(frame)) return
+    const { principal, exchange, send, read } = this.#connection
+    const dialect = readDialect(exchange(), body?.dialect)
+    this.#opening.add(requestId)
+    const turn = await this.#options.chats.running({ principalId: principal.id, chatId: id })
+    // The client aborted the request, left it, or disconnected.
+    if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
+    if (!turn) return send({ type: 'no-active', requestId })
+    send({ type: 'start', requestId })
+    read(requestId, turn, { from: 'start', dialect, audio: this.#audioOf(id) })
+  }
+
+  /**
+   * Stops a turn because a person pressed stop, without a grace period. A client that only joined the turn does not stop it while
+   * others read it.
+   */
+  abort({ requestId }: ClientFrameOf<'abort'>): void {
+    this.#opening.delete(requestId)
+    const turn = this.#connection.leave(requestId)
+    const own = this.#own.delete(requestId)
+    if (turn && (own || !turn.log.watched)) turn.stop()
+  }
+
+  /** Detaches a reader without stopping the turn, as a lost connection does (TU5). */
+  leave({ requestId }: ClientFrameOf<'leave'>): void {
+    if (this.#opening.has(requestId)) this.#left.add(requestId)
+    this.#connection.leave(requestId)
+    this.#own.delete(requestId)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#opening.clear()
+    this.#own.clear()
+  }
+
+  #audioOf(chatId: string): AudioMode {
+    return this.#options.audioOf?.(chatId) ?? 'base64'
+  }
+
+  #checkRequest({ type, requestId }: ClientFrameOf<'send' | 'resume'>): boolean {
+    const { reads, send, reading } = this.#connection
+    for (const own of this.#own) if (!reads(own)) this.#own.delete(own)
+    if (this.#opening.has(requestId) || reads(requestId)) {
+      // Not an `error` frame: its request id belongs to another request, which continues.
+      const message = 'This requestId is in use. Use a new one for every request.'
+      send({ type: 'refused', frame: type, code: 'bad-request', message })
+      return false
+    }
+    if (this.#opening.size + reading() >= this.#options.limits.maxRequestsPerSocket) {
+      throw new ProtocolError('too-many-turns', { retryAfterSeconds: 1 })
+    }
+    return true
+  }
+}

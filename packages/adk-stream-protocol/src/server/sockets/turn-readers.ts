@@ -1,0 +1,96 @@
+import type { AudioChunk } from '../../protocol/chunk.ts'
+import type { LogReader, Sink } from '../../turns/log-reader.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { ReadFrom } from '../../turns/turn-log.ts'
+import type { Dialect } from '../http/dialects.ts'
+import { toDialect } from '../http/dialects.ts'
+
+/** How a client receives audio: as binary frames, as parts of its messages, or not at all. */
+export type AudioMode = 'binary' | 'base64' | 'none'
+
+export interface ReadOptions {
+  /** The position from which the client reads. */
+  readonly from: ReadFrom
+  readonly dialect: Dialect
+  readonly audio: AudioMode
+}
+
+/** Writes turns to a socket. */
+interface Writing {
+  /** Returns the sink for a turn. It calls `onEnd` when the turn ends or the reader is too slow. */
+  readonly toSink: (requestId: string, onEnd: () => void) => Sink
+  /** Reorders the chunks of a turn for the client. `seen` is the approval or call that the client has responded to. */
+  readonly toOrder: (sink: Sink, seen: string | undefined) => Sink
+  readonly sendAudio: (bytes: Uint8Array) => void
+}
+
+/** The turns that one socket reads, by request id. */
+export class TurnReaders {
+  readonly #writing: Writing
+  readonly #readers = new Map<string, { turn: Turn; attachment?: LogReader }>()
+
+  constructor(writing: Writing) {
+    this.#writing = writing
+  }
+
+  get size(): number {
+    return this.#readers.size
+  }
+
+  has(requestId: string): boolean {
+    return this.#readers.has(requestId)
+  }
+
+  /** The turns that are being read. */
+  get turns(): Turn[] {
+    return [...this.#readers.values()].map(({ turn }) => turn)
+  }
+
+  /** Sends a turn. Returns false if it is too long to be replayed. */
+  read(requestId: string, turn: Turn, { from, dialect, audio }: ReadOptions): boolean {
+    const reader: { turn: Turn; attachment?: LogReader } = { turn }
+    this.#readers.set(requestId, reader)
+    const sink = {
+      ...this.#writing.toSink(requestId, () => this.#readers.delete(requestId)),
+      ...this.#audioSink(audio),
+    }
+    const seen = typeof from === 'object' && turn.log.isMarked(from.after) ? from.after : undefined
+    const attachment = turn.attach(
+      this.#writing.toOrder(toDialect(dialect, sink, from), seen),
+      from,
+    )
+    if (attachment) reader.attachment = attachment
+    else this.#readers.delete(requestId)
+    return attachment !== undefined
+  }
+
+  /** Returns where the audio of a turn goes. In `base64` mode it is written like any other chunk. */
+  #audioSink(audio: AudioMode): Pick<Sink, 'pass'> {
+    if (audio === 'base64') return {}
+    const pass = ({ data }: AudioChunk): void =>
+      this.#writing.sendAudio(Buffer.from(data.content, 'base64'))
+    return { pass: audio === 'binary' ? pass : () => undefined }
+  }
+
+  /** Stops reading a turn, and returns it. */
+  leave(requestId: string): Turn | undefined {
+    const reader = this.#readers.get(requestId)
+    this.#readers.delete(requestId)
+    reader?.attachment?.detach('closed')
+    return reader?.turn
+  }
+
+  leaveAll(): void {
+    for (const requestId of this.#readers.keys()) this.leave(requestId)
+  }
+
+  /** Called when the socket can take more data. */
+  drained(): void {
+    for (const { attachment } of this.#readers.values()) attachment?.drained()
+    // The first reader fills most of the buffer, so it goes to the end of the order.
+    const [first] = this.#readers
+    if (!first) return
+    this.#readers.delete(first[0])
+    this.#readers.set(...first)
+  }
+}
