@@ -309,7 +309,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-1',
       background: false,
-      signAt: NOON,
+      lastSeenAt: NOON,
     })
     await store.unlockChat(chat, 'of w-1')
     expect(await store.findLockHolder(chat)).toBeUndefined()
@@ -319,7 +319,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-2',
       background: true,
-      signAt: NOON + 80,
+      lastSeenAt: NOON + 80,
     })
     subject.setClock(NOON + 179)
     expect(await lock('w-1')).toBe(false)

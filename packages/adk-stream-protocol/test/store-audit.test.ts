@@ -84,7 +84,9 @@ test('[LG93] opening a database adds hashes to a record without any', async () =
     path,
     `ALTER TABLE approval_audit DROP COLUMN hash;
      CREATE TRIGGER approval_audit_is_final BEFORE UPDATE ON approval_audit BEGIN SELECT RAISE(ABORT, 'no'); END;
-     UPDATE schema_version SET version = version - 1;`,
+     DROP INDEX approval_deciders_approval;
+     ALTER TABLE chats DROP COLUMN agent;
+     UPDATE schema_version SET version = 5;`,
   )
   await using store = await openSqliteStore({ path })
   expect(await store.approvals.verifyAudit?.()).toMatchObject({ entries: 6, head: { seq: 6 } })
