@@ -147,7 +147,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   })
   let closing: Promise<void> | undefined
   const close = ({ drainMs = options.drainMs ?? DRAIN_MS }: CloseOptions = {}): Promise<void> => {
-    drain.begin(drainMs)
+    drain.start(drainMs)
     closing ??= shutDown()
     return closing
   }

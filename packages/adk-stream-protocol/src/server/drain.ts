@@ -15,7 +15,7 @@ export class Drain {
   }
 
   /** Starts draining for at most `drainMs`. A second call can only shorten the time. */
-  begin(drainMs: number): void {
+  start(drainMs: number): void {
     this.#deadline = Math.min(this.#deadline ?? Infinity, performance.now() + drainMs)
   }
 

@@ -249,7 +249,7 @@ export const DEFAULT_LIMITS: BridgeLimits = {
 }
 
 /** Fills in the default of each limit that is not set. */
-export function toLimits(given: Partial<BridgeLimits> = {}): BridgeLimits {
-  const defined = Object.entries(given).filter(([, value]) => value !== undefined)
+export function toLimits(limits: Partial<BridgeLimits> = {}): BridgeLimits {
+  const defined = Object.entries(limits).filter(([, value]) => value !== undefined)
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
 }

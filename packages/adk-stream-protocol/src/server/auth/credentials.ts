@@ -9,7 +9,7 @@ import { readError } from '../http/read-error.ts'
 export class Credentials {
   readonly #request: AuthenticateRequest
   /** The cookie that the handshake set, as the client sends it back. */
-  readonly #given: string | undefined
+  readonly #cookie: string | undefined
   readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
   readonly #id: string
 
@@ -20,7 +20,7 @@ export class Credentials {
   ) {
     // Not copied: the request of a socket parses its URL and headers on access.
     this.#request = request
-    this.#given = readGivenCookie(principal)
+    this.#cookie = readSetCookie(principal)
     this.#identify = identify
     this.#id = principal.id
   }
@@ -31,7 +31,7 @@ export class Credentials {
     const principal = await this.#identify({
       method,
       url,
-      headers: withGivenCookie(headers, this.#given),
+      headers: withCookie(headers, this.#cookie),
     })
     if (principal.id !== this.#id) throw new ProtocolError('unauthenticated')
     return principal
@@ -39,18 +39,18 @@ export class Credentials {
 }
 
 /** Returns the headers of the client's next request, which include the cookie of the handshake. */
-function withGivenCookie(headers: Headers, given: string | undefined): Headers {
-  if (given === undefined) return headers
+function withCookie(headers: Headers, cookie: string | undefined): Headers {
+  if (cookie === undefined) return headers
   const next = new Headers(headers)
-  const [name] = given.split('=', 1)
+  const [name] = cookie.split('=', 1)
   const kept = (headers.get('cookie') ?? '')
     .split(';')
     .filter((pair) => pair.trim() !== '' && pair.trim().split('=', 1)[0] !== name)
-  next.set('cookie', [...kept, given].join('; '))
+  next.set('cookie', [...kept, cookie].join('; '))
   return next
 }
 
-function readGivenCookie({ responseHeaders = {} }: Principal): string | undefined {
+function readSetCookie({ responseHeaders = {} }: Principal): string | undefined {
   return new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
 }
 

@@ -64,7 +64,7 @@ function sign(id: string, key: string | Uint8Array): string {
   return createHmac('sha256', key).update(id).digest('base64url')
 }
 
-function isSignature(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+function isSignature(actual: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(actual), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }

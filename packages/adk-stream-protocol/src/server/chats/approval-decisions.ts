@@ -37,16 +37,16 @@ export class ApprovalDecisions {
   }
 
   /** Sorts results into decisions and outputs. Some clients send both under the id of an approval or of a call. */
-  async resolve(chat: ChatKey, answers: Responses): Promise<Responses> {
-    const decisions = [...answers.decisions]
-    const outputs = [...answers.outputs]
-    for (const [index, result] of answers.results.entries()) {
+  async resolve(chat: ChatKey, responses: Responses): Promise<Responses> {
+    const decisions = [...responses.decisions]
+    const outputs = [...responses.outputs]
+    for (const [index, result] of responses.results.entries()) {
       if (index > 0) await setImmediate()
       const read = readToolResult(result, await this.find(chat, result.toolCallId))
       if ('decision' in read) decisions.push(read.decision)
       else outputs.push(read.output)
     }
-    return { ...answers, decisions, outputs, results: [] }
+    return { ...responses, decisions, outputs, results: [] }
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */

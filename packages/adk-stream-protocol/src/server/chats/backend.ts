@@ -71,17 +71,17 @@ export function toApprovalChat(
 
 /** The store of the application, or an in-memory store that is opened on first use. */
 export class LazyStore {
-  readonly #given: Store | Promise<Store> | undefined
+  readonly #provided: Store | Promise<Store> | undefined
   #own: Promise<Store> | undefined
 
-  constructor(given: Store | Promise<Store> | undefined) {
-    this.#given = given
+  constructor(provided: Store | Promise<Store> | undefined) {
+    this.#provided = provided
     // The first request reports the error.
-    if (given instanceof Promise) given.catch(() => undefined)
+    if (provided instanceof Promise) provided.catch(() => undefined)
   }
 
   async open(): Promise<Store> {
-    if (this.#given) return this.#given
+    if (this.#provided) return this.#provided
     this.#own ??= openSqliteStore({ path: ':memory:' })
     return this.#own
   }

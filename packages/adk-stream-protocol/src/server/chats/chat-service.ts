@@ -87,17 +87,17 @@ export class RequestChatService implements ChatService {
     const { decisions, turnService, runs } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
     const run = runs?.find(chat)
-    const answers = request.results.length === 0 ? request : await this.#resolve(chat, request)
-    const { messageId, seen, taken } = await decisions.decideAll(principal, chat, answers)
+    const responses = request.results.length === 0 ? request : await this.#resolve(chat, request)
+    const { messageId, seen, taken } = await decisions.decideAll(principal, chat, responses)
     onDecided?.()
-    const outputs = answers.outputs.filter((output) => run?.submitOutput(output) !== true)
+    const outputs = responses.outputs.filter((output) => run?.submitOutput(output) !== true)
     // Clients send the results of all calls of a message, including calls that no longer wait in the live session.
-    const isNew = taken.length > 0 || outputs.length < answers.outputs.length
+    const isNew = taken.length > 0 || outputs.length < responses.outputs.length
     const live =
       isNew || run?.isStreaming(messageId) === true ? await run?.turnOf(messageId) : undefined
     if (live) return { turn: live, from: seen === undefined ? 'pause' : { after: seen } }
     const undoNote = this.#parts.remoteTurns.noteRead(
-      answers.decisions.map(({ approvalId }) => approvalId),
+      responses.decisions.map(({ approvalId }) => approvalId),
     )
     try {
       const own = await this.#keepOwn(taken)
@@ -130,15 +130,15 @@ export class RequestChatService implements ChatService {
   /** Sorts the responses into decisions and outputs, and finds their message. */
   async #resolve(chat: ChatKey, request: ResponsesRequest): Promise<Responses> {
     const { decisions, turnService } = this.#parts
-    const answers = await decisions.resolve(chat, request)
-    const [output] = answers.outputs
-    if (answers.messageId !== undefined || !output) return answers
-    return { ...answers, messageId: await turnService.messageOf(chat, output.toolCallId) }
+    const responses = await decisions.resolve(chat, request)
+    const [output] = responses.outputs
+    if (responses.messageId !== undefined || !output) return responses
+    return { ...responses, messageId: await turnService.messageOf(chat, output.toolCallId) }
   }
 
   async running(chat: ChatKey): Promise<Turn | undefined> {
     const { turns, runs } = this.#parts
-    await runs?.opened(chat)
+    await runs?.whenOpened(chat)
     const turn = turns.running(chat)
     return turn?.log.replayable === true ? turn : undefined
   }

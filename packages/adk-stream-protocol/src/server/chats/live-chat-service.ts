@@ -64,7 +64,7 @@ export class LiveChatService extends RequestChatService {
     const { runs, turnService, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
     // RQ121: all checks run before the request changes anything.
-    await runs.begun(chat)
+    await runs.whenStarted(chat)
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
     await this.#decideEarlier(principal, chat, request)

@@ -119,7 +119,7 @@ export class LiveRuns {
     return run !== undefined || opening !== undefined
   }
 
-  /** Records that a turn of a chat is being opened, so that `opened` waits for it. */
+  /** Records that a turn of a chat is being opened, so that `whenOpened` waits for it. */
   opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
     const key = keyOf(chat)
     const opened = turn.then(ignore, ignore).finally(() => {
@@ -130,7 +130,7 @@ export class LiveRuns {
   }
 
   /** Resolves when no turn of a chat is being opened. */
-  async opened(chat: ChatKey): Promise<void> {
+  async whenOpened(chat: ChatKey): Promise<void> {
     await this.#opening.get(keyOf(chat))
   }
 
@@ -146,12 +146,12 @@ export class LiveRuns {
   }
 
   /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
-  async begun(chat: ChatKey): Promise<void> {
+  async whenStarted(chat: ChatKey): Promise<void> {
     await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
   /** Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date. */
-  async openForSound(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
+  async openForAudio(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
     const { run, opening, checkedAt = -Infinity } = this.#entryOf(chat)
     const isTrusted = performance.now() - checkedAt < TRUSTED_MS
     return run && !opening && isTrusted ? run : this.open(chat, prepare)

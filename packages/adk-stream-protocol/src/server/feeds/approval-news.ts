@@ -121,7 +121,7 @@ export class NewsPoll {
 
   constructor(options: NewsPollOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.#begin(), options.intervalMs)
+    this.#timer = setInterval(() => this.#startRead(), options.intervalMs)
     this.#timer.unref()
   }
 
@@ -130,7 +130,7 @@ export class NewsPoll {
     await this.#reading
   }
 
-  #begin(): void {
+  #startRead(): void {
     if (!this.#options.isAwaited() && performance.now() - this.#skippedAt < IDLE_MS) return
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined

@@ -13,9 +13,9 @@ export type AllowedHosts = readonly string[] | 'any'
  */
 export function isAllowedHost(host: string | null | undefined, allowed: AllowedHosts): boolean {
   if (allowed === 'any' || host === null || host === undefined) return true
-  const given = readHost(host)
-  if (!given) return false
-  const { name, port } = given
+  const parsed = readHost(host)
+  if (!parsed) return false
+  const { name, port } = parsed
   if (name === 'localhost' || name.endsWith('.localhost')) return true
   if (isIP(name.replace(/^\[|\]$/g, '')) !== 0) return true
   return allowed.some((entry) => {

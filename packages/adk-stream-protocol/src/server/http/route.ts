@@ -55,11 +55,11 @@ function matchPath(
   pathname: string,
 ): Pick<AuthenticatedRequest, 'id' | 'name'> | undefined {
   const expected = path.split('/')
-  const given = pathname.split('/')
-  if (expected.length !== given.length) return undefined
+  const segments = pathname.split('/')
+  if (expected.length !== segments.length) return undefined
   let id = ''
   let name = ''
-  for (const [index, segment] of given.entries()) {
+  for (const [index, segment] of segments.entries()) {
     if (expected[index] === ':id') id = decode(segment)
     else if (expected[index] === ':name') name = decode(segment)
     else if (expected[index] !== segment) return undefined

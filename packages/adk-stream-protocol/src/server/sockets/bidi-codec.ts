@@ -33,7 +33,7 @@ function toTextFrames(write: WriteFrame, onEnd: () => void): Sink {
       // The input of an approved browser call is sent twice (BT130). In a new step, a bidi client would take it for another call.
       return isShownAgain(json, started) || writeChunk(json)
     },
-    pass: (sound) => void write(sseFrame(serialiseChunk(sound))),
+    pass: (audio) => void write(sseFrame(serialiseChunk(audio))),
     end: () => {
       onEnd()
       write(SSE_DONE)

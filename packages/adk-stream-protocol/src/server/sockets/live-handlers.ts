@@ -36,7 +36,7 @@ export function openLiveHandlers(
     return chats.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
   const openForAudio = (chatId: string): Promise<LiveConversation> =>
-    subscriptions.whileBusy(chatId, () => runs.openForSound(chatOf(chatId), prepareSpeech(chatId)))
+    subscriptions.whileBusy(chatId, () => runs.openForAudio(chatOf(chatId), prepareSpeech(chatId)))
   const show = async (chatId: string, blob: Blob): Promise<void> =>
     (await openForAudio(chatId)).sendMedia(blob)
   const turns = openTurnHandlers(connection, {

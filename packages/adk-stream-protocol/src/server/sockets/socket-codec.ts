@@ -56,7 +56,7 @@ function toJsonFrames(requestId: string, write: WriteFrame, onEnd: () => void): 
   let sequence = 0
   return {
     write: (json) => write(chunkFrame(head, sequence++, json)),
-    pass: (sound) => void write(chunkFrame(head, sequence++, serialiseChunk(sound))),
+    pass: (audio) => void write(chunkFrame(head, sequence++, serialiseChunk(audio))),
     end: () => {
       onEnd()
       write(serialiseFrame({ type: 'end', requestId }))

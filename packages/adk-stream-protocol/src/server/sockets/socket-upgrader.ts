@@ -83,11 +83,11 @@ export class SocketUpgrader {
   async upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<boolean> {
     const exchange = this.#options.router.readProxied(readExchange(request))
     if (!this.#options.router.opensSockets(exchange.url.pathname)) return false
-    await this.#answer(request, stream, { head, exchange })
+    await this.#upgrade(request, stream, { head, exchange })
     return true
   }
 
-  async #answer(
+  async #upgrade(
     request: IncomingMessage,
     stream: Duplex,
     { head, exchange }: { head: Buffer; exchange: Exchange },
