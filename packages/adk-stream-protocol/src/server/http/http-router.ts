@@ -73,8 +73,8 @@ export class HttpRouter {
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
       const credentials = new Credentials(exchange, principal, (request) => this.identify(request))
-      const checkPrincipal = () => credentials.check()
-      const request = { principal, id, name, exchange, checkPrincipal }
+      const recheckPrincipal = () => credentials.check()
+      const request = { principal, id, name, exchange, checkPrincipal: recheckPrincipal }
       return withHeaders(await route.handle(request), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
