@@ -15,7 +15,7 @@ const bundles = new Map<string, Promise<string>>()
  */
 export function bundleProgram(source: URL): Promise<string> {
   const file = fileURLToPath(source)
-  const known = bundles.get(file) ?? bundlePrograms([file]).then(([path = '']) => path)
+  const known = bundles.get(file) ?? bundlePrograms([file]).then(([program = '']) => program)
   bundles.set(file, known)
   return known
 }
@@ -56,8 +56,8 @@ const __dirname = toPathOfBundle(new URL('.', import.meta.url))
 /** Modules of the workspace find the files beside them where they are, and not beside the bundle. */
 const ownPlaces: Plugin = {
   name: 'own-places',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
+  setup: (bundler) => {
+    bundler.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
       if (file.includes('/node_modules/')) return undefined
       const text = await readFile(file, 'utf8')
       if (!text.includes('import.meta.url')) return undefined

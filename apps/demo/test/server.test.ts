@@ -192,10 +192,13 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
   await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
   const [owner, approver] = [await openPage(demo.url), await openPage(demo.approverUrl ?? '')]
   await (await ask(demo.url, 'Send $600 to Alice', owner)).text()
+  const list = async (headers: Record<string, string>) => {
+    const response = await fetch(`${demo.url}/approvals`, { headers })
+    return ((await response.json()) as { approvals: { id: string }[] }).approvals
+  }
+  const [pending] = await list(owner)
   const decide = async (headers: Record<string, string>) => {
-    const list = await fetch(`${demo.url}/approvals`, { headers })
-    const { approvals } = (await list.json()) as { approvals: { id: string; state: string }[] }
-    const response = await fetch(`${demo.url}/approvals/${approvals[0]?.id}`, {
+    const response = await fetch(`${demo.url}/approvals/${pending?.id}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: '{"approved":true}',
@@ -204,10 +207,12 @@ test('[DM19] [DM40] two browsers approve a large payment', async () => {
     return body.approval?.state ?? response.status
   }
   // In their order: first the owner, who cannot be the second person too.
+  expect(await list(approver)).toEqual([])
   expect(await decide(approver)).toBe(403)
   expect(await decide(owner)).toBe('requested')
   await openPage(demo.approverUrl ?? '', owner)
   expect(await decide(owner)).toBe(409)
+  expect(await list(approver)).toMatchObject([{ id: pending?.id }])
   expect(await decide(approver)).toBe('approved')
 })
 

@@ -360,5 +360,5 @@ test('[LV32] a call that does not end does not prevent the bridge from closing',
   await office.page().decide(asked(client)[0] ?? '', { approved: true })
   await started.promise
   // A bridge that waits for the call would not be closed within the time of a test.
-  await office[Symbol.asyncDispose]()
+  await expect(office[Symbol.asyncDispose]()).resolves.toBeUndefined()
 })

@@ -133,10 +133,12 @@ test('[RE11] a page that nobody sees holds no feed', async () => {
   seen.mockRestore()
 })
 
+function ignore(): void {}
+
 test('[RE200] events that come together are answered by one look', async () => {
   let looks = 0
   let isAsked = false
-  let tell: Parameters<NonNullable<InboxApi['watch']>>[0] = () => undefined
+  let tell: Parameters<NonNullable<InboxApi['watch']>>[0] = ignore
   const api: InboxApi = {
     listApprovals: () => {
       looks += 1
