@@ -43,6 +43,18 @@ describe('text', () => {
     ])
   })
 
+  test('[MP1] a tool response between the deltas of a text does not repeat the text', () => {
+    const result = event({ content: { role: 'user', parts: [response('c-1', { result: 1 })] } })
+    const chunks = translate([
+      whole(call('c-1')),
+      partial(text('Please ')),
+      result,
+      partial(text('wait.')),
+      whole(text('Please wait.')),
+    ])
+    expect(prose(chunks, 'text')).toBe('Please wait.')
+  })
+
   test('[MP1] text that was not streamed is sent from the complete event', () => {
     const told = translate([partial(text('Hel')), whole(text('Hello'))])
     expect(prose(told, 'text')).toBe('Hello')

@@ -39,7 +39,15 @@ export function translateParts(writer: ChunkWriter, event: Event): void {
       skip[kind] = Math.max(0, skip[kind] - text.length)
     }
   }
-  if (!isAudioOnly(event)) writer.forgetStreamed()
+  if (!isBetweenPartials(event)) writer.forgetStreamed()
+}
+
+/**
+ * Whether a complete event can arrive between the partial events of a text. In a live session the model speaks while calls wait and
+ * run, so approval requests and tool responses (role `user`) and audio do not end its text.
+ */
+function isBetweenPartials(event: Event): boolean {
+  return isAudioOnly(event) || event.content?.role === 'user'
 }
 
 /**
