@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 import { defineConfig } from 'vitest/config'
 
 const conditions = ['@adk-stream-protocol/source', 'node']
@@ -21,7 +23,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     environment: 'node',
-    globalSetup: ['test/support/temporary-folder.ts'],
+    globalSetup: [fileURLToPath(new URL('test/support/temporary-folder.ts', import.meta.url))],
     // What is waited for comes soon, or on a busy machine late.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -139,8 +139,9 @@ async function expectDecided(
 test('[BD100] what the model says while a person is asked comes after the result', async () => {
   await using office = await Office.open({ liveModel: FREE_MODEL })
   await using client = await BidiClient.open(office.url)
-  client.say(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
+  client.say(`${callPayment(50)}[[wait asked]][[say Please decide.]][[then]][[say Paid.]]`)
   await client.untilAsked()
+  office.emulator.release('asked')
   // Another client reads it at once.
   await using other = await SocketClient.open(office.url, { headers: { 'x-api-key': 'hanako' } })
   other.resume()
