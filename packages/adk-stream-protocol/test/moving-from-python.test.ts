@@ -15,7 +15,7 @@ describe('a client of the earlier system over HTTP', () => {
       messages: [{ role: 'user', content: 'Hello' }],
     })
     expect(response.status).toBe(400)
-    expect(await response.text()).toContain('needs the chat in `id` (or `chatId`)')
+    expect(await response.text()).toContain('needs a chat id in `id` (or `chatId`)')
   })
 
   test('[RQ132] sends its whole history without ids', async () => {
