@@ -1,20 +1,22 @@
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 const SHARED_MEMORY = '/dev/shm'
 const GIBI = 1_073_741_824
 
-/** Gives a run of the tests a temporary folder of its own, also for the processes that tests start, and removes it in the end. */
+/** Creates a temporary folder for the tests and the processes that they start. Returns a function that deletes it. */
 export default function setup(): () => void {
   const folder = mkdtempSync(path.join(chooseParent(), 'adk-tests-'))
+  // PostgreSQL runs as another user if the tests run as root.
+  chmodSync(folder, 0o755)
   process.env['TMPDIR'] = folder
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
 /**
- * SQLite waits for the disk at every commit, which took about half of the time of the tests; a file system in memory has nothing to wait
- * for. A small one (a container has 64 MiB by default) is left alone.
+ * SQLite waits for the disk at each commit. A file system in memory does not. A small one is not used: a container has 64 MiB by
+ * default.
  */
 function chooseParent(): string {
   if (process.env['TMPDIR'] !== undefined) return tmpdir()
