@@ -6,14 +6,14 @@ import { isFocused } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
 import { readBooks } from './support/payments.ts'
 import { violations } from './support/violations.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 const WIDE = { width: 1440, height: 900 }
 const PHONE = { viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true }
@@ -55,7 +55,7 @@ describe.each([
   }
 
   test('[DM26] axe finds nothing to mend around the conversation', async () => {
-    const page = await world.visit(reader)
+    const page = await testDemo.visit(reader)
     await page.getByText(words.welcome).waitFor()
     expect(await look(page, 'welcome')).toEqual([])
     await page.getByRole('button', { name: words.settings }).click()
@@ -71,7 +71,7 @@ describe.each([
   })
 
   test('[DM26] axe finds nothing to mend in what is decided', async () => {
-    const page = await world.visit({ ...reader, mode: 'live' })
+    const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await say('Send $120 to Alice and $600 to Bob')
     const decline = log.getByRole('button', { name: words.deny })
@@ -86,7 +86,7 @@ describe.each([
   })
 
   test('[DM26] axe finds nothing to mend in what lies behind a conversation', async () => {
-    const page = await world.visit({ ...reader, mode: 'live' })
+    const page = await testDemo.visit({ ...reader, mode: 'live' })
     const { say, log } = readPage(page)
     await showInspector(page)
     const tabs = page.getByRole('complementary').getByRole('tab')
@@ -100,7 +100,7 @@ describe.each([
   })
 
   test('[DM26] axe finds nothing to mend in a replay, with Gemini alone, nor on a phone', async () => {
-    const page = await world.visit(reader)
+    const page = await testDemo.visit(reader)
     const { say, answer, idle } = readPage(page)
     await showInspector(page)
     const inspector = page.getByRole('complementary')
@@ -114,12 +114,12 @@ describe.each([
     await page.locator('.replay').getByText('Recorded.', { exact: true }).waitFor()
     expect(await look(page, 'replay')).toEqual([])
 
-    const direct = await world.visit({ ...reader, mode: 'direct' })
+    const direct = await testDemo.visit({ ...reader, mode: 'direct' })
     await readPage(direct).say('Send $50 to Alice')
     await readPage(direct).log.getByRole('button', { name: words.deny }).waitFor()
     expect(await look(direct, 'direct')).toEqual([])
 
-    const phone = await world.visit({ ...reader, ...PHONE })
+    const phone = await testDemo.visit({ ...reader, ...PHONE })
     await phone.getByRole('button', { name: words.chats }).click()
     await phone.getByRole('dialog').waitFor()
     expect(await look(phone, 'drawer')).toEqual([])
@@ -129,7 +129,7 @@ describe.each([
 test.each(['live'] as const)(
   '[DM92] what waits for a decision is announced, and so is what came of it, over %s',
   async (mode) => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, log, tool } = readPage(page)
     await say('Send $50 to Alice')
     const status = log.getByRole('group', { name: 'Alice' }).getByRole('status')
@@ -140,14 +140,14 @@ test.each(['live'] as const)(
       .waitFor({ state: 'attached' })
     await tool('Alice').getByRole('button', { name: 'Approve' }).click()
     await status.getByText('Approved.').waitFor()
-    expect(await readBooks(world, page).balance()).toBe(950)
+    expect(await readBooks(testDemo, page).balance()).toBe(950)
   },
 )
 
 test('[DM26] [DM67] a walk by keyboard alone', async () => {
-  const page = await world.visit({ viewport: WIDE })
+  const page = await testDemo.visit({ viewport: WIDE })
   const { input, answer, answers, stop, tool, idle, log } = readPage(page)
-  const books = readBooks(world, page)
+  const books = readBooks(testDemo, page)
   const press = (...keys: string[]) =>
     keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())
   const write = async (text: string) => {
@@ -177,7 +177,7 @@ test('[DM26] [DM67] a walk by keyboard alone', async () => {
   await reach('Try again', 'Shift+Tab')
   await press('Enter')
   await stop.waitFor()
-  world.emulator.release('walk')
+  testDemo.emulator.release('walk')
   await idle()
   expect(await answers.count()).toBe(1)
 

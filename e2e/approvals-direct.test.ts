@@ -2,19 +2,19 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { ask, decide, ending } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 const mode = 'direct'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 test('[DM75] an approval of the AI SDK is given, and the payment is made once', async () => {
-  const { page, card, books, idle, answers, results } = await ask(world, 'Send $50 to Alice', {
+  const { page, card, books, idle, answers, results } = await ask(testDemo, 'Send $50 to Alice', {
     mode,
   })
   expect(await books.pending()).toEqual([])
@@ -35,7 +35,7 @@ test('[DM75] an approval of the AI SDK is given, and the payment is made once', 
 })
 
 test('[DM75] a payment that is denied is not made, and the model is told why', async () => {
-  const { page, card, books, idle, answers, results } = await ask(world, 'Send $50 to Alice', {
+  const { page, card, books, idle, answers, results } = await ask(testDemo, 'Send $50 to Alice', {
     mode,
   })
   const payment = card('Alice')
@@ -54,7 +54,7 @@ test('[DM75] a payment that is denied is not made, and the model is told why', a
 
 test('[DM75] two payments are decided together, each in its way', async () => {
   const words = 'Send $30 to Alice and $40 to Bob'
-  const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+  const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
   await decide(card('Bob'), 'deny')
   expect(await books.paid()).toEqual([])
   await decide(card('Alice'), 'approve')
@@ -68,7 +68,7 @@ test('[DM75] two payments are decided together, each in its way', async () => {
 })
 
 test('[DM75] what waits outlives a reload of the page', async () => {
-  const { page, card, books, idle } = await ask(world, 'Send $50 to Alice', { mode })
+  const { page, card, books, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
   await page.reload()
   await decide(card('Alice'), 'approve')
   await ending(card('Alice'))

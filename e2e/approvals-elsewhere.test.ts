@@ -5,27 +5,27 @@ import { readPage } from './support/chat-page.ts'
 import { readBooks } from './support/payments.ts'
 import { chooseMode } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 const API_KEY = 'a-key-of-sixteen-characters'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld({ API_KEY })
+  testDemo = await openTestDemo({ API_KEY })
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 /**
  * A server where people may choose to be the second person: the built-in emulator answers. Each test has one of its own, since the
  * second person sees what everybody asks.
  */
-function openHousehold(): Promise<World> {
-  return openWorld({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
+function openHousehold(): Promise<TestDemo> {
+  return openTestDemo({ GOOGLE_API_KEY: '', GOOGLE_GEMINI_BASE_URL: '' })
 }
 
 /** The link that the terminal shows. */
-function approverPage({ demo }: World): { url: string } {
+function approverPage({ demo }: TestDemo): { url: string } {
   return { url: demo.approverUrl ?? '' }
 }
 
@@ -49,7 +49,7 @@ test('[DM19] the page asks for the code of the terminal', async () => {
 
 describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM38] a page that only looks on shows what another tab decided', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, answers, results } = scene
     const other = await page.context().newPage()
     await other.goto(page.url())
@@ -66,7 +66,9 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM39] the inbox decides what waits in the open chat', async () => {
-    const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
+      mode,
+    })
     await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()
     const item = page.getByRole('listitem', { name: 'Send $50.00 to Alice' })
     await snap(page, `inbox-${mode}`)
@@ -83,7 +85,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM39] the inbox counts what waits in all chats, decides it, and leads there', async () => {
-    const { page, card, books, id, results } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, results } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const address = page.url()
     await page.getByRole('button', { name: 'New chat' }).click()
     await page.getByText('What would you like to do?').waitFor()
@@ -105,7 +107,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   test.each(['approve', 'deny'] as const)(
     '[DM73] what was asked in this mode is decided in the other: %s',
     async (choice) => {
-      const scene = await ask(world, 'Send $50 to Alice', { mode })
+      const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
       const { page, card, books, id, idle, answers } = scene
       await chooseMode(page, mode === 'sse' ? 'ADK · Live' : 'ADK · SSE')
       await decide(card('Alice'), choice)
@@ -120,7 +122,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   )
 
   test('[DM40] a large payment needs a second person, who may be a program', async () => {
-    const { page, card, books, id } = await ask(world, 'Send $600 to Alice', { mode })
+    const { page, card, books, id } = await ask(testDemo, 'Send $600 to Alice', { mode })
     const payment = card('Alice')
     await payment.getByText('High risk').waitFor()
     await payment.getByText('Needs approval from 2 people').waitFor()
@@ -130,7 +132,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     expect(await books.paid()).toEqual([])
 
     const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' }
-    const url = `${world.demo.url}/approvals/${id}`
+    const url = `${testDemo.demo.url}/approvals/${id}`
     const body = JSON.stringify({ approved: true })
     expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200)
     await ending(payment)
@@ -218,7 +220,7 @@ describe('live alone', () => {
   const mode = 'live'
 
   test('[DM39] the inbox leads to the chat', async () => {
-    const { page, card } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const address = page.url()
     await page.getByRole('button', { name: 'New chat' }).click()
     await page.getByRole('button', { name: 'Approvals: 1 pending' }).click()

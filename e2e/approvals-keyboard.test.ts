@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { ask, ending, RAN } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 // No test here touches the mouse: what is asked is said by keyboard, and the focus is where one writes.
 
@@ -19,7 +19,7 @@ describe('sse alone', () => {
   const mode = 'sse'
 
   test('[DM41] approve: Tab leads to the buttons in the order in which they stand', async () => {
-    const { page, card, books, id, idle } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const order: string[] = []
     for (let back = 0; back < 3; back += 1) {
       await page.keyboard.press('Shift+Tab')
@@ -35,7 +35,7 @@ describe('sse alone', () => {
   })
 
   test('[DM41] deny with a reason', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, results } = scene
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('d')
@@ -60,7 +60,7 @@ describe('live alone', () => {
 
   test('[DM41] approve: a shortcut leads to each card, and its key does not decide', async () => {
     const words = 'Send $30 to Alice and $40 to Bob'
-    const { page, card, books, idle } = await ask(world, words, { mode })
+    const { page, card, books, idle } = await ask(testDemo, words, { mode })
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('a')
@@ -77,7 +77,7 @@ describe('live alone', () => {
   })
 
   test('[DM41] edit', async () => {
-    const { page, card, books, id, idle } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, id, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
     await page.keyboard.press('Alt+A')
     await page.keyboard.press('e')
     await card('Alice').getByLabel('Amount').waitFor()
@@ -97,7 +97,7 @@ describe('live alone', () => {
   })
 
   test('[DM41] the inbox of all chats', async () => {
-    const { page, books, id } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, books, id } = await ask(testDemo, 'Send $50 to Alice', { mode })
     await page.keyboard.press('Alt+N')
     await page.getByText('What would you like to do?').waitFor()
     await page.keyboard.press('Alt+I')

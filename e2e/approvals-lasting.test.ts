@@ -2,26 +2,26 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { AGENT_MODES, ask, decide, ending, RAN } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
-let hasty: World
+let testDemo: TestDemo
+let hasty: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
-  hasty = await openWorld({ DEMO_APPROVAL_DEADLINE_MS: '4000' })
+  testDemo = await openTestDemo()
+  hasty = await openTestDemo({ DEMO_APPROVAL_DEADLINE_MS: '4000' })
 })
 afterAll(async () => {
-  await world[Symbol.asyncDispose]()
+  await testDemo[Symbol.asyncDispose]()
   await hasty[Symbol.asyncDispose]()
 })
 afterEach(async () => {
-  await world.leave()
+  await testDemo.leave()
   await hasty.leave()
 })
 
 describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM37] a reload keeps what waits', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
     await page.reload()
     await card('Alice').waitFor()
@@ -37,8 +37,10 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM37] a restart of the server keeps what waits', async () => {
-    const { page, card, books, id, idle, answers } = await ask(world, 'Send $50 to Alice', { mode })
-    await world.restart()
+    const { page, card, books, id, idle, answers } = await ask(testDemo, 'Send $50 to Alice', {
+      mode,
+    })
+    await testDemo.restart()
     await decide(card('Alice'), 'approve')
     await ending(card('Alice'))
     await expect
@@ -52,7 +54,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM38] what was asked before the last message is decided in its place', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, say, idle, answers, results } = scene
     await say('Hello')
     await answers.nth(1).locator('.markdown').waitFor()
@@ -74,7 +76,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 
   test('[DM72] a decision that is made twice quickly runs once', async () => {
     const { page, card, books, idle, results } = await ask(
-      world,
+      testDemo,
       'Send $50 to Alice and $20 to Bob',
       { mode },
     )

@@ -10,14 +10,14 @@ import {
   readArguments,
 } from './support/approvals.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 type TwoPayments = [alice: Choice, bob: Choice, first: 'Alice' | 'Bob', paid: string[]]
 
@@ -38,7 +38,7 @@ const TWO_PAYMENTS: Readonly<Record<'sse' | 'live', TwoPayments[]>> = {
 describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM170] a message that led to a payment is not edited away', async () => {
     const words = 'Send 50 dollars to Alice'
-    const { page, card, log, input, idle, books } = await ask(world, words, { mode })
+    const { page, card, log, input, idle, books } = await ask(testDemo, words, { mode })
     await decide(card('Alice'), 'approve')
     await ending(card('Alice'))
     await idle()
@@ -56,7 +56,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   test('[DM34] a payment waits in plain sight and runs once it is approved', async () => {
     const words = '花子さんに50ドル送金してください'
     const visit = { mode, locale: 'ja-JP' }
-    const { page, card, books, id, idle, answers, results } = await ask(world, words, visit)
+    const { page, card, books, id, idle, answers, results } = await ask(testDemo, words, visit)
     const payment = card('花子')
     expect(await payment.locator('.adk-call-description').textContent()).toMatch(
       /花子 に .*50.* を送金/,
@@ -89,7 +89,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM34] a payment that is denied does not run, and the model is told why', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, answers, results } = scene
     const payment = card('Alice')
     await payment.getByRole('button', { name: 'Deny…' }).click()
@@ -106,7 +106,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
   })
 
   test('[DM35] a payment is approved as it was changed, and both are shown', async () => {
-    const scene = await ask(world, 'Send $50 to Alice', { mode })
+    const scene = await ask(testDemo, 'Send $50 to Alice', { mode })
     const { page, card, books, id, idle, results } = scene
     const payment = card('Alice')
     await payment.getByRole('button', { name: 'Edit…' }).click()
@@ -138,7 +138,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     async (...row) => {
       const [alice, bob, first, paid] = row
       const words = 'Send $30 to Alice and $40 to Bob'
-      const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+      const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
       expect(await books.pending()).toHaveLength(2)
       const choices = { Alice: alice, Bob: bob }
       const second = first === 'Alice' ? 'Bob' : 'Alice'
@@ -160,7 +160,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
 
   test('[DM71] what depends on a decision is asked after it, and stands below it', async () => {
     const words = 'Send $20 to Alice, then $30 to Bob'
-    const { page, card, books, idle, answers, results } = await ask(world, words, { mode })
+    const { page, card, books, idle, answers, results } = await ask(testDemo, words, { mode })
     expect(await card('Bob').count()).toBe(0)
     await decide(card('Alice'), 'approve')
     await card('Bob').getByRole('button', { name: 'Approve' }).waitFor()
@@ -187,7 +187,7 @@ describe('sse alone', () => {
   const mode = 'sse'
 
   test('[DM35] a change that does not fit is refused in words, and can be made anew', async () => {
-    const { page, card, books, idle } = await ask(world, 'Send $50 to Alice', { mode })
+    const { page, card, books, idle } = await ask(testDemo, 'Send $50 to Alice', { mode })
     const payment = card('Alice')
     const approve = payment.getByRole('button', { name: 'Approve with these changes' })
     await payment.getByRole('button', { name: 'Edit…' }).click()
@@ -218,7 +218,7 @@ describe('live alone', () => {
 
   test('[DM161] a payment that the wallet refuses is shown as failed, and the pending card showed the balance of now', async () => {
     const words = 'Send $450 to Ann and $450 to Ben and $450 to Cid'
-    const { page, card, books, idle } = await ask(world, words, { mode })
+    const { page, card, books, idle } = await ask(testDemo, words, { mode })
     for (const name of ['Ann', 'Ben']) {
       await card(name).getByRole('button', { name: 'Approve' }).click()
       await card(name).getByText('Done').waitFor()
@@ -236,7 +236,7 @@ describe('live alone', () => {
 
   test('[DM71] what depends on a call that was denied is not asked', async () => {
     const words = 'Send $20 to Alice, then $30 to Bob'
-    const { page, card, books, idle, answers } = await ask(world, words, { mode })
+    const { page, card, books, idle, answers } = await ask(testDemo, words, { mode })
     await decide(card('Alice'), 'deny')
     await ending(card('Alice'), 'deny')
     await answers.locator('.markdown').last().waitFor()

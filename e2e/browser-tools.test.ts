@@ -5,29 +5,29 @@ import { readPage } from './support/chat-page.ts'
 import { listenToResults } from './support/model-told.ts'
 import { readBooks } from './support/payments.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 const KYOTO = { latitude: 35.0116, longitude: 135.7681 }
 
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test('[DM42] the position is read after the approval, once, and told to the model', async () => {
-    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
     const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
-    const results = listenToResults(world)
+    const results = listenToResults(testDemo)
     const positions = () => results().filter((result) => JSON.stringify(result).includes('35.01'))
     await say('Where am I?')
     const location = tool('get_location')
     await location.getByText('Share your location with the assistant').waitFor()
     await location.getByRole('button', { name: 'Approve' }).waitFor()
-    const [id = ''] = await readBooks(world, page).pending()
+    const [id = ''] = await readBooks(testDemo, page).pending()
     expect(await looked()).toBe(0)
 
     await location.getByRole('button', { name: 'Approve' }).click()
@@ -38,7 +38,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await looked()).toBe(1)
     expect(positions()).toHaveLength(1)
     await snap(page, `location-${mode}`)
-    expect(await readBooks(world, page).history(id)).toContain('approved')
+    expect(await readBooks(testDemo, page).history(id)).toContain('approved')
 
     await page.reload()
     await location.getByText('Approved.', { exact: true }).waitFor()
@@ -47,10 +47,10 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 
   test('[DM43] the music changes, and can be muted', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, tool, idle } = readPage(page)
     await page.evaluate(LISTEN)
-    const results = listenToResults(world)
+    const results = listenToResults(testDemo)
     await say('Play track 1')
     await page.getByRole('button', { name: 'Mute track 1' }).waitFor()
     await tool('change_bgm').getByText('Done').waitFor()
@@ -75,7 +75,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 
   test('[DM43] of two tabs that look at the same call, one runs it', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, idle, log } = readPage(page)
     await say('[[say Hello.]]')
     await log.getByText('Hello.', { exact: true }).waitFor()
@@ -83,7 +83,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await other.goto(page.url())
     await readPage(other).log.getByText('Hello.', { exact: true }).waitFor()
 
-    const results = listenToResults(world)
+    const results = listenToResults(testDemo)
     await say('Play track 2')
     await readPage(other).tool('change_bgm').getByText('Done').waitFor()
     await idle()
@@ -102,9 +102,9 @@ describe('sse alone', () => {
   const mode = 'sse'
 
   test('[DM42] a position that the browser refuses is told to the model as an error', async () => {
-    const page = await world.visit({ mode, permissions: [] })
+    const page = await testDemo.visit({ mode, permissions: [] })
     const { say, tool, idle, answers } = readPage(page)
-    const results = listenToResults(world)
+    const results = listenToResults(testDemo)
     await say('現在地を教えて')
     const location = tool('get_location')
     await location.getByRole('button', { name: 'Approve' }).click()
@@ -122,7 +122,7 @@ describe('live alone', () => {
   const mode = 'live'
 
   test('[DM42] a position that was approved elsewhere is read in the page that has the chat', async () => {
-    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, answers } = readPage(page)
     await say('Where am I?')
     await tool('get_location').getByRole('button', { name: 'Approve' }).waitFor()
@@ -135,7 +135,7 @@ describe('live alone', () => {
   })
 
   test('[DM42] a position that the person denies is never looked up', async () => {
-    const page = await world.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
+    const page = await testDemo.visit({ mode, permissions: ['geolocation'], geolocation: KYOTO })
     const { say, tool, idle, answers } = readPage(page)
     const looked = await countCalls(page, 'navigator.geolocation.getCurrentPosition')
     await say('Where am I?')

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 const RICH = `# Tea
 
@@ -38,7 +38,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test.each([LANGUAGES[mode]])(
     '[DM20] an answer in %s appears while it is being written',
     async (name, first, second) => {
-      const page = await world.visit({ mode })
+      const page = await testDemo.visit({ mode })
       const { say, answer, idle } = readPage(page)
       const gate = `${name}-${mode}`
       await say(`[[say ${first}]][[wait ${gate}]][[say ${second}]]`)
@@ -47,20 +47,20 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
       expect(await answer().textContent()).not.toContain(second)
       await snap(page, `writing-${gate}`)
 
-      world.emulator.release(gate)
+      testDemo.emulator.release(gate)
       await answer().getByText(second).waitFor()
       await idle()
       expect(await answer().locator('.markdown').textContent()).toMatch(
         new RegExp(`^${first} ?${second}$`),
       )
-      expect(world.told(gate)).toBe(1)
+      expect(testDemo.told(gate)).toBe(1)
     },
   )
 
   test.each([WEATHER[mode]])(
     '[DM21] the call of a tool is shown, and its answer: %s',
     async (name, question, words) => {
-      const page = await world.visit({ mode })
+      const page = await testDemo.visit({ mode })
       const { say, tool, answers, idle } = readPage(page)
       await say(question)
       await tool('get_weather').getByText('Done').waitFor()
@@ -79,7 +79,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   )
 
   test('[DM21] pictures, sources, code and the cost of an answer are shown', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
     await say(
       '[[say See for yourself.]][[image #1f6b5a]][[code print(6 * 7) => 42]][[ground https://example.com/sky The sky]]',
@@ -99,7 +99,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 
   test('[DM24] a reload after the answer shows the same messages', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, tool, log, idle, answers } = readPage(page)
     await say('What is the weather in London?')
     await tool('get_weather').getByText('Done').waitFor()
@@ -117,7 +117,7 @@ describe('sse alone', () => {
   const mode = 'sse'
 
   test('[DM20] thoughts are folded away and can be opened', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)
     await say('[[think I look at the sky.]][[say It is blue.]]')
     await answer().getByText('It is blue.').waitFor()
@@ -134,18 +134,18 @@ describe('live alone', () => {
   const mode = 'live'
 
   test('[DM20] the page says that the model is thinking until there is something to read', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, answer } = readPage(page)
     await say(`[[wait think-${mode}]][[say Here it is.]]`)
     await page.getByText('Thinking…').waitFor()
-    world.emulator.release(`think-${mode}`)
+    testDemo.emulator.release(`think-${mode}`)
     await answer().getByText('Here it is.').waitFor()
     expect(await page.getByText('Thinking…').count()).toBe(0)
   })
 
   test('[DM80] an answer in Markdown is shown as headings, lists, tables and code', async () => {
-    world.answer('about tea', () => [{ type: 'say', text: RICH }])
-    const page = await world.visit({ mode })
+    testDemo.answer('about tea', () => [{ type: 'say', text: RICH }])
+    const page = await testDemo.visit({ mode })
     const { say, answer, idle } = readPage(page)
     await say('Tell me about tea')
     await answer().locator('pre code').getByText('const cups = 2').waitFor()
@@ -159,27 +159,27 @@ describe('live alone', () => {
 })
 
 test('[DM16] two browsers are two persons', async () => {
-  const mine = await world.visit()
+  const mine = await testDemo.visit()
   const { say, log } = readPage(mine)
   await say('[[say This is between us.]]')
   await log.getByText('This is between us.', { exact: true }).waitFor()
 
-  const theirs = await world.visit({ url: mine.url() })
+  const theirs = await testDemo.visit({ url: mine.url() })
   await theirs.getByText('Chat not found').waitFor()
   expect(await theirs.textContent('body')).not.toContain('between us')
 })
 
 test('[DM33] every chat has an address, and the back button returns to it', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, log, input } = readPage(page)
-  expect(page.url()).toBe(`${world.demo.url}/`)
+  expect(page.url()).toBe(`${testDemo.demo.url}/`)
   await say('[[say The first chat.]]')
   await log.getByText('The first chat.', { exact: true }).waitFor()
   expect(page.url()).toMatch(/\/\?chat=[\w-]+$/)
 
   await page.getByRole('button', { name: 'New chat' }).click()
   await page.getByText('What would you like to do?').waitFor()
-  expect(page.url()).toBe(`${world.demo.url}/`)
+  expect(page.url()).toBe(`${testDemo.demo.url}/`)
   expect(await input.evaluate((element) => element === document.activeElement)).toBe(true)
 
   await page.goBack()

@@ -6,14 +6,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { readBooks } from './support/payments.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 describe.each(['sse', 'live'] as const)('over %s', (mode) => {
   test('[IN1] an answer is a timeline of its chunks, with its times', async () => {
@@ -50,14 +50,14 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await stops.getByText('decision').waitFor()
     expect(await names(stops)).toEqual(['requested', 'decision', 'start', 'result'])
     await snap(page, `approval-asked-${mode}`)
-    const [id = ''] = await readBooks(world, page).pending()
+    const [id = ''] = await readBooks(testDemo, page).pending()
 
     await approve.click()
     await stops.getByText('done').waitFor()
     expect(await names(stops)).toEqual(['requested', 'approved', 'started', 'done'])
     await inspector.getByText('Idle. It is your turn.').waitFor()
     await snap(page, `approval-done-${mode}`)
-    const books = readBooks(world, page)
+    const books = readBooks(testDemo, page)
     expect(await books.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(await books.balance()).toBe(950)
   })
@@ -68,9 +68,9 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await say(`[[say Well…]][[wait silent-${mode}]][[say That is all.]]`)
     await answer().getByText('Well…').waitFor()
     await inspector.getByText('Waiting for the model.').waitFor()
-    world.emulator.release(`silent-${mode}`)
+    testDemo.emulator.release(`silent-${mode}`)
     await inspector.getByText('Idle. It is your turn.').waitFor()
-    expect(world.told(`silent-${mode}`)).toBe(1)
+    expect(testDemo.told(`silent-${mode}`)).toBe(1)
   })
 
   test('[IN3] what is sent and received is shown', async () => {
@@ -138,7 +138,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     await replay.getByRole('button', { name: 'Back to the chat' }).click()
     await log.waitFor()
     expect(await textOf(log)).toBe(shown)
-    expect(await readBooks(world, page).balance()).toBe(950)
+    expect(await readBooks(testDemo, page).balance()).toBe(950)
   })
 })
 
@@ -157,7 +157,7 @@ test('[IN3] frames that are received are shown too, and can be filtered', async 
 })
 
 async function inspect(mode: 'sse' | 'live') {
-  const page = await world.visit({ mode, viewport: { width: 1440, height: 900 } })
+  const page = await testDemo.visit({ mode, viewport: { width: 1440, height: 900 } })
   await page.getByRole('button', { name: 'Show inspector' }).click()
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
   await inspector.waitFor()

@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { findForeignWords } from './support/foreign-words.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 // Names of products, languages, tools, models and what passes on the wire.
 const KNOWN = [
@@ -26,7 +26,7 @@ const KNOWN = [
 
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test('[DM83] the server speaks the language that the reader chose, from the next question on', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, tool } = readPage(page)
     await say('Send $50 to Alice')
     await tool('Alice').getByText('A payment cannot be taken back.').waitFor()
@@ -48,7 +48,7 @@ describe('live alone', () => {
 
   test('[DM82] a page in Japanese is Japanese everywhere', async () => {
     const viewport = { width: 1440, height: 900 }
-    const page = await world.visit({ mode, locale: 'ja-JP', viewport })
+    const page = await testDemo.visit({ mode, locale: 'ja-JP', viewport })
     const { say, tool, log, alert, idle, input } = readPage(page)
     const check = async (place: string) => {
       expect.soft(await findForeignWords(page, KNOWN), place).toEqual([])

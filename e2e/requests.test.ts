@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
+afterAll(() => testDemo[Symbol.asyncDispose]())
 
 test('[DM141] while it loads, the page asks for each list once', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await page.getByText('What would you like to do?').waitFor()
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
@@ -30,5 +30,5 @@ test('[DM141] while it loads, the page asks for each list once', async () => {
     chats: 1,
     events: 1,
   })
-  await world.leave()
+  await testDemo.leave()
 })

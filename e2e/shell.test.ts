@@ -5,19 +5,19 @@ import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
 import { violations } from './support/violations.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld()
+  testDemo = await openTestDemo()
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 
 test('[DM60] chats are listed with what goes on in them, newest first, and again after a reload', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { titles, chat, newChat } = readShell(page)
   await page.getByText('Your chats appear here.').waitFor()
   await converse(page, 'Send $50 to Alice')
@@ -27,7 +27,7 @@ test('[DM60] chats are listed with what goes on in them, newest first, and again
   await readPage(page).say('[[say Slowly]][[wait list]]')
   await chat('Slowly').getByText('Reply in progress').waitFor()
   expect(await titles()).toEqual(['[[say Slowly]][[wait list]]', 'Send $50 to Alice'])
-  world.emulator.release('list')
+  testDemo.emulator.release('list')
   await chat('Slowly').getByText('Reply in progress').waitFor({ state: 'detached' })
 
   await page.reload()
@@ -41,10 +41,10 @@ test('[DM60] chats are listed with what goes on in them, newest first, and again
 })
 
 test('[DM60] the list follows what another tab does', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const other = await page.context().newPage()
-  await other.goto(world.demo.url)
+  await other.goto(testDemo.demo.url)
   await readShell(other).chat('Hello.').waitFor()
   await rename(other, 'Hello.', 'Greetings')
   await readShell(page).chat('Greetings').waitFor()
@@ -52,7 +52,7 @@ test('[DM60] the list follows what another tab does', async () => {
 })
 
 test('[DM61] a chat is renamed in its place, by keyboard', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const { chat, options } = readShell(page)
   await options('Hello.').focus()
@@ -72,7 +72,7 @@ test('[DM61] a chat is renamed in its place, by keyboard', async () => {
 })
 
 test('[DM61] a chat is deleted after a question, and the page begins another', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const { chat, options } = readShell(page)
   const ask = async () => {
@@ -93,7 +93,7 @@ test('[DM61] a chat is deleted after a question, and the page begins another', a
 })
 
 test('[DM61] what the server does not do is taken back and said', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const { chat } = readShell(page)
   await page.route('**/chats/*', (route) =>
@@ -108,7 +108,7 @@ test('[DM61] what the server does not do is taken back and said', async () => {
 })
 
 test('[DM62] the list and the inspector can be put away, and stay so', async () => {
-  const page = await world.visit({ viewport: { width: 1440, height: 900 } })
+  const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
   const list = page.getByRole('navigation', { name: 'Chats' })
   const inspector = page.getByRole('complementary', { name: 'Inspector' })
   await list.waitFor()
@@ -124,7 +124,7 @@ test('[DM62] the list and the inspector can be put away, and stay so', async () 
 })
 
 test('[DM62] on a phone they are drawers, which close with Escape and by a choice', async () => {
-  const page = await world.visit(PHONE)
+  const page = await testDemo.visit(PHONE)
   await converse(page, '[[say Hello.]]')
   const list = page.getByRole('dialog', { name: 'Chats' })
   const show = page.getByRole('button', { name: 'Show chats' })
@@ -147,7 +147,7 @@ test('[DM62] on a phone they are drawers, which close with Escape and by a choic
 })
 
 test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await converse(page, '[[say Hello.]]')
   const address = page.url()
   const modes = page.getByRole('radiogroup', { name: 'Connection mode' })
@@ -171,7 +171,7 @@ test('[DM63] the mode is chosen by keyboard and kept, with the chat that is open
 })
 
 test('[DM67] keys lead everywhere, also while writing', async () => {
-  const page = await world.visit({ viewport: { width: 1440, height: 900 } })
+  const page = await testDemo.visit({ viewport: { width: 1440, height: 900 } })
   const { say, tool, input, idle } = readPage(page)
   await say('Send $30 to Alice and $40 to Bob')
   await tool('Bob').getByRole('button', { name: 'Approve' }).waitFor()
@@ -207,7 +207,7 @@ test('[DM67] keys lead everywhere, also while writing', async () => {
 })
 
 test('[DM68] the theme is the one of the system, or the one that was chosen', async () => {
-  const page = await world.visit({ colorScheme: 'dark' })
+  const page = await testDemo.visit({ colorScheme: 'dark' })
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   const dark = await background()
   await page.getByRole('button', { name: 'Settings' }).click()
@@ -222,7 +222,7 @@ test('[DM68] the theme is the one of the system, or the one that was chosen', as
 })
 
 test('[DM70] the page says that there is no network, until there is', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const offline = page.getByRole('banner').getByText('Offline')
   await page.getByRole('button', { name: 'Settings' }).waitFor()
   expect(await offline.count()).toBe(0)
@@ -233,7 +233,7 @@ test('[DM70] the page says that there is no network, until there is', async () =
 })
 
 test('[DM69] music is chosen and stopped by hand', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 2' }).click({ force: true })
   const mute = page.getByRole('button', { name: 'Mute track 2' })
@@ -251,7 +251,7 @@ test.each([
   '[DM26] [DM27] axe finds nothing to mend around the conversation: %s',
   async (colorScheme, options) => {
     // What slides in is see-through at first.
-    const page = await world.visit({ colorScheme, reducedMotion: 'reduce', ...options })
+    const page = await testDemo.visit({ colorScheme, reducedMotion: 'reduce', ...options })
     const { idle, say, log } = readPage(page)
     const { chooser, previews } = readShell(page)
     await converse(page, '[[say Hello.]]')

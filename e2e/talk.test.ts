@@ -7,14 +7,14 @@ import { readBooks } from './support/payments.ts'
 import { snap } from './support/snap.ts'
 import { readTalk, visitToTalk } from './support/talk-page.ts'
 import { violations } from './support/violations.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld({}, { live: { playback: 'real-time' } })
+  testDemo = await openTestDemo({}, { live: { playback: 'real-time' } })
 })
-afterEach(() => world.leave())
-afterAll(() => world[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
 
 const SILENCE = [{ hertz: 0, ms: 1_000 }]
 /** Something that takes a second to say, and then silence for long. */
@@ -22,8 +22,8 @@ const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms:
 const LONG = 'This is a long answer that takes its time. '.repeat(8)
 
 test('[DM17] [DM48] talks hands-free before anything was typed: both are heard, and both are written down', async () => {
-  world.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
-  const page = await visitToTalk(world, SPEECH)
+  testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
+  const page = await visitToTalk(testDemo, SPEECH)
   const { handsFree, end, heard, speaking, listening, off } = readTalk(page)
   const { log, answer } = readPage(page)
   await handsFree.click()
@@ -48,8 +48,8 @@ test.each([
   ['the pointer', 'pointer'],
   ['a key', 'key'],
 ])('[DM48] talks while the button is held by %s', async (_name, by) => {
-  world.emulator.live.queueTranscript(`[[say Held by ${by}.]]`)
-  const page = await visitToTalk(world, syllables(440, 2_000))
+  testDemo.emulator.live.queueTranscript(`[[say Held by ${by}.]]`)
+  const page = await visitToTalk(testDemo, syllables(440, 2_000))
   const { hold, heard, speaking } = readTalk(page)
   await hold.focus()
   await hold.hover()
@@ -63,7 +63,7 @@ test.each([
 })
 
 test('[DM26] [DM48] Escape silences the model, and it goes on with what is said next', async () => {
-  const page = await visitToTalk(world, SILENCE)
+  const page = await visitToTalk(testDemo, SILENCE)
   const { handsFree, speaking, listening } = readTalk(page)
   const { say, answer } = readPage(page)
   await handsFree.click()
@@ -81,8 +81,8 @@ test('[DM26] [DM48] Escape silences the model, and it goes on with what is said 
 })
 
 test('[DM48] [VO4] speaking over the model silences it', async () => {
-  world.emulator.live.queueTranscript('[[say Yes?]]')
-  const page = await visitToTalk(world, [
+  testDemo.emulator.live.queueTranscript('[[say Yes?]]')
+  const page = await visitToTalk(testDemo, [
     { hertz: 0, ms: 4_000 },
     ...syllables(440, 1_000),
     { hertz: 0, ms: 8_000 },
@@ -99,11 +99,11 @@ test('[DM48] [VO4] speaking over the model silences it', async () => {
 })
 
 test('[DM90] a payment is approved while one talks, and is made once', async () => {
-  world.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await visitToTalk(world, SPEECH)
+  testDemo.emulator.live.queueTranscript('Send $30 to Alice')
+  const page = await visitToTalk(testDemo, SPEECH)
   const { handsFree, end } = readTalk(page)
   const { tool } = readPage(page)
-  const books = readBooks(world, page)
+  const books = readBooks(testDemo, page)
   await handsFree.click()
   const approve = tool('Alice').getByRole('button', { name: 'Approve' })
   await approve.waitFor()
@@ -116,18 +116,18 @@ test('[DM90] a payment is approved while one talks, and is made once', async () 
 })
 
 test('[DM91] a microphone that is refused is explained, and the rest goes on', async () => {
-  const page = await visitToTalk(world, SILENCE, { person: 'refuses' })
+  const page = await visitToTalk(testDemo, SILENCE, { person: 'refuses' })
   const { handsFree, until } = readTalk(page)
   await handsFree.click()
   await until('The microphone is blocked. Allow it for this page in the browser settings')
   await snap(page, 'talk-refused-live')
   await readPage(page).say('[[say Written, then.]]')
   await readPage(page).answer().getByText('Written, then.').waitFor()
-  expect(world.told('Written, then.')).toBe(1)
+  expect(testDemo.told('Written, then.')).toBe(1)
 })
 
 test('[DM69] the music makes room for a voice', async () => {
-  const page = await visitToTalk(world, SILENCE)
+  const page = await visitToTalk(testDemo, SILENCE)
   const { handsFree, speaking, listening } = readTalk(page)
   await page.getByRole('button', { name: 'Settings' }).click()
   await page.getByRole('radio', { name: 'Track 1' }).click({ force: true })

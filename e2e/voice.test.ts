@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 
 import { openLine } from './support/line.ts'
 import { measurePcm, syllables } from './support/make-wav.ts'
-import { openVoiceWorld, type VoiceWorld } from './support/voice-world.ts'
+import { openVoiceTestPage, type VoiceTestPage } from './support/voice-test-page.ts'
 import type { VoicePage } from './voice-page/main.ts'
 
 const SILENCE = { hertz: 0, ms: 1_000 }
@@ -12,30 +12,30 @@ const SPEECH = [{ hertz: 0, ms: 500 }, ...syllables(440, 1_000), { hertz: 0, ms:
 const LONG = `[[say ${'This is a long answer that takes its time. '.repeat(8)}]]`
 
 describe.each(['source', 'package'] as const)('the %s', (library) => {
-  let world: VoiceWorld
+  let testDemo: VoiceTestPage
   beforeAll(async () => {
-    world = await openVoiceWorld(library)
+    testDemo = await openVoiceTestPage(library)
   })
-  afterEach(() => world.leave())
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterEach(() => testDemo.leave())
+  afterAll(() => testDemo[Symbol.asyncDispose]())
 
   test('[VO1] [VO2] [VO3] [VO12] what is said is heard as it is, and the answer is played', async () => {
-    world.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
-    const page = await world.visit({ tones: SPEECH })
+    testDemo.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
+    const page = await testDemo.visit({ tones: SPEECH })
     await page.click('#start')
     await untilState(page, 'person-speaking')
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
-    const { hertz, level } = measurePcm(world.heard())
+    const { hertz, level } = measurePcm(testDemo.heard())
     expect(Math.abs(hertz - 440)).toBeLessThanOrEqual(10)
     expect(level).toBeGreaterThan(0.05)
     // On a busy machine the end of the speech may come after a pause.
     await expect
       .poll(async () => (await look(page)).playback)
-      .toMatchObject({ played: world.spoken(), dropped: 0, buffered: 0 })
+      .toMatchObject({ played: testDemo.spoken(), dropped: 0, buffered: 0 })
     const seen = await look(page)
     expect(seen.state).toMatchObject({ transcript: { model: 'Good morning, Hanako.' } })
-    expect(world.spoken()).toBeGreaterThan(24_000)
+    expect(testDemo.spoken()).toBeGreaterThan(24_000)
     expect(seen.loudest.output).toBeGreaterThan(0.02)
     expect(seen.loudest.input).toBeGreaterThan(0.05)
     await page.click('#stop')
@@ -44,17 +44,17 @@ describe.each(['source', 'package'] as const)('the %s', (library) => {
 })
 
 describe('a voice', () => {
-  let world: VoiceWorld
+  let testDemo: VoiceTestPage
   beforeAll(async () => {
-    world = await openVoiceWorld('source')
+    testDemo = await openVoiceTestPage('source')
   })
-  afterEach(() => world.leave())
-  afterAll(() => world[Symbol.asyncDispose]())
+  afterEach(() => testDemo.leave())
+  afterAll(() => testDemo[Symbol.asyncDispose]())
 
   test('[VO4] who speaks over the model hears it no more', async () => {
-    world.emulator.live.queueTranscript('[[say Yes?]]')
+    testDemo.emulator.live.queueTranscript('[[say Yes?]]')
     const tones = [{ hertz: 0, ms: 4_000 }, ...syllables(440, 1_000), { hertz: 0, ms: 5_000 }]
-    const page = await world.visit({ tones })
+    const page = await testDemo.visit({ tones })
     await page.click('#start')
     await untilState(page, 'listening')
     await say(page, LONG)
@@ -68,7 +68,7 @@ describe('a voice', () => {
   })
 
   test('[VO4] who has heard enough presses a button', async () => {
-    const page = await world.visit({ tones: [SILENCE] })
+    const page = await testDemo.visit({ tones: [SILENCE] })
     await page.click('#start')
     await untilState(page, 'listening')
     await say(page, LONG)
@@ -85,10 +85,10 @@ describe('a voice', () => {
   })
 
   test('[VO9] with push-to-talk, what is said while it is held is answered', async () => {
-    world.emulator.live.queueTranscript('[[say I heard you.]]')
-    const page = await world.visit({
+    testDemo.emulator.live.queueTranscript('[[say I heard you.]]')
+    const page = await testDemo.visit({
       tones: syllables(440, 2_000),
-      url: `${world.url}/?push-to-talk`,
+      url: `${testDemo.url}/?push-to-talk`,
     })
     await page.click('#start')
     await untilState(page, 'listening')
@@ -104,9 +104,9 @@ describe('a voice', () => {
   })
 
   test('[VO11] a connection that is cut while the model speaks comes back', async () => {
-    await using line = await openLine(world.url)
-    world.emulator.live.queueTranscript('[[say Before.]] [[wait gate]] [[say And after that.]]')
-    const page = await world.visit({ tones: SPEECH, url: line.url })
+    await using line = await openLine(testDemo.url)
+    testDemo.emulator.live.queueTranscript('[[say Before.]] [[wait gate]] [[say And after that.]]')
+    const page = await testDemo.visit({ tones: SPEECH, url: line.url })
     await page.click('#start')
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
@@ -114,14 +114,14 @@ describe('a voice', () => {
     line.cut()
     await expect.poll(async () => (await look(page)).state).toMatchObject({ connected: false })
     await expect.poll(async () => (await look(page)).state).toMatchObject({ connected: true })
-    world.emulator.release('gate')
+    testDemo.emulator.release('gate')
     await untilState(page, 'model-speaking')
     await untilState(page, 'listening')
     expect((await look(page)).playback.played).toBeGreaterThan(played + 12_000)
   })
 
   test('[VO7] a microphone that is pulled out is told of', async () => {
-    const page = await world.visit({ tones: [SILENCE] })
+    const page = await testDemo.visit({ tones: [SILENCE] })
     await page.evaluate(() => {
       const devices = navigator.mediaDevices
       const ask = devices.getUserMedia.bind(devices)
@@ -141,19 +141,19 @@ describe('a voice', () => {
   })
 
   test('[VO7] a person who refuses is told of it', async () => {
-    const page = await world.visit({ tones: [SILENCE], person: 'refuses' })
+    const page = await testDemo.visit({ tones: [SILENCE], person: 'refuses' })
     await page.click('#start')
     await expect.poll(() => problemOf(page)).toBe('permission-denied')
   })
 
   test('[VO7] a computer without a microphone is told of', async () => {
-    const page = await world.visit({})
+    const page = await testDemo.visit({})
     await page.click('#start')
     await expect.poll(() => problemOf(page)).toBe('no-microphone')
   })
 
   test('[VO7] a page that browsers do not trust is told so', async () => {
-    const page = await world.visit({ url: world.url.replace('127.0.0.1', 'voice.test') })
+    const page = await testDemo.visit({ url: testDemo.url.replace('127.0.0.1', 'voice.test') })
     await page.click('#start')
     await expect.poll(() => problemOf(page)).toBe('insecure-page')
   })

@@ -7,18 +7,18 @@ import { readPage } from './support/chat-page.ts'
 import { PICTURE } from './support/picture.ts'
 import { converse, isFocused, readShell } from './support/shell-page.ts'
 import { snap } from './support/snap.ts'
-import { openWorld, type World } from './support/world.ts'
+import { openTestDemo, type TestDemo } from './support/test-demo.ts'
 
-let world: World
+let testDemo: TestDemo
 beforeAll(async () => {
-  world = await openWorld({}, { live: { recordAudio: true } })
+  testDemo = await openTestDemo({}, { live: { recordAudio: true } })
 })
-afterAll(() => world[Symbol.asyncDispose]())
-afterEach(() => world.leave())
+afterAll(() => testDemo[Symbol.asyncDispose]())
+afterEach(() => testDemo.leave())
 
 describe.each(['sse', 'live'] as const)('%s', (mode) => {
   test('[DM64] pictures are chosen, seen, removed and sent', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, log, idle, input } = readPage(page)
     const { chooser, previews } = readShell(page)
     await chooser.setInputFiles([PICTURE, { ...PICTURE, name: 'other.png' }])
@@ -26,7 +26,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     await page.getByRole('button', { name: 'Remove other.png' }).click()
     expect(await previews.getByRole('img').count()).toBe(1)
 
-    const pictures = world.told(PICTURE.buffer.toString('base64'))
+    const pictures = testDemo.told(PICTURE.buffer.toString('base64'))
     await say('What is in this picture?')
     await log.locator('[data-role=user]').getByRole('img').waitFor()
     await log.locator('[data-role=assistant]').getByText('image/png').waitFor()
@@ -35,11 +35,11 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     expect(await isFocused(input)).toBe(true)
     await snap(page, `picture-${mode}`)
     // The model was given the picture itself, once.
-    expect(world.told(PICTURE.buffer.toString('base64'))).toBe(pictures + 1)
+    expect(testDemo.told(PICTURE.buffer.toString('base64'))).toBe(pictures + 1)
   })
 
   test('[DM160] Stop keeps the draft and sends nothing, by mouse and by key', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { say, input, stop, idle, log } = readPage(page)
     for (const press of ['click', 'key'] as const) {
       await say('[[say one two]][[wait never]]')
@@ -56,7 +56,7 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
   })
 
   test('[DM66] a message is changed in its place, and takes the place of what followed', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { log, say, idle, answers } = readPage(page)
     await converse(page, '[[say The first.]]')
     await say('[[say The second.]]')
@@ -89,7 +89,7 @@ describe('sse alone', () => {
   const mode = 'sse'
 
   test('[DM64] a picture is pasted and dropped, and goes without a word', async () => {
-    const page = await world.visit({ mode })
+    const page = await testDemo.visit({ mode })
     const { input, log } = readPage(page)
     const { previews } = readShell(page)
     await give(page, 'paste')
@@ -102,7 +102,7 @@ describe('sse alone', () => {
   })
 
   test('[DM66] an answer is copied as it was written', async () => {
-    const page = await world.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
+    const page = await testDemo.visit({ mode, permissions: ['clipboard-read', 'clipboard-write'] })
     const { answer } = readPage(page)
     await converse(page, '[[say # Title\n\n- **one**\n- two]]')
     await answer().getByRole('button', { name: 'Copy' }).click()
@@ -113,7 +113,7 @@ describe('sse alone', () => {
 })
 
 test('[DM64] what cannot be sent is refused in words', async () => {
-  const page = await world.visit()
+  const page = await testDemo.visit()
   const { chooser, previews } = readShell(page)
   const large = Buffer.alloc(5 * 1_048_576 + 1)
   await chooser.setInputFiles([
@@ -154,11 +154,11 @@ test.each([
   ['en-US', en],
   ['ja-JP', ja],
 ])('[DM65] every suggestion does what it says, in %s', async (locale, texts) => {
-  const page = await world.visit({ locale, permissions: [] })
+  const page = await testDemo.visit({ locale, permissions: [] })
   const suggestions = texts.shell.suggestions.flatMap((group) => group.suggestions)
   expect(suggestions).toHaveLength(OUTCOMES.length)
   for (const [index, { text, needsPicture }] of suggestions.entries()) {
-    await page.goto(world.demo.url)
+    await page.goto(testDemo.demo.url)
     const suggestion = page.getByRole('button', { name: text, exact: true })
     if (needsPicture) await sendWithPicture(page, suggestion)
     else await suggestion.click()

@@ -7,7 +7,7 @@ import { buildPage } from '../apps/demo/test/support/build-page.ts'
 import { readPage } from '../e2e/support/chat-page.ts'
 import { syllables } from '../e2e/support/make-wav.ts'
 import { readTalk, visitToTalk } from '../e2e/support/talk-page.ts'
-import { openWorld } from '../e2e/support/world.ts'
+import { openTestDemo } from '../e2e/support/test-demo.ts'
 
 /** Takes the pictures of the docs, from the page as it is: `npm run screenshots`. */
 const FOLDER = new URL('../docs/images/', import.meta.url)
@@ -18,7 +18,7 @@ const SPEECH = [{ hertz: 0, ms: 300 }, ...syllables(440, 1_000), { hertz: 0, ms:
 
 await mkdir(FOLDER, { recursive: true })
 await buildPage()
-await using world = await openWorld()
+await using testDemo = await openTestDemo()
 
 for (const colorScheme of ['light', 'dark'] as const) {
   const reader = { ...WIDE, colorScheme }
@@ -33,11 +33,11 @@ await take('japanese', await japanese({ ...WIDE, colorScheme: 'light' }))
 async function take(name: string, page: Page): Promise<void> {
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
   await page.screenshot({ path: fileURLToPath(new URL(`${name}.png`, FOLDER)) })
-  await world.leave()
+  await testDemo.leave()
 }
 
 async function chat(reader: BrowserContextOptions): Promise<Page> {
-  const page = await world.visit(reader)
+  const page = await testDemo.visit(reader)
   const { say, idle, tool, answer } = readPage(page)
   await say('What is the weather in Tokyo?')
   await tool('get_weather').getByText('Done').waitFor()
@@ -49,7 +49,7 @@ async function chat(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function approval(reader: BrowserContextOptions): Promise<Page> {
-  const page = await world.visit(reader)
+  const page = await testDemo.visit(reader)
   const { say, idle, tool } = readPage(page)
   await say('Send $30 to Alice and $120 to Bob')
   await tool('Alice').getByRole('button', { name: 'Approve' }).click()
@@ -60,8 +60,8 @@ async function approval(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function live(reader: BrowserContextOptions): Promise<Page> {
-  world.emulator.live.queueTranscript('Send $30 to Alice')
-  const page = await visitToTalk(world, SPEECH, { ...reader })
+  testDemo.emulator.live.queueTranscript('Send $30 to Alice')
+  const page = await visitToTalk(testDemo, SPEECH, { ...reader })
   const { handsFree, listening } = readTalk(page)
   await handsFree.click()
   await readPage(page).tool('Alice').getByRole('button', { name: 'Approve' }).waitFor()
@@ -70,7 +70,7 @@ async function live(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function inspector(reader: BrowserContextOptions): Promise<Page> {
-  const page = await world.visit({ ...reader, mode: 'live' })
+  const page = await testDemo.visit({ ...reader, mode: 'live' })
   await page.getByRole('button', { name: 'Show the inspector' }).click()
   const { say, tool, answer } = readPage(page)
   await say('Send $50 to Alice')
@@ -83,7 +83,7 @@ async function inspector(reader: BrowserContextOptions): Promise<Page> {
 }
 
 async function japanese(reader: BrowserContextOptions): Promise<Page> {
-  const page = await world.visit({ ...reader, locale: 'ja-JP' })
+  const page = await testDemo.visit({ ...reader, locale: 'ja-JP' })
   const { say, idle, log } = readPage(page)
   await say('東京の天気は?')
   await log.getByText('get_weather').first().waitFor()

@@ -3,7 +3,7 @@ import type { Locator } from 'playwright-core'
 import { readPage } from './chat-page.ts'
 import { listenToResults } from './model-told.ts'
 import { readBooks } from './payments.ts'
-import type { World } from './world.ts'
+import type { TestDemo } from './test-demo.ts'
 
 /** The ways to talk with the agent: what is asked and decided is the same in both. */
 export const AGENT_MODES = ['sse', 'live'] as const
@@ -20,15 +20,19 @@ const ENDINGS: Readonly<Record<Choice, string>> = {
 }
 
 /** Says something that leads to an approval, and waits until it is asked. */
-export async function ask(world: World, words: string, visit: Parameters<World['visit']>[0] = {}) {
-  const results = listenToResults(world)
-  const page = await world.visit(visit)
+export async function ask(
+  testDemo: TestDemo,
+  words: string,
+  visit: Parameters<TestDemo['visit']>[0] = {},
+) {
+  const results = listenToResults(testDemo)
+  const page = await testDemo.visit(visit)
   const reading = readPage(page)
   await reading.say(words)
   const first = page.locator('.adk-approval').first()
   await first.waitFor()
   await reading.idle()
-  const books = readBooks(world, page)
+  const books = readBooks(testDemo, page)
   const id = (await first.getAttribute('data-approval')) ?? ''
   return { page, ...reading, card: reading.tool, books, id, results }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import type { World } from './world.ts'
+import type { TestDemo } from './test-demo.ts'
 
 const Answer = z.object({ response: z.record(z.string(), z.unknown()) })
 const Request = z.object({
@@ -13,7 +13,7 @@ const Frame = z.object({ toolResponse: z.object({ functionResponses: z.array(Ans
 type Result = z.infer<typeof Answer>['response']
 
 /** What the model is told from now on of the calls it made, over either of its wires: every result that it was given. */
-export function listenToResults({ emulator }: World): () => Result[] {
+export function listenToResults({ emulator }: TestDemo): () => Result[] {
   const requests = emulator.requests.length
   const frames = liveResults().length
 

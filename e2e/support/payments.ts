@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 
 import { openSqliteWallets } from '../../apps/demo/src/agent/wallet/sqlite-wallets.ts'
-import type { World } from './world.ts'
+import type { TestDemo } from './test-demo.ts'
 
 const History = z.object({
   approval: z.object({ state: z.string() }),
@@ -16,16 +16,16 @@ const Payment = z.object({ recipient: z.string(), amount_cents: z.number() })
 const Pending = z.object({ approvals: z.array(z.object({ id: z.string() })) })
 
 /** What the server knows of the reader of a page: their money, and what was decided and done. */
-export function readBooks(world: World, page: Page) {
+export function readBooks(testDemo: TestDemo, page: Page) {
   const get = async (path: string): Promise<unknown> =>
-    (await page.request.get(world.demo.url + path)).json()
+    (await page.request.get(testDemo.demo.url + path)).json()
   const readPrincipal = async (): Promise<string> => {
     const cookies = await page.context().cookies()
     const principal = cookies[0]?.value.split('.')[0] ?? ''
     expect(principal).not.toBe('')
     return principal
   }
-  const file = join(world.dataDir, 'wallets.db')
+  const file = join(testDemo.dataDir, 'wallets.db')
   return {
     /** What is left of the 1000 dollars. */
     balance: async (): Promise<number> => {

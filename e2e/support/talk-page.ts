@@ -7,7 +7,7 @@ import { readPage } from './chat-page.ts'
 import { listenTo } from './hear-page.ts'
 import { microphoneFlags } from './launch-chromium.ts'
 import { type Tone, writeWav } from './make-wav.ts'
-import type { World } from './world.ts'
+import type { TestDemo } from './test-demo.ts'
 
 interface TalkVisit extends BrowserContextOptions {
   readonly person?: 'allows' | 'refuses'
@@ -15,14 +15,14 @@ interface TalkVisit extends BrowserContextOptions {
 
 /** Opens the page in live mode, with somebody before the microphone who makes these tones, over and over. */
 export async function visitToTalk(
-  world: World,
+  testDemo: TestDemo,
   tones: readonly Tone[],
   { person = 'allows', ...options }: TalkVisit = {},
 ): Promise<Page> {
-  const wav = join(await mkdtemp(join(world.dataDir, 'wav-')), 'microphone.wav')
+  const wav = join(await mkdtemp(join(testDemo.dataDir, 'wav-')), 'microphone.wav')
   await writeWav(wav, tones)
   const flags = microphoneFlags(wav, person)
-  const page = await world.visit({ flags, mode: 'live', ...options })
+  const page = await testDemo.visit({ flags, mode: 'live', ...options })
   await listenTo(page)
   await page.reload()
   await readPage(page).input.waitFor()

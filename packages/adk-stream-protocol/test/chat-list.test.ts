@@ -6,14 +6,19 @@ import { createTitle } from '../src/agent/history/chat-title.ts'
 import type { ChatSummary } from '../src/protocol/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { speak } from './live/support/voice.ts'
-import { joinLive, nextUnasked, openLiveOffice, whole } from './live/support/live-office.ts'
+import {
+  joinLive,
+  nextUnasked,
+  openLiveTestBridge,
+  whole,
+} from './live/support/live-test-bridge.ts'
 import { assistant } from './support/agents.ts'
 import type { Browser } from './support/browser.ts'
 import { codeOf } from './support/browser.ts'
 import { clients } from './support/clients.ts'
 import { hosts } from './support/hosts.ts'
 import { serve } from './support/serve.ts'
-import { openPair } from './violence/support/pair.ts'
+import { openPair } from './faults/support/pair.ts'
 
 const pay = new FunctionTool({
   name: 'pay',
@@ -243,13 +248,13 @@ test('[CV7] an edited first message gives another title, also after a greeting',
 })
 
 test('[CV7] what was spoken first is the title', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
-  office.emulator.live.queueTranscript('おはよう [[say Good morning.]]')
+  testBridge.emulator.live.queueTranscript('おはよう [[say Good morning.]]')
   speak(client)
   await whole(client, await nextUnasked(client))
-  const response = await fetch(`${office.url}/chats`, { headers: { 'x-api-key': 'hanako' } })
+  const response = await fetch(`${testBridge.url}/chats`, { headers: { 'x-api-key': 'hanako' } })
   expect(await response.json()).toMatchObject({
     chats: [{ id: 'chat-1', title: 'おはよう [[say Good morning.]]' }],
   })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import type { BridgeOptions, Principal } from '../src/server/index.ts'
-import { joinLive, openLiveOffice, whole } from './live/support/live-office.ts'
+import { joinLive, openLiveTestBridge, whole } from './live/support/live-test-bridge.ts'
 import { SocketClient } from './sockets/support/socket-client.ts'
 import { assistant, tool } from './support/agents.ts'
 import { codeOf } from './support/browser.ts'
@@ -91,14 +91,14 @@ test('[RQ120] the socket sends the same, in `body` and in the message', async ()
 
 test('[RQ120] a live conversation has it too: by `send`, by `text`, and for who only speaks', async () => {
   const { look, seen } = lookTool()
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     tools: () => [look],
     authenticate: () => HANAKO,
     context: {
       toState: ({ principal, body }) => ({ ...principal.attributes, ...body }),
     },
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.send({ type: 'text', id: 'chat-1', text: LOOK })
   const { requestId } = await client.nextOf('turn')
@@ -109,7 +109,7 @@ test('[RQ120] a live conversation has it too: by `send`, by `text`, and for who 
   client.send({ ...frame, body: { locale: 'ja' } })
   await whole(client, 'r1')
   expect(seen.at(-1)).toMatchObject({ tenant: 'acme', locale: 'ja' })
-  expect((await office.page().messages()).map(({ role }) => role)).toEqual([
+  expect((await testBridge.page().messages()).map(({ role }) => role)).toEqual([
     'user',
     'assistant',
     'user',

@@ -10,7 +10,7 @@ import { NOON } from './ledger/fixture.ts'
 import { emptyTally, openMemory, property } from './ledger/programs.ts'
 import { CLOCK, moveClock, openWithClock } from './ledger/subjects.ts'
 import { DEADLINE_MS } from './ledger/plan.ts'
-import type { Backing, MakeLedger } from './ledger/world.ts'
+import type { Backing, MakeLedger } from './ledger/simulation.ts'
 
 const RUNS_IN_MEMORY = times(1_500, 9_000)
 const RUNS_ON_SQLITE = times(200, 1_200)

@@ -4,9 +4,14 @@ import { describe, expect, test } from 'vitest'
 
 import type { CallAddress } from '../src/server/index.ts'
 import { callAddress } from '../src/server/index.ts'
-import { FREE_MODEL, Office } from './approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from './approvals/support/test-bridge.ts'
 import type { Page } from './approvals/support/page.ts'
-import { joinLive, nextUnasked, openLiveOffice, whole } from './live/support/live-office.ts'
+import {
+  joinLive,
+  nextUnasked,
+  openLiveTestBridge,
+  whole,
+} from './live/support/live-test-bridge.ts'
 import { SocketClient } from './sockets/support/socket-client.ts'
 import { assistant, tool } from './support/agents.ts'
 import type { ChatMessage } from './support/chat-probe.ts'
@@ -41,14 +46,14 @@ function jobTool(started: unknown): { readonly job: BaseTool; readonly calls: Ca
 
 const ASK = '[[call run_report {}]][[then]][[say Noted.]]'
 
-async function openJob(started: unknown, options: Parameters<typeof Office.open>[0] = {}) {
+async function openJob(started: unknown, options: Parameters<typeof TestBridge.open>[0] = {}) {
   const { job, calls } = jobTool(started)
-  const office = await Office.open({ ...options, tools: () => [job] })
-  const page = office.page()
+  const testBridge = await TestBridge.open({ ...options, tools: () => [job] })
+  const page = testBridge.page()
   await say(page, ASK)
   const [address] = calls
   if (!address) throw new Error('The tool was not called.')
-  return { office, page, address }
+  return { testBridge, page, address }
 }
 
 async function say(page: Page, text: string): Promise<void> {
@@ -84,41 +89,41 @@ async function settled(page: Page, fits: (message: ChatMessage | undefined) => b
 
 describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
   test('[BT121] is completed by the application, also after a restart, in its message', async () => {
-    const { office, page, address } = await openJob(started)
-    await using _ = office
+    const { testBridge, page, address } = await openJob(started)
+    await using _ = testBridge
     await say(page, '[[say Meanwhile.]]')
-    await office.restart()
-    await office.bridge.completeCall({ ...address, output: REPORT })
+    await testBridge.restart()
+    await testBridge.bridge.completeCall({ ...address, output: REPORT })
     await settled(page, (message) => textOf(message).endsWith('Noted.'))
     const messages = await page.messages()
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
     expect(toolParts(messages[1])).toMatchObject([{ state: 'output-available', output: REPORT }])
-    expect(office.results).toEqual([REPORT])
+    expect(testBridge.results).toEqual([REPORT])
     for (const { validateMessages } of clients) await validateMessages(messages)
   })
 
   test('[BT121] what the application could not do is an error of the call', async () => {
-    const { office, page, address } = await openJob(started)
-    await using _ = office
-    await office.bridge.completeCall({ ...address, error: 'The report could not be made.' })
+    const { testBridge, page, address } = await openJob(started)
+    await using _ = testBridge
+    await testBridge.bridge.completeCall({ ...address, error: 'The report could not be made.' })
     await settled(page, (message) => toolParts(message)[0]?.state === 'output-error')
     expect(toolParts((await page.messages())[1])).toMatchObject([
       { errorText: 'The report could not be made.' },
     ])
-    expect(office.results).toEqual([{ error: 'The report could not be made.' }])
+    expect(testBridge.results).toEqual([{ error: 'The report could not be made.' }])
   })
 
   test('[BT122] is completed once, whoever comes first', async () => {
-    const { office, page, address } = await openJob(started)
-    await using _ = office
+    const { testBridge, page, address } = await openJob(started)
+    await using _ = testBridge
     const outputs = [1, 2, 3].map((report) => ({ report }))
     const codes = await Promise.all(
-      outputs.map((output) => codeOf(office.bridge.completeCall({ ...address, output }))),
+      outputs.map((output) => codeOf(testBridge.bridge.completeCall({ ...address, output }))),
     )
     expect(codes.filter((code) => code === 'done')).toHaveLength(1)
     expect(codes.filter((code) => code === 'call-completed')).toHaveLength(2)
-    await office.restart()
-    const again = office.bridge.completeCall({ ...address, output: REPORT })
+    await testBridge.restart()
+    const again = testBridge.bridge.completeCall({ ...address, output: REPORT })
     expect(await codeOf(again)).toBe('call-completed')
     expect(toolParts((await page.messages())[1])).toMatchObject([
       { output: outputs[codes.indexOf('done')] },
@@ -126,12 +131,12 @@ describe.each(KINDS)('a tool that returned %s', (_kind, started) => {
   })
 
   test('[BT121] a page that watches the chat is told, and reads the rest of the message', async () => {
-    const { office, page, address } = await openJob(started)
-    await using _ = office
+    const { testBridge, page, address } = await openJob(started)
+    await using _ = testBridge
     const headers = { 'x-api-key': 'hanako' }
-    const feed = await fetch(`${office.url}/chats/chat-1/events`, { headers })
+    const feed = await fetch(`${testBridge.url}/chats/chat-1/events`, { headers })
     const [, asked] = await page.messages()
-    await office.bridge.completeCall({ ...address, output: REPORT })
+    await testBridge.bridge.completeCall({ ...address, output: REPORT })
     const seen = await readUntil(feed, ({ type }) => type === 'turn')
     expect(seen.at(-1)).toMatchObject({ messageId: asked?.id })
     await settled(page, (message) => toolParts(message)[0]?.output !== undefined)
@@ -146,8 +151,8 @@ const FOREIGN: readonly (readonly [string, BaseTool])[] = [
 
 describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => {
   test('[BT120] is refused over HTTP, with a sentence, and changes nothing', async () => {
-    await using office = await Office.open({ tools: () => [foreign] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [foreign] })
+    const page = testBridge.page()
     await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
     const [user, asked] = await page.messages()
     const parts = asked?.parts.map((part) =>
@@ -160,18 +165,18 @@ describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => 
     expect(error.code).toBe('not-client-output')
     expect(error.message).toContain(name)
     expect(error.message).toContain('completeCall')
-    expect(office.asked).toBe(1)
+    expect(testBridge.asked).toBe(1)
     expect((await page.messages())[1]).toEqual(asked)
   })
 
   test('[BT120] is refused over the socket, by `tool-output` and by `send`', async () => {
-    await using office = await Office.open({ tools: () => [foreign] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [foreign] })
+    const page = testBridge.page()
     await say(page, `[[call ${name} {"options":["a","b"],"message":"?"}]]`)
     const [user, asked] = await page.messages()
     const toolCallId = toolParts(asked)[0]?.toolCallId
     const headers = { 'x-api-key': 'hanako' }
-    await using client = await SocketClient.open(office.url, { headers })
+    await using client = await SocketClient.open(testBridge.url, { headers })
     client.send({ type: 'tool-output', outputId: 'o1', id: 'chat-1', toolCallId, output: 'a' })
     expect(await client.nextOf('tool-output-taken')).toMatchObject({
       ok: false,
@@ -188,19 +193,19 @@ describe.each(FOREIGN)('an output that a page gives for %s', (name, foreign) => 
 })
 
 test('[BT121] get_user_choice is completed by the application', async () => {
-  await using office = await Office.open({ tools: () => [getUserChoiceTool] })
-  const page = office.page()
+  await using testBridge = await TestBridge.open({ tools: () => [getUserChoiceTool] })
+  const page = testBridge.page()
   await say(page, '[[call get_user_choice {"options":["tea","coffee"]}]][[then]][[say Enjoy.]]')
   const { toolCallId = '' } = toolParts((await page.messages())[1])[0] ?? {}
   const chat = { principalId: 'hanako', chatId: 'chat-1' }
-  await office.bridge.completeCall({ ...chat, toolCallId, output: 'tea' })
+  await testBridge.bridge.completeCall({ ...chat, toolCallId, output: 'tea' })
   await settled(page, (message) => textOf(message) === 'Enjoy.')
-  expect(office.results).toEqual([{ result: 'tea' }])
+  expect(testBridge.results).toEqual([{ result: 'tea' }])
 })
 
 test('[BT123] over HTTP nobody completes calls unless the option says so', async () => {
-  const { office, page, address } = await openJob(null)
-  await using _ = office
+  const { testBridge, page, address } = await openJob(null)
+  await using _ = testBridge
   const own = await post(page, `/chats/chat-1/calls/${address.toolCallId}`, { output: REPORT })
   expect(own.status).toBe(404)
   expect(await own.json()).toMatchObject({ error: { code: 'unknown-call' } })
@@ -208,15 +213,15 @@ test('[BT123] over HTTP nobody completes calls unless the option says so', async
 })
 
 test('[BT123] who may complete a call does so in the chat of another; others learn nothing', async () => {
-  const { office, page, address } = await openJob(TICKET, {
+  const { testBridge, page, address } = await openJob(TICKET, {
     mayCompleteCalls: ({ roles = [] }, { toolName }) =>
       roles.includes('manager') && toolName === 'run_report',
   })
-  await using _ = office
+  await using _ = testBridge
   const path = `/chats/chat-1/calls/${address.toolCallId}`
   const body = { principalId: 'hanako', output: REPORT }
-  const manager = office.page('mari')
-  expect(await status(office.page('taro'), path, body)).toBe(404)
+  const manager = testBridge.page('mari')
+  expect(await status(testBridge.page('taro'), path, body)).toBe(404)
   expect(await status(page, path, body)).toBe(404)
   expect(await status(manager, path, { output: REPORT })).toBe(404)
   expect(await status(manager, '/chats/chat-1/calls/none', body)).toBe(404)
@@ -250,20 +255,20 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
   '[BT125] a call of a live conversation with %s is completed later, and who follows the chat reads it',
   async (liveModel) => {
     const { job, calls } = jobTool(null)
-    await using office = await openLiveOffice({ liveModel, tools: () => [job] })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel, tools: () => [job] })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1' })
     client.say(ASK)
     expect(await whole(client)).toBe('Noted.')
     const [address] = calls
     if (!address) throw new Error('The tool was not called.')
-    await office.bridge.completeCall({ ...address, output: REPORT })
+    await testBridge.bridge.completeCall({ ...address, output: REPORT })
     const told = await nextUnasked(client)
     await whole(client, told)
-    const messages = await office.page().messages()
+    const messages = await testBridge.page().messages()
     expect(toolParts(messages[1])).toMatchObject([{ output: REPORT }])
-    expect(office.results).toEqual([REPORT])
-    const again = office.bridge.completeCall({ ...address, output: 2 })
+    expect(testBridge.results).toEqual([REPORT])
+    const again = testBridge.bridge.completeCall({ ...address, output: 2 })
     expect(await codeOf(again)).toBe('call-completed')
     // The conversation goes on with what has come.
     client.say('[[say Next.]]', 'r2')
@@ -272,19 +277,19 @@ test.each([FREE_MODEL, 'gemini-3.1-flash-live-preview'])(
 )
 
 test('[BT126] requestInputTool is completed by the application: the model reads the answer, and no message of the person appears', async () => {
-  await using office = await Office.open({ tools: () => [requestInputTool] })
-  const page = office.page()
+  await using testBridge = await TestBridge.open({ tools: () => [requestInputTool] })
+  const page = testBridge.page()
   await say(page, '[[call adk_request_input {"message":"Which year?"}]][[then]][[say Thanks.]]')
   const [, asked] = await page.messages()
   const { toolCallId = '' } = toolParts(asked)[0] ?? {}
   const chat = { principalId: 'hanako', chatId: 'chat-1' }
-  await office.bridge.completeCall({ ...chat, toolCallId, output: { year: 2026 } })
+  await testBridge.bridge.completeCall({ ...chat, toolCallId, output: { year: 2026 } })
   await settled(page, (message) => toolParts(message)[0]?.output !== undefined)
   const messages = await page.messages()
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
   expect(toolParts(messages[1])).toMatchObject([{ output: { year: 2026 } }])
-  expect(office.told).toContain('Which year?')
-  expect(office.told).toContain('2026')
-  const again = office.bridge.completeCall({ ...chat, toolCallId, output: 1 })
+  expect(testBridge.told).toContain('Which year?')
+  expect(testBridge.told).toContain('2026')
+  const again = testBridge.bridge.completeCall({ ...chat, toolCallId, output: 1 })
   expect(await codeOf(again)).toBe('call-completed')
 })

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { approvingClients, liveClient } from './approvals/support/approving-chat.ts'
-import { Office } from './approvals/support/office.ts'
+import { TestBridge } from './approvals/support/test-bridge.ts'
 import { assistant } from './support/agents.ts'
 import { toolParts } from './support/chat-probe.ts'
 
@@ -77,19 +77,19 @@ describe.each(clients)('$name', (client) => {
   test.each(TOOLS)('[ER3] the words of an error of %s stay on the server', async (name, make) => {
     // ADK runs nodes only turn by turn.
     if (client.live && name === 'a node') return
-    await using office = await Office.open({ tools: () => [make()] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [make()] })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(CALL)
     expect(chat.text).toBe('Sorry.')
     expect(toolParts(chat.lastMessage)).toMatchObject([
       { state: 'output-error', errorText: 'The tool fail failed.' },
     ])
-    expect(office.results).toEqual([{ error: 'The tool fail failed.' }])
-    expect(JSON.stringify([chat.messages, await page.messages(), office.told])).not.toContain(
+    expect(testBridge.results).toEqual([{ error: 'The tool fail failed.' }])
+    expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
       'hunter2',
     )
-    expect(office.errors.map(String).join()).toContain('admin:hunter2@')
+    expect(testBridge.errors.map(String).join()).toContain('admin:hunter2@')
   })
 
   describe.each(THROWN)('a tool that throws %s', (_name, thrown) => {
@@ -99,11 +99,11 @@ describe.each(clients)('$name', (client) => {
       // The call is not started at the decision, and ADK runs it.
       ['was approved beside another one', true, 2],
     ])('[ER170] has failed if it %s', async (_how, gated, count) => {
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         tools: () => [new Failing(() => Promise.reject(thrown))],
         approvals: { fail: gated },
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client)
       const calls = Array.from({ length: count }, () => '[[call fail {}]]')
       await chat.send(`${calls.join('')}[[then]][[say Sorry.]]`)
@@ -113,27 +113,27 @@ describe.each(clients)('$name', (client) => {
       expect(chat.text).toBe('Sorry.')
       const failed = { state: 'output-error', errorText: 'The tool fail failed.' }
       expect(toolParts(chat.lastMessage)).toMatchObject(calls.map(() => failed))
-      expect(office.results).toEqual(calls.map(() => ({ error: failed.errorText })))
+      expect(testBridge.results).toEqual(calls.map(() => ({ error: failed.errorText })))
       for (const id of asked)
         expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'failed'])
-      expect(office.errors).toHaveLength(count)
+      expect(testBridge.errors).toHaveLength(count)
     })
   })
 
   test.each([false, true])(
     '[ER3] with exposeToolErrors the model is told them, and no client (approval: %s)',
     async (gated) => {
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         tools: () => [new Failing()],
         approvals: { fail: gated },
         exposeToolErrors: true,
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client)
       await chat.send(CALL)
       if (gated) await chat.decide(true)
       expect(chat.text).toBe('Sorry.')
-      expect(JSON.stringify(office.results)).toContain(SECRET)
+      expect(JSON.stringify(testBridge.results)).toContain(SECRET)
       expect(toolParts(chat.lastMessage)).toMatchObject([{ errorText: 'The tool fail failed.' }])
       expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
     },
@@ -145,7 +145,7 @@ describe.each(clients)('$name', (client) => {
     async (_name, make) => {
       const failing = make()
       const prompts: string[] = []
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         agent: (model, tools) => {
           const inner = assistant(model, { name: 'inner', tools: [failing] })
           const outer = assistant(model, {
@@ -159,7 +159,7 @@ describe.each(clients)('$name', (client) => {
           return scriptResponder(prompt)
         },
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client)
       const innermost = requestOf(CALL)
       const nested = requestOf(`[[call inner ${innermost}]][[then]][[say Outer.]]`)
@@ -169,18 +169,20 @@ describe.each(clients)('$name', (client) => {
       expect(told).not.toBe('')
       expect(prompts.join()).not.toContain('hunter2')
       expect(JSON.stringify([chat.messages, await page.messages()])).not.toContain('hunter2')
-      expect(office.errors.map(String).join()).toContain('admin:hunter2@')
+      expect(testBridge.errors.map(String).join()).toContain('admin:hunter2@')
     },
   )
 
   test('[ER3] the model is told which arguments do not fit', async () => {
     const parameters = z.object({ amount: z.number() })
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: () => [new FunctionTool({ name: 'fail', description: '', parameters, execute: fail })],
     })
-    const chat = await office.page().open(client)
+    const chat = await testBridge.page().open(client)
     await chat.send('[[call fail {"amount":"much"}]][[then]][[say Sorry.]]')
-    expect(JSON.stringify(office.results)).toMatch(/Not run: the arguments do not match.*amount: /)
+    expect(JSON.stringify(testBridge.results)).toMatch(
+      /Not run: the arguments do not match.*amount: /,
+    )
   })
 
   test('[ER3] a plugin of the host may answer for a tool that threw', async () => {
@@ -189,13 +191,13 @@ describe.each(clients)('$name', (client) => {
         return { rescued: true }
       }
     }
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: () => [new Failing()],
       plugins: [new Rescue('rescue')],
     })
-    const chat = await office.page().open(client)
+    const chat = await testBridge.page().open(client)
     await chat.send(CALL)
-    expect(office.results).toEqual([{ rescued: true }])
+    expect(testBridge.results).toEqual([{ rescued: true }])
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
   })
 })

@@ -10,7 +10,7 @@ import {
   liveClient,
 } from '../approvals/support/approving-chat.ts'
 import { expectRecord } from '../approvals/support/expect-record.ts'
-import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import type { Page } from '../approvals/support/page.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { tool } from '../support/agents.ts'
@@ -22,12 +22,12 @@ const LIFE = ['requested', 'approved', 'started', 'succeeded']
 const [stock] = approvingClients
 const stockOnly = stock ? [stock] : []
 
-const payAndLook: OfficeOptions['tools'] = (wallet) => [
+const payAndLook: TestBridgeOptions['tools'] = (wallet) => [
   paymentTool(wallet),
   tool('look', () => ({ seen: true })),
 ]
 
-const withTeller: OfficeOptions['agent'] = (model, tools) => {
+const withTeller: TestBridgeOptions['agent'] = (model, tools) => {
   const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
   return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
 }
@@ -45,13 +45,13 @@ describe.each([
 
   /** Runs a scenario on an empty database; afterwards nothing may be written by itself. */
   async function scenario(
-    options: OfficeOptions,
-    act: (office: Office) => Promise<void>,
+    options: TestBridgeOptions,
+    act: (testBridge: TestBridge) => Promise<void>,
   ): Promise<void> {
     const { service, close } = await databases.open()
     try {
-      await using office = await Office.open({ ...options, sessionService: service })
-      await act(office)
+      await using testBridge = await TestBridge.open({ ...options, sessionService: service })
+      await act(testBridge)
       const before = await countEvents(service)
       // Several sweeps: each would write again what it cannot bring to an end.
       await delay(100)
@@ -63,14 +63,14 @@ describe.each([
 
   describe.each(clients)('$name', (client) => {
     test.each([true, false])('[AP113] a call is decided: %s', async (approved) => {
-      await scenario({}, async (office) => {
-        const page = office.page()
+      await scenario({}, async (testBridge) => {
+        const page = testBridge.page()
         const chat = await page.open(client)
         await chat.send(PAY)
         const [id = ''] = chat.asked
         await chat.decide(approved)
         expect(chat.text).toBe('Paid.')
-        expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+        expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
         expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
         expect(page.sent).toHaveLength(2)
         await untilRecord(page, chat)
@@ -80,8 +80,8 @@ describe.each([
     })
 
     test('[AP113] calls of one step are decided one by one, beside one that needs no approval', async () => {
-      await scenario({ tools: payAndLook }, async (office) => {
-        const page = office.page()
+      await scenario({ tools: payAndLook }, async (testBridge) => {
+        const page = testBridge.page()
         const chat = await page.open(client)
         const look = '[[call look {}]]'
         await chat.send(`${callPayment(1, 'A')}${look}${callPayment(2, 'B')}[[then]][[say Half.]]`)
@@ -90,8 +90,8 @@ describe.each([
         await page.untilState(first, 'succeeded')
         await page.decide(second, { approved: false, reason: 'no' })
         await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('Half.'))
-        expect(office.wallet.payments).toEqual([{ amount: 1, recipient: 'A' }])
-        expect(office.results).toMatchObject([
+        expect(testBridge.wallet.payments).toEqual([{ amount: 1, recipient: 'A' }])
+        expect(testBridge.results).toMatchObject([
           { success: true },
           { seen: true },
           { status: 'denied' },
@@ -110,8 +110,8 @@ describe.each([
         runs += 1
         return { paid: true }
       })
-      await scenario({ tools: () => [ask] }, async (office) => {
-        const page = office.page()
+      await scenario({ tools: () => [ask] }, async (testBridge) => {
+        const page = testBridge.page()
         const chat = await page.open(client)
         await chat.send(PAY)
         await chat.decide(true)
@@ -122,15 +122,15 @@ describe.each([
     })
 
     test('[AP113] a sub-agent asks, the server restarts, and the call is approved', async () => {
-      await scenario({ agent: withTeller }, async (office) => {
-        const page = office.page()
+      await scenario({ agent: withTeller }, async (testBridge) => {
+        const page = testBridge.page()
         const before = await page.open(client)
         await before.send(`[[call transfer_to_agent {"agentName":"teller"}]][[then]]${PAY}`)
-        await office.restart()
+        await testBridge.restart()
         const chat = await page.open(client)
         await chat.decide(true)
         expect(chat.text).toBe('Paid.')
-        expect(office.wallet.payments).toHaveLength(1)
+        expect(testBridge.wallet.payments).toHaveLength(1)
         expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
         await untilRecord(page, chat)
       })

@@ -4,15 +4,15 @@ import { defer } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
-import { FREE_MODEL, Office } from './support/office.ts'
+import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP27] a page that is loaded again shows the question, and approving works', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const before = await page.open(client)
     await before.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const chat = await page.open(client)
@@ -21,7 +21,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await chat.decide(true)
     expect(chat.lastMessage?.id).toBe(before.lastMessage?.id)
     expect(chat.text).toBe('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(await page.history(id)).toEqual(LIFE)
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
@@ -30,53 +30,53 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.each([true, false])(
     '[AP27] an approval outlives the server; then the answer is %s',
     async (approved) => {
-      await using office = await Office.open()
-      const page = office.page()
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
       const before = await page.open(client)
       await before.send(`${callPayment(50)}[[then]][[say Decided.]]`)
       const [id = ''] = before.asked
-      await office.restart()
+      await testBridge.restart()
       const chat = await page.open(client)
       await chat.decide(approved)
       expect(chat.lastMessage?.id).toBe(before.lastMessage?.id)
       expect(chat.text).toBe('Decided.')
-      expect(office.wallet.balance).toBe(approved ? 950 : 1_000)
+      expect(testBridge.wallet.balance).toBe(approved ? 950 : 1_000)
       expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
-      expect(office.asked).toBe(1)
+      expect(testBridge.asked).toBe(1)
       expect(page.sent).toHaveLength(2)
       await expectRecord(page, chat)
     },
   )
 
   test('[AP27] a page that was open all along answers the restarted server', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(30, 'A')}${callPayment(40, 'B')}[[then]][[say Paid.]]`)
     await page.decide(chat.asked[0] ?? '', { approved: true })
     await page.untilState(chat.asked[0] ?? '', 'succeeded')
-    await office.restart()
+    await testBridge.restart()
     await chat.decide(true)
-    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'B'])
+    expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'B'])
     expect(chat.text).toBe('Paid.')
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     await expectRecord(page, chat)
   })
 
   test('[AP13] a second tab sees what the first decided, and its own late click changes nothing', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const first = await page.open(client)
     await first.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = first.asked
-    const other = office.page()
+    const other = testBridge.page()
     const second = await other.open(client, { autoSend: 'both' })
     await first.decide(true)
     await second.decide(true)
     expect(second.text).toBe('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(await page.history(id)).toEqual(LIFE)
-    expect(office.asked).toBe(2)
+    expect(testBridge.asked).toBe(2)
     expect(other.sent).toHaveLength(1)
     await expectRecord(other, second)
     await expectRecord(page, first)
@@ -86,21 +86,21 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ['approved', true],
     ['denied', false],
   ])('[AP13] a second tab that contradicts what was %s is told so', async (_case, approved) => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const first = await page.open(client)
     await first.send(`${callPayment(50)}[[then]][[say Decided.]]`)
     const [id = ''] = first.asked
-    const other = office.page()
+    const other = testBridge.page()
     const second = await other.open(client)
     await first.decide(approved)
     await second.decide(!approved)
     expect(second.status).toBe('error')
     expect(second.refusal).toBe('approval-decided')
     expect(other.sent).toHaveLength(1)
-    expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+    expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
     expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
-    expect(office.asked).toBe(2)
+    expect(testBridge.asked).toBe(2)
     await expectValid(second.messages)
     const reloaded = await other.open(client)
     expect(reloaded.text).toBe('Decided.')
@@ -108,17 +108,17 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP13] a second tab that resumes reads the whole answer as it is written', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const first = await page.open(client)
     await first.send(`${callPayment(50)}[[then]][[wait go]][[say Paid.]]`)
-    const other = office.page()
+    const other = testBridge.page()
     const second = await other.open(client)
     await first.click({ id: first.asked[0] ?? '', approved: true })
-    await office.untilAsked('balance')
+    await testBridge.untilAsked('balance')
     const resumed = second.resume()
     await second.until(({ status }) => status === 'streaming')
-    office.emulator.release('go')
+    testBridge.emulator.release('go')
     await resumed
     await first.rest()
     await second.rest()
@@ -127,7 +127,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(toolParts(second.lastMessage)).toMatchObject([{ state: 'output-available' }])
     await expectValid(second.messages)
     await expectRecord(page, first)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test.each([
@@ -137,7 +137,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   ])('[AP23] the tool ends its work when the page %s', async (_case, disconnectGraceMs) => {
     const started = defer()
     const gate = defer()
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       disconnectGraceMs,
       tools: (wallet) => [
         paymentTool(wallet, {
@@ -148,7 +148,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -161,7 +161,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await page.untilMessages(
       (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
     )
-    expect(office.wallet).toMatchObject({ payments: [{ amount: 50 }], balance: 950 })
+    expect(testBridge.wallet).toMatchObject({ payments: [{ amount: 50 }], balance: 950 })
     expect(await page.history(id)).toEqual(LIFE)
     const reloaded = await page.open(client)
     expect(toolParts(reloaded.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
@@ -174,7 +174,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test('[AP23] the tool ends its work although the person has left and written something else', async () => {
     const started = defer()
     const gate = defer()
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       liveModel: FREE_MODEL,
       tools: (wallet) => [
         paymentTool(wallet, {
@@ -185,7 +185,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -199,7 +199,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(later.text).toBe('Meanwhile.')
     gate.resolve()
     await page.untilState(id, 'succeeded')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await page.untilMessages(
       (messages) => toolParts(messages.at(1))[0]?.state === 'output-available',
     )
@@ -215,7 +215,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     async () => {
       const started = defer()
       const gate = defer()
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         tools: (wallet) => [
           paymentTool(wallet, {
             before: () => {
@@ -225,7 +225,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
           }),
         ],
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client)
       await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
       const [id = ''] = chat.asked
@@ -239,7 +239,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       expect(page.sent).toHaveLength(3)
       gate.resolve()
       await page.untilState(id, 'succeeded')
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )
 })

@@ -4,15 +4,15 @@ import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { weather } from '../support/agents.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const PARTS = ['step-start', 'tool-process_payment', 'data-approval', 'step-start', 'text']
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP1] a call that needs approval is shown and does not run', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -27,15 +27,15 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ])
     expect(await page.inbox()).toMatchObject([{ id, args: { amount: 50, recipient: '花子' } }])
     expect(await page.history(id)).toEqual(['requested'])
-    expect(office.wallet.payments).toEqual([])
-    expect(office.asked).toBe(1)
+    expect(testBridge.wallet.payments).toEqual([])
+    expect(testBridge.asked).toBe(1)
     expect(page.sent).toHaveLength(1)
     await expectRecord(page, chat)
   })
 
   test('[AP2] a question can be decided as soon as it is seen', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     const sent = chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     await chat.until(() => chat.asked.length > 0)
@@ -43,14 +43,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })
     await sent
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     await expectRecord(page, await page.open(client))
   })
 
   test('[AP3] what is approved runs once, and the answer goes on in the same message', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -62,9 +62,9 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       { state: 'output-available', output: { balance: 950 }, approval: { id, approved: true } },
     ])
     expect(chat.text).toBe('Paid.')
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
-    expect(office.wallet.balance).toBe(950)
-    expect(office.results).toMatchObject([{ success: true, balance: 950 }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.balance).toBe(950)
+    expect(testBridge.results).toMatchObject([{ success: true, balance: 950 }])
     expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(await page.inbox()).toEqual([])
     expect(page.sent).toHaveLength(2)
@@ -75,8 +75,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP4] what is denied never runs, and the model is told', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say As you wish.]]`)
     const [id = ''] = chat.asked
@@ -86,8 +86,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       { state: 'output-denied', approval: { id, approved: false } },
     ])
     expect(chat.text).toBe('As you wish.')
-    expect(office.results).toMatchObject([{ status: 'denied' }])
-    expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
+    expect(testBridge.results).toMatchObject([{ status: 'denied' }])
+    expect(testBridge.wallet).toMatchObject({ payments: [], balance: 1_000 })
     expect(await page.history(id)).toEqual(['requested', 'denied'])
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
@@ -96,14 +96,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP4] the reason of a denial reaches the model, the record and the page', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say わかりました。]]`)
     const [id = ''] = chat.asked
     const reason = '高すぎます "とても"'
     await chat.decide({ approved: false, reason })
-    expect(office.results).toMatchObject([{ status: 'denied', reason }])
+    expect(testBridge.results).toMatchObject([{ status: 'denied', reason }])
     expect(chat.lastMessage?.parts).toMatchObject([
       {},
       { state: 'output-denied', approval: { id, approved: false, reason } },
@@ -115,14 +115,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       { type: 'requested' },
       { type: 'denied', by: 'hanako', reason },
     ])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
   })
 
   test('[AP3] what the model says before the call stays before it', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`[[say 確認します。]]${callPayment(50)}[[then]][[say Paid.]]`)
     await chat.decide(true)
@@ -135,7 +135,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       'text',
     ])
     expect(chat.text).toBe('確認します。Paid.')
-    expect(office.wallet.balance).toBe(950)
+    expect(testBridge.wallet.balance).toBe(950)
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
   })
@@ -147,17 +147,17 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       { approved: false, next: '[[say Done.]]' },
       { approved: false, next: '[[finish STOP]]' },
     ])('[AP11] [AP71] approved $approved, then $next: one request', async ({ approved, next }) => {
-      await using office = await Office.open()
-      const page = office.page()
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend })
       await chat.send(`${callPayment(5)}[[then]]${next}`)
       await chat.decide(approved)
       expect(toolParts(chat.lastMessage)).toMatchObject([
         { state: approved ? 'output-available' : 'output-denied' },
       ])
-      expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+      expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
       // Once for the message and once for the decision, whether it has something to say or not.
-      expect(office.asked).toBe(2)
+      expect(testBridge.asked).toBe(2)
       expect(page.sent).toHaveLength(2)
       await expectRecord(page, chat)
     })
@@ -167,18 +167,20 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.skipIf(client.ours)(
     '[AP11] a client that sends only on tool results sends nothing by itself',
     async () => {
-      await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
-      const page = office.page()
+      await using testBridge = await TestBridge.open({
+        tools: (wallet) => [paymentTool(wallet), weather],
+      })
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend: 'tool-calls' })
       const look = '[[call get_weather {"place":"A"}]]'
       await chat.send(`${look}[[then]]${look}${callPayment(5)}[[then]][[say Paid.]]`)
       expect(page.sent).toHaveLength(1)
       await chat.decide(true)
       expect(page.sent).toHaveLength(1)
-      expect(office.wallet.payments).toEqual([])
+      expect(testBridge.wallet.payments).toEqual([])
       await chat.sendAsItIs()
       expect(chat.text).toBe('Paid.')
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
       expect(page.sent).toHaveLength(2)
       await expectRecord(page, chat)
     },

@@ -11,7 +11,7 @@ import { z } from 'zod'
 
 import { approvingClients } from './support/approving-chat.ts'
 import { LateStart } from './support/late-start.ts'
-import { Office, type OfficeOptions } from './support/office.ts'
+import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 
 type Act = (context: Context, note: string) => unknown
 
@@ -156,7 +156,7 @@ class Listener extends BasePlugin {
 async function live(
   act: Act,
   decision: object,
-  options: Pick<OfficeOptions, 'plugins'> & { heard?: boolean; veto?: boolean } = {},
+  options: Pick<TestBridgeOptions, 'plugins'> & { heard?: boolean; veto?: boolean } = {},
 ) {
   const heard: string[] = []
   const { plugins = [], veto = false } = options
@@ -175,7 +175,7 @@ async function live(
       return act(context, note)
     },
   })
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     sessionService,
     artifactService: new InMemoryArtifactService(),
     plugins: [...plugins, ...(options.heard === true ? [new Listener(heard, veto)] : [])],
@@ -198,7 +198,7 @@ async function live(
   })
   const [client] = approvingClients
   if (!client) throw new Error('There is no client.')
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send('[[call act {"note":"first"}]][[then]][[say Done.]]')
   const [id = ''] = chat.asked
@@ -215,7 +215,7 @@ async function live(
     events: withoutIds((session?.events ?? []).map(withoutTime)),
     state: session?.state,
     messages: withoutIds(await page.messages()),
-    told: withoutIds(office.results),
+    told: withoutIds(testBridge.results),
   }
 }
 

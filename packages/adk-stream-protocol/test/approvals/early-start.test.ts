@@ -7,7 +7,7 @@ import { approvingClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { HeldSessions } from './support/held-sessions.ts'
 import { LateStart } from './support/late-start.ts'
-import { Office, type OfficeOptions } from './support/office.ts'
+import { TestBridge, type TestBridgeOptions } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
@@ -18,24 +18,24 @@ test.each(['inbox', 'chat'])(
   '[AP61] a call approved in the %s runs before ADK hears of the decision, and once',
   async (place) => {
     const sessionService = new HeldSessions()
-    await using office = await Office.open({ sessionService })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ sessionService })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
     if (place === 'inbox') await page.decide(id, { approved: true })
     else await chat.click({ id, approved: true })
     await page.untilState(id, 'succeeded')
-    expect(office.wallet.payments).toHaveLength(1)
-    expect(office.asked).toBe(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(testBridge.asked).toBe(1)
     sessionService.release.resolve()
     await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.state !== undefined)
     await chat.rest()
     const reloaded = await page.open(client)
     expect(toolParts(reloaded.lastMessage)).toMatchObject([{ output: { balance: 950 } }])
-    expect(office.results).toMatchObject([{ balance: 950 }])
+    expect(testBridge.results).toMatchObject([{ balance: 950 }])
     expect(reloaded.text).toBe('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(await page.history(id)).toEqual(LIFE)
     await expectRecord(page, reloaded)
   },
@@ -49,11 +49,11 @@ test('[AP61] a call that has begun is executing while its turn is not told', asy
     started.resolve()
     return gate.promise
   }
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     sessionService,
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(PAY)
   const [id = ''] = chat.asked
@@ -69,11 +69,11 @@ test('[AP61] a call that has begun is executing while its turn is not told', asy
   await page.untilMessages(
     (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
   )
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   expect(await page.history(id)).toEqual(LIFE)
 })
 
-const LATE: readonly (readonly [string, OfficeOptions])[] = [
+const LATE: readonly (readonly [string, TestBridgeOptions])[] = [
   ['a plugin may end the run first', { plugins: [new LateStart('late')] }],
   [
     'its agent may end the run first',
@@ -99,8 +99,8 @@ const LATE: readonly (readonly [string, OfficeOptions])[] = [
 
 test.each(LATE)('[AP64] where %s, the call waits for ADK', async (_where, options) => {
   const sessionService = new HeldSessions()
-  await using office = await Office.open({ ...options, sessionService })
-  const page = office.page()
+  await using testBridge = await TestBridge.open({ ...options, sessionService })
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(PAY)
   const [id = ''] = chat.asked
@@ -109,7 +109,7 @@ test.each(LATE)('[AP64] where %s, the call waits for ADK', async (_where, option
   expect(await page.history(id)).toEqual(['requested', 'approved'])
   sessionService.release.resolve()
   await page.untilState(id, 'succeeded')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[AP64] several decisions in one request run one after the other, in the order of the calls', async () => {
@@ -121,24 +121,24 @@ test('[AP64] several decisions in one request run one after the other, in the or
     await new Promise(setImmediate)
     running -= 1
   }
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
   const [first = '', second = ''] = chat.asked
   await chat.click({ id: second, approved: true })
   await chat.click({ id: first, approved: true })
   await chat.rest()
-  expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Alice', 'Bob'])
+  expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Alice', 'Bob'])
   expect(most).toBe(1)
   await expectRecord(page, chat)
 })
 
 test('[AP65] a call that is approved while its chat is busy waits until it is free', async () => {
-  await using office = await Office.open()
-  const page = office.page()
+  await using testBridge = await TestBridge.open()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(PAY)
   const [id = ''] = chat.asked
@@ -147,10 +147,10 @@ test('[AP65] a call that is approved while its chat is busy waits until it is fr
   await other.untilShown('Meanwhile')
   await page.decide(id, { approved: true })
   expect(await page.history(id)).toEqual(['requested', 'approved'])
-  office.emulator.release('door')
+  testBridge.emulator.release('door')
   await speaking
   await page.untilState(id, 'succeeded')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[AP65] calls that are approved one by one run one after the other, on the state that the last one left', async () => {
@@ -162,11 +162,11 @@ test('[AP65] calls that are approved one by one run one after the other, on the 
     return gates[calls++]?.promise ?? Promise.resolve()
   }
   const sessionService = new HeldSessions()
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     sessionService,
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
   const [first = '', second = ''] = chat.asked
@@ -177,10 +177,10 @@ test('[AP65] calls that are approved one by one run one after the other, on the 
   expect(await page.history(first)).toEqual(['requested', 'approved'])
   for (const gate of gates) gate.resolve()
   await page.untilState(first, 'succeeded')
-  expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Bob', 'Alice'])
+  expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Bob', 'Alice'])
   await page.untilMessages((messages) => JSON.stringify(messages.at(-1)).includes('Paid.'))
-  expect(office.asked).toBe(2)
-  expect(office.results).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
+  expect(testBridge.asked).toBe(2)
+  expect(testBridge.results).toMatchObject([{ recipient: 'Alice' }, { recipient: 'Bob' }])
 })
 
 test('[AP66] a turn that is stopped before ADK comes by leaves the result to a later one', async () => {
@@ -191,11 +191,11 @@ test('[AP66] a turn that is stopped before ADK comes by leaves the result to a l
     started.resolve()
     return gate.promise
   }
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     sessionService,
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(PAY)
   const [id = ''] = chat.asked
@@ -209,7 +209,7 @@ test('[AP66] a turn that is stopped before ADK comes by leaves the result to a l
   await page.untilMessages(
     (messages) => toolParts(messages.at(-1))[0]?.state === 'output-available',
   )
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   expect(await page.history(id)).toEqual(LIFE)
   const reloaded = await page.open(client)
   await reloaded.send('[[say Still here.]]')

@@ -11,7 +11,7 @@ import { checkEdit } from '../../src/server/chats/policy-checks.ts'
 import { temporaryFolder } from '../store-fixture.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 
 const SERVER = fileURLToPath(new URL('../support/mcp-server.mjs', import.meta.url))
 
@@ -20,17 +20,17 @@ function toBank(file: string): MCPToolset {
   return new MCPToolset({ type: 'StdioConnectionParams', serverParams })
 }
 
-/** An office whose agent has the tools of an MCP server in a process of its own. */
+/** An testBridge whose agent has the tools of an MCP server in a process of its own. */
 async function openBank() {
   const folder = await temporaryFolder()
   const file = folder.path('calls.jsonl')
   const bank = toBank(file)
-  const office = await Office.open({
+  const testBridge = await TestBridge.open({
     agent: (model) => assistant(model, { tools: [bank] }),
     approvals: { transfer: true, transfer_by_rule: true },
   })
   return {
-    office,
+    testBridge,
     calls: (): unknown[] =>
       existsSync(file)
         ? readFileSync(file, 'utf8')
@@ -39,15 +39,15 @@ async function openBank() {
             .map((line) => JSON.parse(line) as unknown)
         : [],
     async [Symbol.asyncDispose]() {
-      await office[Symbol.asyncDispose]()
+      await testBridge[Symbol.asyncDispose]()
       await folder[Symbol.asyncDispose]()
     },
   }
 }
 
-async function ask(office: Office, text: string): Promise<string> {
+async function ask(testBridge: TestBridge, text: string): Promise<string> {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
-  const page = office.page()
+  const page = testBridge.page()
   await page.post({ id: 'chat-1', messages: [message] })
   const [{ id } = { id: '' }] = await page.inbox()
   return id
@@ -55,9 +55,9 @@ async function ask(office: Office, text: string): Promise<string> {
 
 test('[AP122] arguments of an MCP tool are edited within the schema of its server', async () => {
   await using bank = await openBank()
-  const page = bank.office.page()
+  const page = bank.testBridge.page()
   const id = await ask(
-    bank.office,
+    bank.testBridge,
     '[[call transfer {"amount":900,"to":"Bob"}]][[then]][[say Done.]]',
   )
   const args = { amount: 5, to: 'Bob', memo: null }

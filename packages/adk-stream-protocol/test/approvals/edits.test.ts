@@ -4,7 +4,7 @@ import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const edited = { amount: 40, recipient: '花子', currency: 'USD' }
@@ -21,14 +21,14 @@ const byAmount: ApprovalPolicy = ({ args: { amount, currency }, chat: { principa
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid 40.]]`)
     const [id = ''] = chat.asked
     chat.edit(id, edited)
     await chat.decide(true)
-    expect(office.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
+    expect(testBridge.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
     expect(chat.lastMessage?.parts).toMatchObject([
       {},
       { state: 'output-available', input: { amount: 50 }, output: { amount: 40, balance: 960 } },
@@ -36,7 +36,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       {},
       { text: 'Paid 40.' },
     ])
-    expect(office.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
+    expect(testBridge.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
     expect((await page.approval(id)).history).toMatchObject([
       { type: 'requested', args: { amount: 50 } },
       { type: 'approved', editedArgs: edited },
@@ -48,16 +48,16 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP5] changed arguments by the inbox', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid 40.]]`)
     const [id = ''] = chat.asked
     const answer = await page.decide(id, { approved: true, reason: 'ok', args: edited })
     expect(answer).toMatchObject({ status: 200, body: { approval: { editedArgs: edited } } })
     await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.output !== undefined)
-    expect(office.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
-    expect(office.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
+    expect(testBridge.wallet).toMatchObject({ payments: [{ amount: 40 }], balance: 960 })
+    expect(testBridge.results).toMatchObject([{ amount: 40, edited_arguments: edited }])
     const reloaded = await page.open(client)
     expect(reloaded.lastMessage?.parts).toMatchObject([
       {},
@@ -75,8 +75,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ['that the tool forbids', { amount: -1, recipient: '花子' }, /amount/],
     ['that lack something', { amount: 40 }, /recipient/],
   ])('[AP5] changed arguments %s are refused, and the approval waits', async (_case, args, why) => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -88,11 +88,11 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(chat.status).toBe('error')
     expect(chat.error?.message).toMatch(why)
     expect(page.sent).toHaveLength(2)
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested'])
     const reloaded = await page.open(client)
     await reloaded.decide(true)
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     await expectRecord(page, reloaded)
   })
 
@@ -101,8 +101,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ['for others to decide', { amount: 300, recipient: '花子' }],
     ['that the policy cannot judge', { amount: 40, recipient: '花子', currency: 'JPY' }],
   ])('[AP5][LG9] an edit %s is refused, and the approval stays open', async (_case, args) => {
-    await using office = await Office.open({ approvals: byAmount })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ approvals: byAmount })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -111,28 +111,28 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     chat.edit(id, args)
     await chat.decide(true)
     expect(chat.refusal).toBe('not-editable')
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested'])
     const reloaded = await page.open(client)
     reloaded.edit(id, { amount: 4, recipient: '花子' })
     await reloaded.decide(true)
-    expect(office.wallet.payments).toEqual([{ amount: 4, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 4, recipient: '花子' }])
     await expectRecord(page, reloaded)
   })
 
   test('[AP5] one of two is changed; the other runs as shown', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`)
     const [, bob = ''] = chat.asked
     chat.edit(bob, { amount: 4, recipient: 'Bob' })
     await chat.decide(true)
-    expect(office.wallet.payments).toEqual([
+    expect(testBridge.wallet.payments).toEqual([
       { amount: 30, recipient: 'Alice' },
       { amount: 4, recipient: 'Bob' },
     ])
-    expect(office.results).toMatchObject([
+    expect(testBridge.results).toMatchObject([
       { amount: 30 },
       { amount: 4, edited_arguments: { amount: 4, recipient: 'Bob' } },
     ])
@@ -140,21 +140,21 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP5] an edit of what is denied counts for nothing', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say No.]]`)
     const [id = ''] = chat.asked
     chat.edit(id, edited)
     await chat.decide(false)
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-denied' }])
     await expectRecord(page, chat)
   })
 
   test('[AP21] a tool that throws on changed arguments fails like any other', async () => {
     const secret = 'postgres://root:hunter2@db.internal'
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
           before: () => {
@@ -163,7 +163,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
     const [id = ''] = chat.asked

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 800 })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
     const [id = ''] = chat.asked
@@ -23,9 +23,9 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await chat.decide(true)
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
-    expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
-    expect(office.results).toMatchObject([{ status: 'expired' }])
-    expect(office.asked).toBe(2)
+    expect(testBridge.wallet).toMatchObject({ payments: [], balance: 1_000 })
+    expect(testBridge.results).toMatchObject([{ status: 'expired' }])
+    expect(testBridge.asked).toBe(2)
     expect(await page.history(id)).toEqual(['requested', 'expired'])
     const reloaded = await page.open(client)
     expect(reloaded.lastMessage?.parts).toMatchObject([
@@ -42,11 +42,11 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP6] the deadline is shown, and a late click counts before any sweep', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvalDeadlineMs: 30,
       limits: { sweepMs: 3_600_000 },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
     const [id = ''] = chat.asked
@@ -58,14 +58,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
     expect(chat.text).toBe('Too late.')
     expect(await page.history(id)).toEqual(['requested', 'expired'])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
   })
 
   test('[AP6] a late denial is refused, and the page reads the chat anew', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 800 })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Too late.]]`)
     const [id = ''] = chat.asked
@@ -74,26 +74,26 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(chat.refusal).toBe('approval-expired')
     expect(page.sent).toHaveLength(2)
     expect(await page.history(id)).toEqual(['requested', 'expired'])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
   })
 
   test('[AP6] one of two expires, the other was decided in time', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) => ({
           deadlineMs: args['recipient'] === 'Bob' ? 800 : 600_000,
         }),
       },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Half.]]`)
     const [alice = '', bob = ''] = chat.asked
     await page.untilState(bob, 'expired')
     await page.decide(alice, { approved: true })
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
-    expect(office.results).toMatchObject([{ success: true }, { status: 'expired' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(testBridge.results).toMatchObject([{ success: true }, { status: 'expired' }])
     expect(await page.history(alice)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(await page.history(bob)).toEqual(['requested', 'expired'])
     const reloaded = await page.open(client)
@@ -101,7 +101,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       'output-available',
       'output-error',
     ])
-    expect(office.asked).toBe(2)
+    expect(testBridge.asked).toBe(2)
     await expectRecord(page, reloaded)
   })
 })

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 
 /** root → mid → leaf → last, each below the one before; the tools are those of the leaf. */
 function hierarchy(model: BaseLlm, tools: BaseTool[]): LlmAgent {
@@ -35,12 +35,12 @@ describe.each(approvingClients)('$name', (client) => {
     ['back and down again', ['mid', 'root', 'mid', 'leaf'], 5],
   ])('[MP110] one agent answers after a transfer %s', async (_name, path, calls) => {
     const respond = inTurn([...to(...path), ANSWER])
-    await using office = await Office.open({ agent: hierarchy, respond })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ agent: hierarchy, respond })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send('Go.')
     expect(textOf(chat.lastMessage)).toBe('The one answer.')
-    expect(office.asked).toBe(calls)
+    expect(testBridge.asked).toBe(calls)
     await expectRecord(page, chat)
   })
 
@@ -50,17 +50,17 @@ describe.each(approvingClients)('$name', (client) => {
     ['and on after the decision', ['mid', 'leaf'], ['last'], 5],
   ])('[MP110] no agent speaks while an approval is open: %s', async (_name, path, then, calls) => {
     const respond = inTurn([...to(...path), PAY, ...to(...then), ANSWER])
-    await using office = await Office.open({ agent: hierarchy, respond })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ agent: hierarchy, respond })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send('Go.')
     expect(textOf(chat.lastMessage)).toBe('')
-    expect(office.asked).toBe(3)
+    expect(testBridge.asked).toBe(3)
     await chat.decide(true)
     expect(textOf(chat.lastMessage)).toBe('The one answer.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
-    expect(office.asked).toBe(calls)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.asked).toBe(calls)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectRecord(page, chat)
   })
 })

@@ -6,7 +6,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { assistant, tool } from '../support/agents.ts'
 import { serve } from '../support/serve.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import type { Answer } from './support/page.ts'
 import { callPayment } from './support/payments.ts'
 
@@ -15,8 +15,8 @@ const BIG = {
 } as const
 
 /** Asks for a payment, which waits for a manager and then an executive. */
-async function ask(office: Office) {
-  const page = office.page()
+async function ask(testBridge: TestBridge) {
+  const page = testBridge.page()
   const text = `${callPayment(50)}[[then]][[say Paid.]]`
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text }] }
   await page.post({ id: 'chat-1', messages: [message] })
@@ -30,14 +30,14 @@ async function codeOf(answer: Promise<Answer>) {
 }
 
 test('[AP140] an approver who does not own the chat sees how a call ended, not what it gave', async () => {
-  await using office = await Office.open({ approvals: BIG })
-  const { page, id } = await ask(office)
-  await office.page('mari').decide(id, { approved: true })
-  await office.page('erin').decide(id, { approved: true })
+  await using testBridge = await TestBridge.open({ approvals: BIG })
+  const { page, id } = await ask(testBridge)
+  await testBridge.page('mari').decide(id, { approved: true })
+  await testBridge.page('erin').decide(id, { approved: true })
   await page.untilState(id, 'succeeded')
   const own = (await page.approval(id)).history.at(-1)
   expect(own).toMatchObject({ type: 'succeeded', output: { success: true } })
-  for (const approver of [office.page('mari'), office.page('erin')]) {
+  for (const approver of [testBridge.page('mari'), testBridge.page('erin')]) {
     const { approval, history } = await approver.approval(id)
     expect(approval.state).toBe('succeeded')
     expect(history.at(-1)).toEqual({ at: own?.['at'], type: 'succeeded' })
@@ -46,9 +46,13 @@ test('[AP140] an approver who does not own the chat sees how a call ended, not w
 })
 
 test('[AP142] a vote is taken back while others have still to decide; nothing runs by it', async () => {
-  await using office = await Office.open({ approvals: BIG })
-  const { page, id } = await ask(office)
-  const [mari, erin, taro] = [office.page('mari'), office.page('erin'), office.page('taro')]
+  await using testBridge = await TestBridge.open({ approvals: BIG })
+  const { page, id } = await ask(testBridge)
+  const [mari, erin, taro] = [
+    testBridge.page('mari'),
+    testBridge.page('erin'),
+    testBridge.page('taro'),
+  ]
   expect(await codeOf(mari.withdraw(id))).toEqual([409, 'not-voted'])
   expect(await codeOf(page.withdraw(id))).toEqual([409, 'not-voted'])
   expect(await codeOf(taro.withdraw(id))).toEqual([404, 'unknown-approval'])
@@ -58,13 +62,13 @@ test('[AP142] a vote is taken back while others have still to decide; nothing ru
     body: { approval: { state: 'requested', voted: false, approvals: { given: 0, needed: 2 } } },
   })
   expect(await codeOf(erin.decide(id, { approved: true }))).toEqual([403, 'not-allowed'])
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   // Who took it back may deny, or approve again.
   await mari.decide(id, { approved: true })
   await erin.decide(id, { approved: true })
   await page.untilState(id, 'succeeded')
   expect(await codeOf(mari.withdraw(id))).toEqual([409, 'approval-decided'])
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   const told = (await page.approval(id)).history
   expect(told.map(({ type }) => type)).toEqual([
     'requested',
@@ -79,9 +83,13 @@ test('[AP142] a vote is taken back while others have still to decide; nothing ru
 })
 
 test('[LG190] an approval is in the inbox of a person when it is their turn in the chain', async () => {
-  await using office = await Office.open({ approvals: BIG })
-  const { page, id } = await ask(office)
-  const [mari, mike, erin] = [office.page('mari'), office.page('mike'), office.page('erin')]
+  await using testBridge = await TestBridge.open({ approvals: BIG })
+  const { page, id } = await ask(testBridge)
+  const [mari, mike, erin] = [
+    testBridge.page('mari'),
+    testBridge.page('mike'),
+    testBridge.page('erin'),
+  ]
   const listed = async () =>
     Promise.all([page, mari, mike, erin].map(async (person) => (await person.inbox()).length))
   expect(await listed()).toEqual([1, 1, 1, 0])
@@ -95,9 +103,9 @@ test('[LG190] an approval is in the inbox of a person when it is their turn in t
 })
 
 test('[AP142] of a vote taken back and the vote that would decide, at once, one is first', async () => {
-  await using office = await Office.open({ approvals: BIG })
-  const { page, id } = await ask(office)
-  const [mari, erin] = [office.page('mari'), office.page('erin')]
+  await using testBridge = await TestBridge.open({ approvals: BIG })
+  const { page, id } = await ask(testBridge)
+  const [mari, erin] = [testBridge.page('mari'), testBridge.page('erin')]
   await mari.decide(id, { approved: true })
   const [back, decided] = await Promise.all([
     mari.withdraw(id),
@@ -107,7 +115,7 @@ test('[AP142] of a vote taken back and the vote that would decide, at once, one 
   const isBack = back.status === 200
   expect([back.status, decided.status]).toEqual(isBack ? [200, 403] : [409, 200])
   await page.untilState(id, isBack ? 'requested' : 'succeeded')
-  expect(office.wallet.payments).toHaveLength(isBack ? 0 : 1)
+  expect(testBridge.wallet.payments).toHaveLength(isBack ? 0 : 1)
 })
 
 test('[AP141] the inbox is read in pages, the oldest first, with what is one’s own and what is asked by others', async () => {

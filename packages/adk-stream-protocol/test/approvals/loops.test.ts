@@ -6,15 +6,15 @@ import { toolParts } from '../support/chat-probe.ts'
 import { locationTool, TOKYO } from '../support/locating.ts'
 import type { ApprovingChat } from './support/approving-chat.ts'
 import { approvingClients, liveClient } from './support/approving-chat.ts'
-import type { OfficeOptions } from './support/office.ts'
-import { Office } from './support/office.ts'
+import type { TestBridgeOptions } from './support/test-bridge.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import type { Page } from './support/page.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 interface Scene {
-  readonly office: Office
+  readonly testBridge: TestBridge
   readonly page: Page
   readonly chat: ApprovingChat
   readonly id: string
@@ -22,7 +22,7 @@ interface Scene {
 
 interface State {
   readonly name: string
-  readonly options?: OfficeOptions
+  readonly options?: TestBridgeOptions
   /** Brings the server into the state. Gives what is done after the person has clicked, where something is. */
   readonly enter: (scene: Scene) => Promise<void | (() => void)>
   readonly approved: boolean
@@ -77,28 +77,28 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
   test.each(STATES)(
     '[AP130] a stock client does not send in a loop: $name',
     async ({ options, enter, approved, paid }) => {
-      await using office = await Office.open(options)
-      const page = office.page()
+      await using testBridge = await TestBridge.open(options)
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend: 'both' })
       let id = ''
       // A live question may have expired when its stream has ended.
       const asked = chat.until(() => (id = chat.asked[0] ?? id) !== '')
       await chat.send(PAY)
       await asked
-      await enter({ office, page, chat, id })
+      await enter({ testBridge, page, chat, id })
       await chat.click({ id, approved })
       await chat.rest()
       expect(page.sent.length).toBeLessThanOrEqual(3)
-      expect(office.wallet.payments).toHaveLength(paid)
+      expect(testBridge.wallet.payments).toHaveLength(paid)
     },
   )
 
   test('[AP130] a stock client does not send in a loop while the call runs', async () => {
     const gate = defer()
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [paymentTool(wallet, { before: () => gate.promise })],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -109,12 +109,12 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await chat.rest()
     expect(page.sent.length).toBeLessThanOrEqual(3)
     await page.untilState(id, 'succeeded')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[AP130] a stock client does not send in a loop when the agent does not go on', async () => {
-    await using office = await Office.open({ plugins: [new Silence('silence')] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ plugins: [new Silence('silence')] })
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -124,8 +124,8 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
   })
 
   test('[DI3] an output for a call that waits for approval is refused with what to send', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'tool-calls' })
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -137,13 +137,13 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(chat.error?.message).toContain('process_payment waits for approval and has not run.')
     expect(chat.error?.message).toContain(id)
     expect(chat.error?.message).toContain('confirmed')
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested'])
   })
 
   test('[AP130] an output that nothing waits for is refused, and not sent again', async () => {
-    await using office = await Office.open({ tools: () => [locationTool()] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send('[[call get_location {}]][[then]][[say There.]]')
     const toolCallId = toolParts(chat.lastMessage)[0]?.toolCallId ?? ''
@@ -155,8 +155,8 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
   })
 
   test('[BT130] with both helpers, a stock client gives the output of a tool that was approved', async () => {
-    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send('[[call get_location {}]][[then]][[say There.]]')
     await chat.decide(true)
@@ -170,7 +170,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     expect(toolParts(chat.lastMessage)).toMatchObject([
       { state: 'output-available', output: TOKYO },
     ])
-    expect(office.results).toEqual([TOKYO])
+    expect(testBridge.results).toEqual([TOKYO])
   })
 })
 

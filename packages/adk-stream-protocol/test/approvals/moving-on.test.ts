@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { FREE_MODEL, Office } from './support/office.ts'
+import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
 /** Says what came of the payment when the result is news, and follows the script of the newest message otherwise. */
@@ -21,21 +21,21 @@ const respond: Responder = (prompt) => {
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP14] a new message leaves the question open; the answer goes on where it was asked', async () => {
-    await using office = await Office.open({ respond, liveModel: FREE_MODEL })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(callPayment(50))
     const [id = ''] = chat.asked
     await chat.send('[[say Meanwhile.]]')
     expect(chat.text).toBe('Meanwhile.')
     // A live model is told nothing of a call before there is something to tell.
-    expect(office.results).toMatchObject(client.live ? [] : [{ status: 'pending' }])
+    expect(testBridge.results).toMatchObject(client.live ? [] : [{ status: 'pending' }])
     expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'approval-requested' }])
     await expectRecord(page, chat)
     expect(await page.decide(id, { approved: true })).toMatchObject({ status: 200 })
     await page.untilMessages((messages) => textOf(messages[1]) !== '')
-    expect(office.wallet.payments).toHaveLength(1)
-    expect(office.results).toMatchObject([{ balance: 950 }])
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(testBridge.results).toMatchObject([{ balance: 950 }])
     const reloaded = await page.open(client)
     expect(reloaded.messages.map(({ id: messageId }) => messageId)).toEqual(
       chat.messages.map(({ id: messageId }) => messageId),
@@ -58,8 +58,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP14] the page answers an older question when it sends what it holds', async () => {
-    await using office = await Office.open({ respond, liveModel: FREE_MODEL })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(callPayment(50))
     const [id = ''] = chat.asked
@@ -69,7 +69,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     // The client library sends the answer where it belongs.
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     if (!client.ours) await chat.sendAsItIs()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(toolParts(chat.messages[1])).toMatchObject([{ state: 'output-available' }])
     expect(chat.messages).toHaveLength(4)
     expect(page.sent).toHaveLength(3)
@@ -79,8 +79,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.skipIf(client.ours)(
     '[AP131] a click on an older question counts when the next message is sent',
     async () => {
-      await using office = await Office.open({ respond, liveModel: FREE_MODEL })
-      const page = office.page()
+      await using testBridge = await TestBridge.open({ respond, liveModel: FREE_MODEL })
+      const page = testBridge.page()
       const chat = await page.open(client)
       await chat.send(callPayment(50))
       const [id = ''] = chat.asked
@@ -101,25 +101,25 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       await chat.send('[[say Last.]]')
       await chat.rest()
       expect(page.sent).toHaveLength(4)
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
       expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     },
   )
 
   test('[AP15] by option a new message cancels the question, and the model is told', async () => {
-    await using office = await Office.open({ whilePending: 'cancel' })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ whilePending: 'cancel' })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(callPayment(50))
     const [id = ''] = chat.asked
     await chat.send('[[say Meanwhile.]]')
     expect(chat.text).toBe('Meanwhile.')
-    expect(office.results).toMatchObject([{ status: 'cancelled' }])
+    expect(testBridge.results).toMatchObject([{ status: 'cancelled' }])
     expect(await page.decide(id, { approved: true })).toMatchObject({
       status: 410,
       body: { error: { code: 'approval-cancelled' } },
     })
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested', 'cancelled'])
     expect(await page.inbox()).toEqual([])
     expect(page.sent).toHaveLength(2)
@@ -134,8 +134,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP16] an answer that is made anew takes its question back', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [old = ''] = chat.asked
@@ -150,7 +150,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(await page.inbox()).toMatchObject([{ id }])
     await chat.decide(true)
     expect(chat.text).toBe('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(await page.history(old)).toEqual(['requested', 'cancelled'])
     expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'succeeded'])
     expect(page.sent).toHaveLength(3)
@@ -158,8 +158,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP16] a deleted chat takes its questions with it', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = chat.asked
@@ -172,20 +172,20 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(chat.refusal).toBe('approval-cancelled')
     expect(await page.inbox()).toEqual([])
     expect(await page.history(id)).toEqual(['requested', 'cancelled'])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.messages()).toEqual([])
     const anew = await page.open(client)
     await anew.send(`${callPayment(5)}[[then]][[say Paid.]]`)
     await anew.decide(true)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectRecord(page, anew)
   })
 })
 
 describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[AP132] by option, messages that a page has removed are removed from the chat', async () => {
-    await using office = await Office.open({ whenShortened: 'rewind' })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ whenShortened: 'rewind' })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send('[[say One.]]')
     await chat.send('the secret [[say Two.]]')
@@ -194,7 +194,7 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
     await chat.rest()
     expect(chat.messages.map(textOf)).toEqual(['[[say One.]]', 'One.', '[[say Three.]]', 'Three.'])
     expect(await page.messages()).toMatchObject(chat.messages.map(({ id }) => ({ id })))
-    expect(office.told).not.toContain('the secret')
+    expect(testBridge.told).not.toContain('the secret')
   })
 })
 
@@ -206,11 +206,11 @@ const said = (text: string) => ({
 
 /** A chat of two turns, and what is left of it after a message behind the given history. */
 async function send(
-  office: Office,
+  testBridge: TestBridge,
   shorten: (messages: readonly { id: string }[]) => readonly object[],
   second = '[[say Two.]]',
 ): Promise<number> {
-  const page = office.page()
+  const page = testBridge.page()
   await page.post({ id: 'chat-1', messages: [said('[[say One.]]')] })
   await page.post({ id: 'chat-1', messages: [said(second)] })
   for (const { id } of await page.inbox()) {
@@ -234,19 +234,19 @@ describe('a shorter history', () => {
     ],
     ['ends with a message of the user', (messages) => messages.slice(0, 1)],
   ])('[AP132] that %s removes nothing', async (_name, shorten) => {
-    await using office = await Office.open({ whenShortened: 'rewind' })
-    expect(await send(office, shorten)).toBe(6)
+    await using testBridge = await TestBridge.open({ whenShortened: 'rewind' })
+    expect(await send(testBridge, shorten)).toBe(6)
   })
 
   test('[AP132] removes nothing by default: it may be of a tab that has not seen the rest', async () => {
-    await using office = await Office.open()
-    expect(await send(office, (messages) => messages.slice(0, 2))).toBe(6)
+    await using testBridge = await TestBridge.open()
+    expect(await send(testBridge, (messages) => messages.slice(0, 2))).toBe(6)
   })
 
   test('[AP132] does not remove a call that a person approved and that ran', async () => {
-    await using office = await Office.open({ whenShortened: 'rewind' })
+    await using testBridge = await TestBridge.open({ whenShortened: 'rewind' })
     const pay = `${callPayment(50)}[[then]][[say Paid.]]`
-    expect(await send(office, (messages) => messages.slice(0, 2), pay)).toBe(6)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(await send(testBridge, (messages) => messages.slice(0, 2), pay)).toBe(6)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 })

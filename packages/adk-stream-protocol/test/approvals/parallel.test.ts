@@ -4,7 +4,7 @@ import { weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`
@@ -31,8 +31,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.each(CASES)(
     '[AP7] two at once, Alice $alice, Bob $bob, $order, answered together',
     async ({ alice, bob, order }) => {
-      await using office = await Office.open()
-      const page = office.page()
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend: 'both' })
       await chat.send(BOTH)
       const [first = '', second = ''] = chat.asked
@@ -53,15 +53,15 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       ])
       expect(chat.text).toBe('Done.')
       const inOrder = client.ours && order === 'Bob first' ? 'toReversed' : 'slice'
-      expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(
+      expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(
         paid(alice, bob)[inOrder](),
       )
-      expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+      expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
       expect(await page.history(first)).toEqual(HISTORIES[`${alice}`])
       expect(await page.history(second)).toEqual(HISTORIES[`${bob}`])
       // The client library sends each when it is given.
       expect(page.sent).toHaveLength(client.ours ? 3 : 2)
-      expect(office.asked).toBe(2)
+      expect(testBridge.asked).toBe(2)
       await expectRecord(page, chat)
     },
   )
@@ -69,8 +69,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.each(CASES)(
     '[AP8] two at once, Alice $alice, Bob $bob, $order, answered apart',
     async ({ alice, bob, order }) => {
-      await using office = await Office.open()
-      const page = office.page()
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
       const chat = await page.open(client)
       await chat.send(BOTH)
       const [idOfAlice = '', idOfBob = ''] = chat.asked
@@ -89,16 +89,16 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         (messages) => stateOf(now.name)(messages) === STATES[`${now.approved}`],
       )
       expect(stateOf(later.name)(await page.messages())).toBe('approval-requested')
-      expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(
+      expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(
         now.approved ? [now.name] : [],
       )
       // The model has not been asked: it speaks when both have come.
-      expect(office.asked).toBe(1)
+      expect(testBridge.asked).toBe(1)
       await expectValid(await page.messages())
       await page.decide(later.id, { approved: later.approved })
       await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-      expect(office.asked).toBe(2)
-      expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+      expect(testBridge.asked).toBe(2)
+      expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
       expect(await page.history(idOfAlice)).toEqual(HISTORIES[`${alice}`])
       expect(await page.history(idOfBob)).toEqual(HISTORIES[`${bob}`])
       const reloaded = await page.open(client)
@@ -113,28 +113,30 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   )
 
   test('[AP8] one by an inbox, the other by the page that has shown both all along', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send(BOTH)
     const [alice = '', bob = ''] = chat.asked
     await page.decide(bob, { approved: true })
     await page.untilState(bob, 'succeeded')
     await chat.decide(true)
-    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Bob', 'Alice'])
+    expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['Bob', 'Alice'])
     expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual([
       'output-available',
       'output-available',
     ])
     expect(await page.history(alice)).toEqual(HISTORIES.true)
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
-    expect(office.asked).toBe(2)
+    expect(testBridge.asked).toBe(2)
     await expectRecord(page, chat)
   })
 
   test('[AP9] the result of a call beside it that needs no approval is kept, shown and told', async () => {
-    await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({
+      tools: (wallet) => [paymentTool(wallet), weather],
+    })
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     const look = '[[call get_weather {"place":"東京"}]]'
     await chat.send(`${look}${callPayment(50)}${look}[[then]][[say Sunny and paid.]]`)
@@ -151,7 +153,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       { output: { balance: 950 } },
       { output: { celsius: 18 } },
     ])
-    expect(office.results).toMatchObject([{ celsius: 18 }, { balance: 950 }, { celsius: 18 }])
+    expect(testBridge.results).toMatchObject([{ celsius: 18 }, { balance: 950 }, { celsius: 18 }])
     expect(chat.text).toBe('Sunny and paid.')
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
@@ -161,8 +163,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ['without a word in between', ''],
     ['with text in between', '[[say Next.]]'],
   ])('[AP10] one after the other %s, in one message', async (_case, between) => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     const script = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
     await chat.send(`${script.join(`[[then]]${between}`)}[[then]][[say Done.]]`)
@@ -180,13 +182,13 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ])
     expect(chat.messages).toHaveLength(2)
     expect(chat.text).toBe(`${between === '' ? '' : 'Next.Next.'}Done.`)
-    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
-    expect(office.wallet.balance).toBe(960)
+    expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
+    expect(testBridge.wallet.balance).toBe(960)
     expect(new Set(ids).size).toBe(3)
     for (const [index, id] of ids.entries()) {
       expect(await page.history(id)).toEqual(HISTORIES[index === 1 ? 'false' : 'true'])
     }
     expect(page.sent).toHaveLength(4)
-    expect(office.asked).toBe(4)
+    expect(testBridge.asked).toBe(4)
   })
 })

@@ -5,13 +5,18 @@ import { z } from 'zod'
 
 import { adkApi } from '../../src/client/index.ts'
 import { BidiClient } from '../bidi/support/bidi-client.ts'
-import { joinLive, openLiveOffice, untilAsked, whole } from '../live/support/live-office.ts'
+import {
+  joinLive,
+  openLiveTestBridge,
+  untilAsked,
+  whole,
+} from '../live/support/live-test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvalOf, approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import type { Page } from './support/page.ts'
 import { callPayment } from './support/payments.ts'
 
@@ -39,11 +44,11 @@ const THREE = { days: 3 }
 
 async function openAsked(text = ASK) {
   const { leave, granted } = leaveTool()
-  const office = await Office.open({ tools: () => [leave] })
-  const page = office.page()
+  const testBridge = await TestBridge.open({ tools: () => [leave] })
+  const page = testBridge.page()
   await say(page, text)
   const ids = (await page.inbox()).map(({ id }) => id)
-  return { office, page, granted, id: ids[0] ?? '', ids }
+  return { testBridge, page, granted, id: ids[0] ?? '', ids }
 }
 
 async function say(page: Page, text: string): Promise<void> {
@@ -62,8 +67,8 @@ function post(page: Page, path: string, body: unknown): Promise<Response> {
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP120] the answer to a payload goes with the decision, and reaches the second run of the tool', async () => {
     const { leave, granted } = leaveTool()
-    await using office = await Office.open({ tools: () => [leave] })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ tools: () => [leave] })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(ASK)
     const [id = ''] = chat.asked
@@ -87,7 +92,10 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 })
 
-const WAYS: readonly [string, (page: Page, id: string, office: Office) => Promise<unknown>][] = [
+const WAYS: readonly [
+  string,
+  (page: Page, id: string, testBridge: TestBridge) => Promise<unknown>,
+][] = [
   ['POST /approvals/:id', (page, id) => page.decide(id, { approved: true, payload: THREE })],
   [
     'adkApi',
@@ -121,8 +129,8 @@ const WAYS: readonly [string, (page: Page, id: string, office: Office) => Promis
   ],
   [
     'a `decide` frame',
-    async (_page, approvalId, office) => {
-      await using client = await SocketClient.open(office.url, {
+    async (_page, approvalId, testBridge) => {
+      await using client = await SocketClient.open(testBridge.url, {
         headers: { 'x-api-key': 'hanako' },
       })
       const frame = { type: 'decide', id: 'chat-1', approvalId, approved: true, payload: THREE }
@@ -140,8 +148,8 @@ const WAYS: readonly [string, (page: Page, id: string, office: Office) => Promis
   ],
   [
     'a `tool_result` of text frames',
-    async (_page, id, office) => {
-      await using client = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+    async (_page, id, testBridge) => {
+      await using client = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
       const result = { confirmed: true, payload: THREE }
       client.send({ type: 'tool_result', version: '1.0', data: { toolCallId: id, result } })
       await client.until(() => client.done === 1)
@@ -150,9 +158,9 @@ const WAYS: readonly [string, (page: Page, id: string, office: Office) => Promis
 ]
 
 test.each(WAYS)('[AP120] a payload comes by %s', async (_way, decide) => {
-  const { office, page, granted, id } = await openAsked()
-  await using _ = office
-  await decide(page, id, office)
+  const { testBridge, page, granted, id } = await openAsked()
+  await using _ = testBridge
+  await decide(page, id, testBridge)
   await page.untilState(id, 'succeeded')
   expect(granted).toEqual([THREE])
   await page.untilMessages((messages) => toolParts(messages[1])[0]?.output !== undefined)
@@ -160,8 +168,8 @@ test.each(WAYS)('[AP120] a payload comes by %s', async (_way, decide) => {
 
 test('[AP120] two calls that are decided by one request have each their own payload', async () => {
   const call = '[[call request_leave {"days":5}]]'
-  const { office, page, granted, ids } = await openAsked(`${call}${call}[[then]][[say Both.]]`)
-  await using _ = office
+  const { testBridge, page, granted, ids } = await openAsked(`${call}${call}[[then]][[say Both.]]`)
+  await using _ = testBridge
   const [user, asked] = await page.messages()
   const parts = asked?.parts.map((part) =>
     part.state === 'approval-requested'
@@ -180,8 +188,8 @@ test('[AP120] two calls that are decided by one request have each their own payl
 })
 
 test('[AP120] without an answer, the tool gets the payload that it proposed', async () => {
-  const { office, page, granted, id } = await openAsked()
-  await using _ = office
+  const { testBridge, page, granted, id } = await openAsked()
+  await using _ = testBridge
   await page.decide(id, { approved: true })
   await page.untilState(id, 'succeeded')
   expect(granted).toEqual([{ days: 0 }])
@@ -189,21 +197,21 @@ test('[AP120] without an answer, the tool gets the payload that it proposed', as
 
 test('[AP120] a live conversation gives the tool the payload too', async () => {
   const { leave, granted } = leaveTool()
-  await using office = await openLiveOffice({ tools: () => [leave] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ tools: () => [leave] })
+  await using client = await joinLive(testBridge)
   client.say(ASK)
   const [approvalId = ''] = await untilAsked(client)
   await whole(client)
   const frame = { type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true }
   client.send({ ...frame, payload: THREE })
   expect(await client.nextOf('decided')).toMatchObject({ ok: true })
-  await office.page().untilState(approvalId, 'succeeded')
+  await testBridge.page().untilState(approvalId, 'succeeded')
   expect(granted).toEqual([THREE])
 })
 
 test('[AP121] a payload for a tool that asked for none is refused, and the approval stays open', async () => {
-  await using office = await Office.open()
-  const page = office.page()
+  await using testBridge = await TestBridge.open()
+  const page = testBridge.page()
   await say(page, `${callPayment(50)}[[then]][[say Paid.]]`)
   const [{ id } = { id: '' }] = await page.inbox()
   expect(await page.decide(id, { approved: true, payload: THREE })).toMatchObject({
@@ -211,12 +219,12 @@ test('[AP121] a payload for a tool that asked for none is refused, and the appro
     body: { error: { code: 'no-payload' } },
   })
   expect((await page.approval(id)).approval.state).toBe('requested')
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
 })
 
 test('[AP121] a payload that is too large is refused, and none goes with a denial', async () => {
-  const { office, page, granted, id } = await openAsked()
-  await using _ = office
+  const { testBridge, page, granted, id } = await openAsked()
+  await using _ = testBridge
   const payload = { note: 'x'.repeat(70_000) }
   expect(await page.decide(id, { approved: true, payload })).toMatchObject({
     status: 413,
@@ -234,13 +242,13 @@ test('[AP121] where several people decide, one alone does not answer for all', a
       context?.requestConfirmation({ hint: '?', payload: { days: 0 } })
     return { status: 'pending' }
   })
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     tools: () => [ask],
     approvals: { ask_leave: { deciders: { roles: ['manager'] }, approvers: 2 } },
   })
-  const page = office.page()
+  const page = testBridge.page()
   await say(page, '[[call ask_leave {}]]')
-  const manager = office.page('mari')
+  const manager = testBridge.page('mari')
   const [{ id } = { id: '' }] = await manager.inbox()
   expect(await manager.decide(id, { approved: true, payload: THREE })).toMatchObject({
     status: 409,

@@ -4,7 +4,7 @@ import { tool } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
@@ -12,25 +12,25 @@ const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
 test('[AP160] a pending approval is read with the hint that the policy gives now', async () => {
   let fails = false
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: {
       process_payment: ({ args }) => {
         if (fails) throw new Error('The bank does not answer.')
         return {
-          hint: `Balance: ${office.wallet.balance}.`,
+          hint: `Balance: ${testBridge.wallet.balance}.`,
           severity: 'high',
           title: String(args['recipient']),
         }
       },
     },
   })
-  const page = office.page()
+  const page = testBridge.page()
   const [client] = approvingClients
   if (!client) throw new Error('There is no client.')
   const chat = await page.open(client)
   await chat.send(PAY)
   const [id = ''] = chat.asked
-  office.wallet.pay({ amount: 900, recipient: 'somebody else' })
+  testBridge.wallet.pay({ amount: 900, recipient: 'somebody else' })
   const current = { hint: 'Balance: 100.', severity: 'high', title: '花子' }
   expect(await page.inbox()).toMatchObject([current])
   expect((await page.approval(id)).approval).toMatchObject(current)
@@ -41,10 +41,10 @@ test('[AP160] a pending approval is read with the hint that the policy gives now
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -52,7 +52,11 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await chat.decide(true)
     expect(chat.refusal).toBe('not-allowed')
     expect(page.sent).toHaveLength(2)
-    const [mari, mike, erin] = [office.page('mari'), office.page('mike'), office.page('erin')]
+    const [mari, mike, erin] = [
+      testBridge.page('mari'),
+      testBridge.page('mike'),
+      testBridge.page('erin'),
+    ]
     expect(await mari.inbox()).toMatchObject([{ id, own: false }])
     expect(JSON.stringify(await mari.inbox())).not.toContain('chat-1')
     expect(await erin.inbox()).toEqual([])
@@ -70,7 +74,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     })
     expect(await mari.inbox()).toMatchObject([{ id, voted: true }])
     expect(await mike.inbox()).toMatchObject([{ id, voted: false }])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await mike.decide(id, { approved: true, args: { amount: 1 } })).toMatchObject({
       status: 400,
     })
@@ -79,7 +83,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ).toMatchObject({ status: 409, body: { error: { code: 'not-editable' } } })
     expect(await mike.decide(id, { approved: true })).toMatchObject({ status: 200 })
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     expect((await page.approval(id)).history).toMatchObject([
       { type: 'requested' },
       { type: 'voted', by: 'mari' },
@@ -91,7 +95,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP17] a vote of the owner in the chat is not enough, and the client does not loop', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) => ({
           deciders: { principals: ['hanako'], roles: ['manager'] },
@@ -99,7 +103,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Paid.]]`)
     const [alice = '', bob = ''] = chat.asked
@@ -109,56 +113,58 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     // What needed no second person goes on.
     await page.untilState(alice, 'succeeded')
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
     expect(await page.decide(bob, { approved: true })).toMatchObject({
       body: { error: { code: 'approval-voted' } },
     })
-    await office.page('mike').decide(bob, { approved: true })
+    await testBridge.page('mike').decide(bob, { approved: true })
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.wallet.payments).toHaveLength(2)
+    expect(testBridge.wallet.payments).toHaveLength(2)
     expect(await page.history(bob)).toEqual(['requested', 'voted', ...LIFE.slice(1)])
     await expectRecord(page, await page.open(client))
   })
 
   test('[AP17] one denial of several people decides', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
-    await office.page('mari').decide(id, { approved: true })
-    const denied = await office.page('mike').decide(id, { approved: false, reason: 'no budget' })
+    await testBridge.page('mari').decide(id, { approved: true })
+    const denied = await testBridge
+      .page('mike')
+      .decide(id, { approved: false, reason: 'no budget' })
     expect(denied).toMatchObject({ status: 200, body: { approval: { state: 'denied' } } })
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.results).toMatchObject([{ status: 'denied', reason: 'no budget' }])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.results).toMatchObject([{ status: 'denied', reason: 'no budget' }])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested', 'voted', 'denied'])
     await expectRecord(page, await page.open(client))
   })
 
   test('[AP18] a chain is asked in its order', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: { chain: [{ roles: ['manager'] }, { roles: ['executive'] }] },
       },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
-    const [mari, erin] = [office.page('mari'), office.page('erin')]
+    const [mari, erin] = [testBridge.page('mari'), testBridge.page('erin')]
     expect(await erin.decide(id, { approved: true })).toMatchObject({
       body: { error: { code: 'not-allowed' } },
     })
     expect(await mari.decide(id, { approved: true })).toMatchObject({
       body: { approval: { state: 'requested', step: 1 } },
     })
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await erin.decide(id, { approved: true })).toMatchObject({ status: 200 })
     await page.untilMessages((messages) => partTypes(messages.at(-1)).at(-1) === 'text')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect((await page.approval(id)).history).toMatchObject([
       { type: 'requested' },
       { type: 'voted', by: 'mari', step: 0 },
@@ -170,7 +176,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP19] a policy decides by the arguments, and says what people should know', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: {
         process_payment: ({ args }) =>
           Number(args['amount']) >= 10 && {
@@ -181,21 +187,21 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
           },
       },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(9)}${callPayment(10)}[[then]][[say Paid.]]`)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(chat.asked).toHaveLength(1)
     const [id = ''] = chat.asked
     const shown = { title: '送金', hint: 'Over 10.', severity: 'high', icon: 'money' }
     expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject(shown)
     expect((await page.approval(id)).approval).toMatchObject(shown)
     await chat.decide(true)
-    expect(office.wallet).toMatchObject({ balance: 981 })
+    expect(testBridge.wallet).toMatchObject({ balance: 981 })
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
     await chat.send(`${callPayment(1)}[[then]][[say Paid.]]`)
-    expect(office.wallet.payments).toHaveLength(3)
+    expect(testBridge.wallet.payments).toHaveLength(3)
     await expectRecord(page, chat)
   })
 
@@ -208,15 +214,15 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ],
     ['says nonsense', () => 'maybe' as unknown as boolean],
   ])('[AP19] a policy that %s is one that asks', async (_case, policy) => {
-    await using office = await Office.open({ approvals: { process_payment: policy } })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ approvals: { process_payment: policy } })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
-    expect(office.wallet.payments).toEqual([])
-    expect(office.errors).toHaveLength(1)
+    expect(testBridge.wallet.payments).toEqual([])
+    expect(testBridge.errors).toHaveLength(1)
     expect(chat.asked).toHaveLength(1)
     await chat.decide(true)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectRecord(page, chat)
   })
 
@@ -225,7 +231,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     async (approved) => {
       let effects = 0
       let asked = 0
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         tools: () => [
           tool('send_mail', (_args, context) => {
             if (!context?.toolConfirmation?.confirmed) {
@@ -238,7 +244,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
           }),
         ],
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend: 'both' })
       await chat.send('[[call send_mail {}]][[then]][[say Done.]]')
       expect([asked, effects]).toEqual([1, 0])
@@ -253,7 +259,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       expect(toolParts(chat.lastMessage)).toMatchObject([
         { state: approved ? 'output-available' : 'output-denied' },
       ])
-      expect(office.results).toMatchObject([approved ? { sent: true } : { status: 'denied' }])
+      expect(testBridge.results).toMatchObject([approved ? { sent: true } : { status: 'denied' }])
       expect(chat.text).toBe('Done.')
       expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
       expect(page.sent).toHaveLength(2)
@@ -263,7 +269,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
 
   test('[AP20] what a tool asks by itself is asked, whatever the policy thinks of the tool', async () => {
     let effects = 0
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       approvals: { send_mail: false },
       tools: () => [
         tool('send_mail', (_args, context) => {
@@ -276,7 +282,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send('[[call send_mail {}]][[then]][[say Done.]]')
     expect(chat.lastMessage?.parts.at(-1)?.data).toMatchObject({ hint: 'Really?' })

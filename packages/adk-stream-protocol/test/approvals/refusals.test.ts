@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
@@ -28,8 +28,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   ])(
     '[AP24] the same %s again changes nothing and gets the same answer',
     async (_case, approved) => {
-      await using office = await Office.open()
-      const page = office.page()
+      await using testBridge = await TestBridge.open()
+      const page = testBridge.page()
       const chat = await page.open(client)
       await chat.send(PAY)
       const [id = ''] = chat.asked
@@ -41,16 +41,16 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         status: 409,
         body: { error: { code: 'approval-decided' } },
       })
-      expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
-      expect(office.asked).toBe(2)
+      expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
+      expect(testBridge.asked).toBe(2)
       expect(await page.history(id)).toEqual(approved ? LIFE : ['requested', 'denied'])
       await expectRecord(page, chat)
     },
   )
 
   test('[AP24] the same approval many times at once runs once', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -61,15 +61,15 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ])
     expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true)
     await page.untilState(id, 'succeeded')
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     expect(await page.history(id)).toEqual(LIFE)
     await page.untilMessages((messages) => messages.length === 2)
     await expectRecord(page, await page.open(client))
   })
 
   test('[AP24] the opposite of what was decided is refused', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -79,14 +79,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(await page.post(answer({ id, approved: true }, chat.lastMessage?.id))).toMatchObject(
       refusal,
     )
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested', 'denied'])
     await expectRecord(page, chat)
   })
 
   test('[AP24] two opposite answers in one request: the first counts', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -106,18 +106,18 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       body: { error: { code: 'approval-decided' } },
     })
     await page.untilMessages((messages) => messages.at(-1)?.parts.at(-1)?.type === 'text')
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested', 'denied'])
     await expectRecord(page, await page.open(client))
   })
 
   test('[AP25] an unknown approval and one of somebody else look alike', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
-    const taro = office.page('taro')
+    const taro = testBridge.page('taro')
     const strange = [
       await taro.decide(id, { approved: true }),
       await taro.decide('no-such-approval', { approved: true }),
@@ -130,16 +130,16 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(new Set(strange.map((reply) => JSON.stringify(reply)))).toHaveLength(1)
     expect(strange[0]).toMatchObject({ status: 404, body: { error: { code: 'unknown-approval' } } })
     expect(await taro.inbox()).toEqual([])
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.history(id)).toEqual(['requested'])
     await chat.decide(true)
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     await expectRecord(page, chat)
   })
 
   test('[AP25] an approval of another chat of the same person counts only there', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -147,7 +147,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await other.send(PAY)
     const body = { ...answer({ id, approved: true }, other.lastMessage?.id), id: 'chat-2' }
     expect(await page.post(body)).toMatchObject({ body: { error: { code: 'unknown-approval' } } })
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(await page.inbox()).toHaveLength(2)
   })
 
@@ -159,8 +159,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     ['a reason that is no text', { approved: true, reason: 5 }],
     ['a reason without end', { approved: true, reason: 'x'.repeat(2_001) }],
   ])('[AP26] %s is no decision', async (_case, decision) => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -171,19 +171,19 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     )
     expect(await page.history(id)).toEqual(['requested'])
     await chat.decide(true)
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     await expectRecord(page, chat)
   })
 
   test('[AP26] arguments and results that a client sends with its decision count for nothing', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
     const { status } = await page.post(answer({ id, approved: true }, chat.lastMessage?.id))
     expect(status).toBe(200)
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     expect(await page.history(id)).toEqual(LIFE)
     await expectRecord(page, await page.open(client))
   })

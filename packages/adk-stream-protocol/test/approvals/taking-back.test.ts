@@ -8,7 +8,7 @@ import { textOf, toolParts } from '../support/chat-probe.ts'
 import { defer } from '../support/agents.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { FREE_MODEL, Office } from './support/office.ts'
+import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
@@ -17,15 +17,15 @@ const idsOf = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id)
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send('[[say Hello.]]')
     await chat.send(PAY)
     await chat.decide(true)
     const before = await page.messages()
     expect(before.map(textOf)).toEqual(['[[say Hello.]]', 'Hello.', PAY, 'Paid.'])
-    const { asked } = office
+    const { asked } = testBridge
     await chat.regenerate()
     await chat.rest()
     expect(chat.refusal).toBe('already-acted')
@@ -33,17 +33,17 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     await chat.rest()
     expect(chat.refusal).toBe('already-acted')
     expect(await page.messages()).toEqual(before)
-    expect(office.asked).toBe(asked)
+    expect(testBridge.asked).toBe(asked)
     const reloaded = await page.open(client)
     await reloaded.send('[[say And on.]]')
     expect(reloaded.messages).toHaveLength(6)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectRecord(page, reloaded)
   })
 
   test('[AP170] a call that was denied does not keep its answer from being made anew', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const old = chat.lastMessage?.id
@@ -56,8 +56,8 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   })
 
   test('[AP171] what came of an earlier call stays when a later answer is made anew', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    const page = office.page()
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     const [id = ''] = chat.asked
@@ -73,14 +73,14 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(after.slice(0, 3)).toEqual(before.slice(0, 3))
     expect(toolParts(after[1])).toMatchObject([{ state: 'output-available' }])
     expect(after[3]?.id).not.toBe(before[3]?.id)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 })
 
 describe.each(ourClients)('$name', (client) => {
   test('[CL170] what the server has kept stays on the page', async () => {
-    await using office = await Office.open()
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     await chat.decide(true)
@@ -105,16 +105,16 @@ async function openRunning() {
     called.resolve()
     await gate.promise
   }
-  const office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
-  const page = office.page()
+  const testBridge = await TestBridge.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  const page = testBridge.page()
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }
   await page.post({ id: 'chat-1', messages: [message] })
   const id = (await page.inbox())[0]?.id ?? ''
   await page.decide(id, { approved: true })
   await called.promise
   const anew = { id: 'chat-1', messages: [message], trigger: 'regenerate-message' }
-  const close = (): Promise<void> => office[Symbol.asyncDispose]()
-  return { office, page, id, anew, gate, [Symbol.asyncDispose]: close }
+  const close = (): Promise<void> => testBridge[Symbol.asyncDispose]()
+  return { testBridge, page, id, anew, gate, [Symbol.asyncDispose]: close }
 }
 
 const REFUSED = {
@@ -124,17 +124,17 @@ const REFUSED = {
 
 test('[AP170] a call that is running is not hidden, and its result is told', async () => {
   await using running = await openRunning()
-  const { office, page, anew, gate } = running
+  const { testBridge, page, anew, gate } = running
   expect(await page.post(anew)).toMatchObject(REFUSED)
   gate.resolve()
   await page.untilMessages((messages) => textOf(messages[1]) === 'Paid.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[AP170] a call of which nobody knows whether it ran is not hidden', async () => {
   await using chat = await openRunning()
-  const { office, page, id, anew, gate } = chat
-  const { approvals } = office.store
+  const { testBridge, page, id, anew, gate } = chat
+  const { approvals } = testBridge.store
   const running = await approvals.get(id)
   if (running?.state.name !== 'executing') throw new Error('The call runs.')
   const { worker } = running.state

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
   test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
           before: () => {
@@ -19,7 +19,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client, { autoSend: 'both' })
     await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
     const [id = ''] = chat.asked
@@ -30,15 +30,15 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     expect(chat.text).toBe('Sorry.')
     const shown = [chat.messages, await page.messages(), await page.approval(id)]
     expect(JSON.stringify(shown)).not.toContain('hunter2')
-    expect(office.errors.map(String).join()).toContain(secret)
-    expect(office.wallet).toMatchObject({ payments: [], balance: 1_000 })
+    expect(testBridge.errors.map(String).join()).toContain(secret)
+    expect(testBridge.wallet).toMatchObject({ payments: [], balance: 1_000 })
     expect(await page.history(id)).toEqual(['requested', 'approved', 'started', 'failed'])
     expect(page.sent).toHaveLength(2)
     await expectRecord(page, chat)
   })
 
   test('[AP21] the record of a failure tells a client no more than the chat does', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
           before: () => {
@@ -47,7 +47,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
     const [id = ''] = chat.asked
@@ -67,7 +67,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
 
   test('[AP21] one of two fails; the other has its effect', async () => {
     let calls = 0
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [
         paymentTool(wallet, {
           before: () => {
@@ -77,7 +77,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
         }),
       ],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Half.]]`)
     await chat.decide(true)
@@ -85,7 +85,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       'output-error',
       'output-available',
     ])
-    expect(office.wallet.payments).toEqual([{ amount: 40, recipient: 'Bob' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 40, recipient: 'Bob' }])
     expect(page.sent).toHaveLength(client.ours ? 3 : 2)
     await expectRecord(page, chat)
   })
@@ -93,13 +93,13 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   test.each([true, false])(
     '[AP22] a sub-agent asks and goes on by itself; the answer is %s',
     async (approved) => {
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         agent: (model, tools) => {
           const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
           return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
         },
       })
-      const page = office.page()
+      const page = testBridge.page()
       const chat = await page.open(client, { autoSend: 'both' })
       const transfer = '[[call transfer_to_agent {"agentName":"teller"}]]'
       await chat.send(`${transfer}[[then]]${callPayment(50)}[[then]][[say The teller is done.]]`)
@@ -111,7 +111,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
       expect(toolParts(chat.lastMessage)).toMatchObject([
         { state: approved ? 'output-available' : 'output-denied' },
       ])
-      expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+      expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
       expect(await page.history(id)).toEqual(
         approved ? ['requested', 'approved', 'started', 'succeeded'] : ['requested', 'denied'],
       )
@@ -121,21 +121,21 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
   )
 
   test('[AP22] what a sub-agent asked is approved after a restart', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       agent: (model, tools) => {
         const teller = new LlmAgent({ name: 'teller', model, description: 'Pays.', tools })
         return new LlmAgent({ name: 'assistant', model, subAgents: [teller] })
       },
     })
-    const page = office.page()
+    const page = testBridge.page()
     const before = await page.open(client)
     const transfer = '[[call transfer_to_agent {"agentName":"teller"}]]'
     await before.send(`${transfer}[[then]]${callPayment(50)}[[then]][[say The teller is done.]]`)
-    await office.restart()
+    await testBridge.restart()
     const chat = await page.open(client)
     await chat.decide(true)
     expect(chat.text).toBe('The teller is done.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectRecord(page, chat)
   })
 })

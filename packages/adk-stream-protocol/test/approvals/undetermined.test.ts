@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { UNDETERMINED } from '../../src/agent/call-responses.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients, liveClient } from './support/approving-chat.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool, type Wallet } from './support/payments.ts'
 
 /** A payment that is not a FunctionTool, and asks `check` whether a person must approve it. */
@@ -39,21 +39,21 @@ const clients = [...approvingClients.slice(0, 1), liveClient]
 
 describe.each(clients)('$name', (client) => {
   test('[AP110] a tool that fails to say whether it needs approval does not run', async () => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [new CheckedPayment(wallet, () => Promise.reject(new Error(SECRET)))],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(chat.asked).toEqual([])
     expect(toolParts(chat.lastMessage)).toMatchObject([
       { state: 'output-error', errorText: UNDETERMINED.error },
     ])
     expect(chat.text).toBe('Sorry.')
-    expect(office.results).toEqual([UNDETERMINED])
-    expect(office.errors.map(String).join()).toContain(SECRET)
-    expect(JSON.stringify([chat.messages, await page.messages(), office.told])).not.toContain(
+    expect(testBridge.results).toEqual([UNDETERMINED])
+    expect(testBridge.errors.map(String).join()).toContain(SECRET)
+    expect(JSON.stringify([chat.messages, await page.messages(), testBridge.told])).not.toContain(
       'hunter2',
     )
   })
@@ -61,19 +61,19 @@ describe.each(clients)('$name', (client) => {
   test.each([undefined, null, 'no', 0])(
     '[AP110] a tool that answers %j to whether it needs approval is asked about',
     async (answer) => {
-      await using office = await Office.open({
+      await using testBridge = await TestBridge.open({
         tools: (wallet) => [new CheckedPayment(wallet, () => answer)],
       })
-      const chat = await office.page().open(client)
+      const chat = await testBridge.page().open(client)
       await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
       expect(chat.asked).toHaveLength(1)
-      expect(office.wallet.payments).toEqual([])
+      expect(testBridge.wallet.payments).toEqual([])
     },
   )
 
   test('[AP110] arguments that do not fit are described to the model, and nothing runs', async () => {
     let runs = 0
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: () => [
         new FunctionTool({
           name: 'process_payment',
@@ -87,11 +87,11 @@ describe.each(clients)('$name', (client) => {
         }),
       ],
     })
-    const chat = await office.page().open(client)
+    const chat = await testBridge.page().open(client)
     await chat.send('[[call process_payment {"amount":"much"}]][[then]][[say Sorry.]]')
     expect(chat.text).toBe('Sorry.')
     expect(runs).toBe(0)
-    expect(JSON.stringify(office.results)).toContain('amount: ')
+    expect(JSON.stringify(testBridge.results)).toContain('amount: ')
   })
 
   test('[AP110] a callback of a plugin that throws before a tool keeps the tool from running', async () => {
@@ -100,14 +100,14 @@ describe.each(clients)('$name', (client) => {
         return Promise.reject(new Error('the guard is broken'))
       }
     }
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       plugins: [new Broken('broken')],
       tools: (wallet) => [paymentTool(wallet, { gated: false })],
     })
-    const page = office.page()
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(`${callPayment(50)}[[then]][[say Sorry.]]`)
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     await page.open(client)
   })
 })

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { ResumeAttempts } from '../../src/server/chats/resume-attempts.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { approvingClients } from './support/approving-chat.ts'
-import { Office } from './support/office.ts'
+import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
 /** Ends every run before its agent, once it is told to. */
@@ -23,10 +23,10 @@ class Closing extends BasePlugin {
 test('[AP114] an approved call that ADK never starts is cancelled, and the session stops growing', async () => {
   const plugin = new Closing('closing')
   const sessions = new InMemorySessionService()
-  await using office = await Office.open({ plugins: [plugin], sessionService: sessions })
+  await using testBridge = await TestBridge.open({ plugins: [plugin], sessionService: sessions })
   const [client] = approvingClients
   if (!client) throw new Error('There is no client.')
-  const page = office.page()
+  const page = testBridge.page()
   const chat = await page.open(client)
   await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
   const [id = ''] = chat.asked
@@ -34,8 +34,8 @@ test('[AP114] an approved call that ADK never starts is cancelled, and the sessi
   await page.decide(id, { approved: true })
   await page.untilState(id, 'cancelled')
   await page.untilMessages((messages) => toolParts(messages.at(-1))[0]?.state === 'output-error')
-  expect(office.wallet.payments).toEqual([])
-  expect(office.errors.map(String).join()).toMatch(
+  expect(testBridge.wallet.payments).toEqual([])
+  expect(testBridge.errors.map(String).join()).toMatch(
     /process_payment was cancelled: ADK did not start/,
   )
   const count = async () => {

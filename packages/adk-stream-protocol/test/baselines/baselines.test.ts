@@ -3,7 +3,7 @@ import path from 'node:path'
 
 import { describe, expect, test } from 'vitest'
 
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { paymentTool } from '../approvals/support/payments.ts'
 import { weather } from '../support/agents.ts'
 import { type ChatMessage, textOf, toolParts } from '../support/chat-probe.ts'
@@ -53,14 +53,14 @@ interface Played {
 
 async function play({ ask, steps }: Scenario, mode: Mode): Promise<Played> {
   const expires = steps.some(({ type }) => type === 'expire')
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     tools: (wallet) => [weather, paymentTool(wallet), locationTool({ gated: true }), musicTool()],
     ...(expires && { approvalDeadlineMs: 800 }),
   })
-  const page = office.page()
+  const page = testBridge.page()
   const untilText = (): Promise<void> =>
     page.untilMessages((messages) => textOf(messages.at(-1)) !== '')
-  await using conversation = await mode.open(office.url)
+  await using conversation = await mode.open(testBridge.url)
   await conversation.say(ask)
   for (const step of steps) await take(conversation, step, untilText)
   await conversation.end()

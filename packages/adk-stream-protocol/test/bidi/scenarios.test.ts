@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { scriptResponder } from 'gemini-emulator'
 
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
@@ -19,13 +19,13 @@ const BOTH = `${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say 
 
 describe.each(FORMS)('$name', ({ answer }) => {
   test.each([true, false])('[BD3] [BD6] [BD13] one call, approved: %s', async (approved) => {
-    await using office = await Office.open()
-    await using client = await BidiClient.open(office.url)
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    await using client = await BidiClient.open(testBridge.url)
+    const page = testBridge.page()
     client.say(`${callPayment(50)}[[then]][[say Decided.]]`)
     await client.untilAsked()
     const [asked] = client.asked
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     expect(client.done).toBe(0)
     answer(client, asked, { approved })
     await client.untilDone()
@@ -34,8 +34,8 @@ describe.each(FORMS)('$name', ({ answer }) => {
     expect(client.ofType('start')).toHaveLength(1)
     expect(client.ofType('finish')).toHaveLength(1)
     expect(client.types.at(-1)).toBe('[DONE]')
-    expect(office.wallet.balance).toBe(approved ? 950 : 1_000)
-    expect(office.wallet.payments).toHaveLength(approved ? 1 : 0)
+    expect(testBridge.wallet.balance).toBe(approved ? 950 : 1_000)
+    expect(testBridge.wallet.payments).toHaveLength(approved ? 1 : 0)
     expect(await page.history(asked?.approvalId ?? '')).toEqual(HISTORIES[`${approved}`])
     const messages = await page.messages()
     await expectValid(messages)
@@ -43,19 +43,19 @@ describe.each(FORMS)('$name', ({ answer }) => {
     // Nothing comes behind the end.
     await client.sync()
     expect(client.done).toBe(1)
-    expect(office.asked).toBe(2)
+    expect(testBridge.asked).toBe(2)
   })
 
   test('[BD6] [BD13] the reason of a denial reaches the model and the record', async () => {
-    await using office = await Office.open()
-    await using client = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open()
+    await using client = await BidiClient.open(testBridge.url)
     client.say(`${callPayment(50)}[[then]][[say わかりました。]]`)
     await client.untilAsked()
     const [asked] = client.asked
     answer(client, asked, { approved: false, reason: '高すぎます' })
     await client.untilDone()
-    expect(office.results).toMatchObject([{ status: 'denied', reason: '高すぎます' }])
-    const { history } = await office.page().approval(asked?.approvalId ?? '')
+    expect(testBridge.results).toMatchObject([{ status: 'denied', reason: '高すぎます' }])
+    const { history } = await testBridge.page().approval(asked?.approvalId ?? '')
     expect(history.at(-1)).toMatchObject({ type: 'denied', reason: '高すぎます' })
   })
 })
@@ -67,9 +67,9 @@ describe.each([
   [false, false],
 ])('two at once, Alice %s, Bob %s', (alice, bob) => {
   test('[BD3] [BD13] [BD100] the second is asked when the first is decided and has its result', async () => {
-    await using office = await Office.open()
-    await using client = await BidiClient.open(office.url)
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    await using client = await BidiClient.open(testBridge.url)
+    const page = testBridge.page()
     client.say(BOTH)
     for (const [index, approved] of [alice, bob].entries()) {
       await client.untilAsked(index + 1)
@@ -90,13 +90,13 @@ describe.each([
       'tool-approval-request',
       bob ? 'tool-output-available' : 'tool-output-denied',
     ])
-    await expectDecided(office, client.asked, [alice, bob])
+    await expectDecided(testBridge, client.asked, [alice, bob])
   })
 
   test('[BD13] [BD100] the second is decided elsewhere first, and is not asked any more', async () => {
-    await using office = await Office.open()
-    await using client = await BidiClient.open(office.url)
-    const page = office.page()
+    await using testBridge = await TestBridge.open()
+    await using client = await BidiClient.open(testBridge.url)
+    const page = testBridge.page()
     client.say(BOTH)
     await client.untilAsked()
     await page.untilInbox(2)
@@ -113,18 +113,18 @@ describe.each([
     const approvals = [first?.approvalId ?? '', second?.id ?? ''].map((approvalId) => ({
       approvalId,
     }))
-    await expectDecided(office, approvals, [alice, bob])
+    await expectDecided(testBridge, approvals, [alice, bob])
   })
 })
 
 async function expectDecided(
-  office: Office,
+  testBridge: TestBridge,
   asked: readonly { readonly approvalId: string }[],
   [alice = false, bob = false]: readonly boolean[],
 ): Promise<void> {
-  const page = office.page()
-  expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
-  expect(office.wallet.payments).toHaveLength(Number(alice) + Number(bob))
+  const page = testBridge.page()
+  expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+  expect(testBridge.wallet.payments).toHaveLength(Number(alice) + Number(bob))
   for (const [index, { approvalId }] of asked.entries())
     expect(await page.history(approvalId)).toEqual(HISTORIES[`${index === 0 ? alice : bob}`])
   const messages = await page.messages()
@@ -133,17 +133,19 @@ async function expectDecided(
     { input: { recipient: 'Alice' }, state: STATES[`${alice}`] },
     { input: { recipient: 'Bob' }, state: STATES[`${bob}`] },
   ])
-  expect(office.asked).toBe(2)
+  expect(testBridge.asked).toBe(2)
 }
 
 test('[BD100] what the model says while a person is asked comes after the result', async () => {
-  await using office = await Office.open({ liveModel: FREE_MODEL })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+  await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[wait asked]][[say Please decide.]][[then]][[say Paid.]]`)
   await client.untilAsked()
-  office.emulator.release('asked')
+  testBridge.emulator.release('asked')
   // Another client reads it at once.
-  await using other = await SocketClient.open(office.url, { headers: { 'x-api-key': 'hanako' } })
+  await using other = await SocketClient.open(testBridge.url, {
+    headers: { 'x-api-key': 'hanako' },
+  })
   other.resume()
   await other.untilText('Please decide.')
   expect(client.text).toBe('')
@@ -160,8 +162,8 @@ test.each([
   ['without a word in between', ''],
   ['with text in between', '[[say Next.]]'],
 ])('[BD3] [BD13] one after the other %s: one stream, one end', async (_case, between) => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   const calls = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
   client.say(`${calls.join(`[[then]]${between}`)}[[then]][[say Done.]]`)
   for (const [index, approved] of [true, false, true].entries()) {
@@ -173,22 +175,24 @@ test.each([
   expect(client.text).toBe(`${between === '' ? '' : 'Next.Next.'}Done.`)
   expect(client.ofType('start')).toHaveLength(1)
   expect(client.done).toBe(1)
-  expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
-  expect(office.asked).toBe(4)
-  const messages = await office.page().messages()
+  expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['A', 'C'])
+  expect(testBridge.asked).toBe(4)
+  const messages = await testBridge.page().messages()
   expect(messages).toHaveLength(2)
   await expectValid(messages)
 })
 
 test('[BD13] the result of a call beside it that needs no approval comes at once', async () => {
-  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet), weather] })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet), weather],
+  })
+  await using client = await BidiClient.open(testBridge.url)
   const look = '[[call get_weather {"place":"東京"}]]'
   client.say(`${look}${callPayment(50)}[[then]][[say Sunny and paid.]]`)
   await client.until(
     ({ asked, types }) => asked.length === 1 && types.includes('tool-output-available'),
   )
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   client.confirm(client.asked[0]?.approvalId ?? '', true)
   await client.untilDone()
   expect(client.ofType('tool-output-available').map(({ output }) => output)).toMatchObject([
@@ -199,20 +203,20 @@ test('[BD13] the result of a call beside it that needs no approval comes at once
 })
 
 test('[BD3] [BD13] a model that says nothing after the result ends the turn all the same', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]]`)
   await client.untilAsked()
   client.confirm(client.asked[0]?.approvalId ?? '', true)
   await client.untilDone()
   expect(client.text).toBe('')
   expect(client.done).toBe(1)
-  expect(office.wallet.balance).toBe(950)
+  expect(testBridge.wallet.balance).toBe(950)
 })
 
 test('[BD10] [BD13] what nobody decides in time ends in the same stream; a late answer is refused', async () => {
-  await using office = await Office.open({ approvalDeadlineMs: 150 })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ approvalDeadlineMs: 150 })
+  await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Too late.]]`)
   await client.untilDone()
   const [asked] = client.asked
@@ -221,15 +225,15 @@ test('[BD10] [BD13] what nobody decides in time ends in the same stream; a late 
   expect(client.text).toBe('Too late.')
   client.confirm(asked?.approvalId ?? '', true)
   await client.until(({ types }) => types.at(-1) === 'error' || types.at(-2) === 'error')
-  expect(office.wallet.payments).toEqual([])
-  expect(await office.page().history(asked?.approvalId ?? '')).toEqual(['requested', 'expired'])
+  expect(testBridge.wallet.payments).toEqual([])
+  expect(await testBridge.page().history(asked?.approvalId ?? '')).toEqual(['requested', 'expired'])
   client.say('[[say Still here.]]')
   await client.until(({ text }) => text.endsWith('Still here.'))
 })
 
 test('[BD6] [BD13] a tool of the client gives its result by event, once', async () => {
-  await using office = await Office.open({ tools: () => [musicTool()] })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ tools: () => [musicTool()] })
+  await using client = await BidiClient.open(testBridge.url)
   client.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
   await client.until(({ types }) => types.includes('tool-input-available'))
   const [call] = client.ofType('tool-input-available')
@@ -237,14 +241,14 @@ test('[BD6] [BD13] a tool of the client gives its result by event, once', async 
   await client.untilDone()
   expect(client.text).toBe('Changed.')
   expect(client.done).toBe(1)
-  expect(office.results).toMatchObject([{ success: true, track: 2 }])
+  expect(testBridge.results).toMatchObject([{ success: true, track: 2 }])
 })
 
 test.each([true, false])(
   '[BD6] [BD7] [BD13] a gated tool of the client: the decision first, then its result; approved: %s',
   async (approved) => {
-    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
-    await using client = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
+    await using client = await BidiClient.open(testBridge.url)
     client.say('[[call get_location {}]][[then]][[say There you are.]]')
     await client.untilAsked()
     const [asked] = client.asked
@@ -260,36 +264,36 @@ test.each([true, false])(
     await client.untilDone()
     expect(client.text).toBe('There you are.')
     expect(client.done).toBe(1)
-    expect(office.results).toMatchObject([approved ? TOKYO : { status: 'denied' }])
+    expect(testBridge.results).toMatchObject([approved ? TOKYO : { status: 'denied' }])
   },
 )
 
 test('[BD9] [BD13] reconnect while pending: the address brings the whole turn back, and it goes on', async () => {
-  await using office = await Office.open()
-  const first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  const first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await first.untilAsked()
   await first[Symbol.asyncDispose]()
-  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  await using second = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
   await second.untilAsked()
   expect(second.asked).toEqual(first.asked)
   second.confirm(second.asked[0]?.approvalId ?? '', true)
   await second.untilDone()
   expect(second.text).toBe('Paid.')
   expect(second.done).toBe(1)
-  expect(office.wallet.payments).toHaveLength(1)
-  await expectValid(await office.page().messages())
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  await expectValid(await testBridge.page().messages())
 })
 
 test.each(FORMS)(
   '[BD9] [BD13] a socket that is lost, and $name over another one: the rest of the message comes once',
   async ({ answer }) => {
-    await using office = await Office.open()
-    const first = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open()
+    const first = await BidiClient.open(testBridge.url)
     first.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
     await first.untilAsked()
     await first[Symbol.asyncDispose]()
-    await using second = await BidiClient.open(office.url, { chatId: 'chat-1' })
+    await using second = await BidiClient.open(testBridge.url, { chatId: 'chat-1' })
     answer(second, first.asked[0], { approved: true })
     await second.untilDone()
     expect(second.text).toBe('Paid.')
@@ -298,7 +302,7 @@ test.each(FORMS)(
     expect(second.ofType('start')).toEqual(first.ofType('start'))
     expect(second.ofType('tool-output-available')).toHaveLength(1)
     expect(second.types.at(-1)).toBe('[DONE]')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await second.sync()
     expect(second.done).toBe(1)
   },
@@ -308,12 +312,12 @@ test.each([
   ['with the dialect', { query: '?chatId=chat-1&dialect=bidi', protocols: [] }],
   ['without it', { query: '?chatId=chat-1', protocols: [] }],
 ])('[BD9] a chat in the address, %s, brings the running turn back', async (_case, options) => {
-  await using office = await Office.open()
-  const first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  const first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await first.untilAsked()
   await first[Symbol.asyncDispose]()
-  await using second = await BidiClient.open(office.url, options)
+  await using second = await BidiClient.open(testBridge.url, options)
   await second.untilAsked()
   expect(second.asked).toEqual(first.asked)
   second.confirm(second.asked[0]?.approvalId ?? '', true)
@@ -323,13 +327,13 @@ test.each([
 })
 
 test('[BD9] a tool of the client, and a socket that is lost: its result over another one goes on with the message', async () => {
-  await using office = await Office.open({ tools: () => [musicTool()] })
-  const first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ tools: () => [musicTool()] })
+  const first = await BidiClient.open(testBridge.url)
   first.say('[[call change_bgm {"track":2}]][[then]][[say Changed.]]')
   await first.until(({ types }) => types.includes('data-browser-call'))
   const [call] = first.ofType('tool-input-available')
   await first[Symbol.asyncDispose]()
-  await using second = await BidiClient.open(office.url, { chatId: 'chat-1' })
+  await using second = await BidiClient.open(testBridge.url, { chatId: 'chat-1' })
   second.give(String(call?.['toolCallId']), { success: true, track: 2 })
   await second.untilDone()
   expect(second.text).toBe('Changed.')
@@ -340,28 +344,28 @@ test('[BD9] a tool of the client, and a socket that is lost: its result over ano
 test.each(FORMS)(
   '[BD8] [BD9] [BD13] reconnect after a restart of the server: $name decides, and the answer follows',
   async ({ answer }) => {
-    await using office = await Office.open()
-    const first = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open()
+    const first = await BidiClient.open(testBridge.url)
     first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
     await first.untilAsked()
     await first[Symbol.asyncDispose]()
-    await office.restart()
-    await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+    await testBridge.restart()
+    await using second = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
     answer(second, first.asked[0], { approved: true })
     await second.untilDone()
     expect(second.text).toBe('Paid.')
     expect(second.ofType('start')).toHaveLength(1)
-    expect(office.wallet.payments).toHaveLength(1)
-    expect(await office.page().history(first.asked[0]?.approvalId ?? '')).toEqual(LIFE)
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(await testBridge.page().history(first.asked[0]?.approvalId ?? '')).toEqual(LIFE)
   },
 )
 
 test('[BD9] [BD13] a second socket reads the same turn, and either may decide', async () => {
-  await using office = await Office.open()
-  await using first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await first.untilAsked()
-  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  await using second = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
   await second.untilAsked()
   second.confirm(second.asked[0]?.approvalId ?? '', true)
   await Promise.all([first.untilDone(), second.untilDone()])
@@ -370,18 +374,18 @@ test('[BD9] [BD13] a second socket reads the same turn, and either may decide', 
   await first.sync()
   expect([first.text, second.text]).toEqual(['Paid.', 'Paid.'])
   expect([first.done, second.done]).toEqual([1, 1])
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[BD3] [BD13] a new message while one waits: both turns end, each once', async () => {
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     liveModel: FREE_MODEL,
     respond: (prompt) =>
       JSON.stringify(prompt.contents.at(-1)).includes('"balance"')
         ? [{ type: 'say', text: 'Paid after all.' }]
         : scriptResponder(prompt),
   })
-  await using client = await BidiClient.open(office.url)
+  await using client = await BidiClient.open(testBridge.url)
   client.say(callPayment(50))
   await client.untilAsked()
   client.say('[[say Meanwhile.]]')
@@ -393,8 +397,8 @@ test('[BD3] [BD13] a new message while one waits: both turns end, each once', as
   const ids = client.ofType('start').map(({ messageId }) => messageId)
   expect(ids).toHaveLength(3)
   expect(ids[2]).toBe(ids[0])
-  expect(office.wallet.payments).toHaveLength(1)
-  const messages = await office.page().messages()
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  const messages = await testBridge.page().messages()
   expect(messages.map(textOf)).toEqual([
     callPayment(50),
     'Paid after all.',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { weather } from '../support/agents.ts'
 import { locationTool } from '../support/locating.ts'
@@ -28,8 +28,8 @@ interface Confirmation {
 }
 
 test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', async () => {
-  await using office = await Office.open({ tools: () => [weather] })
-  await using client = await BidiClient.open(office.url, SEED_000)
+  await using testBridge = await TestBridge.open({ tools: () => [weather] })
+  await using client = await BidiClient.open(testBridge.url, SEED_000)
   client.say('[[call get_weather {"place":"東京"}]][[then]][[say Sunny.]]')
   await client.untilDone()
   expect(client.types).toEqual([
@@ -52,11 +52,11 @@ test('[BD5] seed 000, case 1: tools that need no confirmation pass unchanged', a
 
 test('[BD5] seed 000, cases 2 to 4: the question is a call of its own, behind the call it is about, linked by its id', async () => {
   const hint = 'Please approve or reject the tool call get_location().'
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     tools: () => [locationTool({ gated: true })],
     approvals: { get_location: { hint } },
   })
-  await using client = await BidiClient.open(office.url, SEED_000)
+  await using client = await BidiClient.open(testBridge.url, SEED_000)
   client.say('[[call get_location {}]][[then]][[say Done.]]')
   await client.until((seen) => confirmations(seen).length === 1)
   expect(toolCalls(client).map(({ type, toolName }) => [type, toolName])).toEqual([
@@ -85,8 +85,8 @@ test('[BD5] seed 000, cases 2 to 4: the question is a call of its own, behind th
 })
 
 test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and each decides its own call', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url, SEED_000)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url, SEED_000)
   const names = ['A', 'B', 'C', 'D']
   client.say(`${names.map((name) => callPayment(10, name)).join('')}[[then]][[say Done.]]`)
   for (const [index] of names.entries()) {
@@ -98,12 +98,15 @@ test('[BD5] [BD8] seed 000, case 5: several questions never share an id, and eac
   await client.untilDone()
   const ids = client.ofType('tool-input-available').map(({ toolCallId }) => toolCallId)
   expect(new Set(ids).size).toBe(2 * names.length)
-  expect(office.wallet.payments.map(({ recipient }) => recipient).toSorted()).toEqual(['B', 'D'])
+  expect(testBridge.wallet.payments.map(({ recipient }) => recipient).toSorted()).toEqual([
+    'B',
+    'D',
+  ])
 })
 
 test('[BD8] seed 000, critical notes: who answers in the moment of the question is understood, and nothing is left behind', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   // Within the very event that brings the question, so before the server can do anything after sending it.
   client.socket.on('message', (data: Buffer) => {
     const id = /"tool-approval-request","approvalId":"([^"]+)"/.exec(data.toString())?.[1]
@@ -114,16 +117,16 @@ test('[BD8] seed 000, critical notes: who answers in the moment of the question 
   await client.untilDone()
   // Cleanup: each result is told, nothing waits, and the next turn is one like any other.
   expect(client.ofType('tool-output-available')).toHaveLength(5)
-  expect(office.wallet.balance).toBe(985)
-  expect(await office.page().inbox()).toEqual([])
+  expect(testBridge.wallet.balance).toBe(985)
+  expect(await testBridge.page().inbox()).toEqual([])
   client.say('[[say Next.]]')
   await client.untilDone(2)
   expect(client.text).toBe('Done.Next.')
 })
 
 test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url, SEED_000)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url, SEED_000)
   const content = [{ type: 'text', text: PAY }]
   client.send({ type: 'message', version: '1.0', data: { messages: [{ role: 'user', content }] } })
   // 1, 2: the question comes with all that the page has to show.
@@ -133,12 +136,12 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
     name: 'process_payment',
     args: { amount: 50, recipient: '花子' },
   })
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   // 3, 4, 5: the page answers under the id of the question, and the server takes it.
   client.confirm(asked?.toolCallId ?? '', true)
   await client.untilDone()
   // 6, 7: the tool ran, and the model speaks of it.
-  expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+  expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
   expect(client.text).toBe('花子さんに50ドルを送金しました。')
   const nameOf = (id: unknown): string => {
     if (id === undefined) return ''
@@ -163,8 +166,8 @@ test('[BD2] [BD5] [BD6] seed 001: its message flow and its checklist', async () 
 })
 
 test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the part of a message, and is refused as an event', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
   await client.untilAsked()
   const { approvalId = '' } = client.asked[0] ?? {}
@@ -174,16 +177,16 @@ test('[BD2] seed 001, question 1: the event is tool_result; tool-result is the p
     event: 'tool-result',
     message: expect.stringContaining('tool_result') as string,
   })
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   client.send({ type: 'tool_result', toolCallId: approvalId, result: { confirmed: true } })
   await client.untilDone()
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[BD9] seed 001, question 2: who is cut off while it waits finds the question, and another may decide it meanwhile', async () => {
-  await using office = await Office.open()
-  const page = office.page()
-  const first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  const page = testBridge.page()
+  const first = await BidiClient.open(testBridge.url)
   first.say(PAY)
   await first.untilAsked()
   const { approvalId = '' } = first.asked[0] ?? {}
@@ -192,15 +195,15 @@ test('[BD9] seed 001, question 2: who is cut off while it waits finds the questi
   expect(await page.decide(approvalId, { approved: true })).toMatchObject({ status: 200 })
   await page.untilState(approvalId, 'succeeded')
   await page.untilMessages((messages) => messages.at(-1)?.parts.at(-1)?.type === 'text')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[BD10] seed 001, question 3: the time is that of the approval, and it is told with the question', async () => {
-  await using office = await Office.open({ approvalDeadlineMs: 3_600_000 })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ approvalDeadlineMs: 3_600_000 })
+  await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
   await client.until(({ types }) => types.includes('data-approval'))
-  const { approval } = await office.page().approval(client.asked[0]?.approvalId ?? '')
+  const { approval } = await testBridge.page().approval(client.asked[0]?.approvalId ?? '')
   expect(client.ofType('data-approval')[0]?.['data']).toMatchObject({
     deadline: approval['deadline'],
   })
@@ -208,27 +211,27 @@ test('[BD10] seed 001, question 3: the time is that of the approval, and it is t
 })
 
 test('[BD8] seed 001, question 4: either id leads to the call, on any socket of the chat and on none of another', async () => {
-  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet)] })
-  await using first = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ tools: (wallet) => [paymentTool(wallet)] })
+  await using first = await BidiClient.open(testBridge.url)
   first.say(`${callPayment(1, 'A')}${callPayment(2, 'B')}[[then]][[say Done.]]`)
   await first.untilAsked()
   const [a] = first.asked
   // The second question is asked in the ledger, and shown when the first one is decided.
-  const b = (await office.page().inbox()).find(({ id }) => id !== a?.approvalId) as
+  const b = (await testBridge.page().inbox()).find(({ id }) => id !== a?.approvalId) as
     | { toolCallId: string }
     | undefined
   expect(b?.toolCallId).toBeDefined()
-  await using stranger = await BidiClient.open(office.url, { key: 'taro' })
+  await using stranger = await BidiClient.open(testBridge.url, { key: 'taro' })
   stranger.confirm(a?.approvalId ?? '', true)
   stranger.give(b?.toolCallId ?? '', { approved: true })
   await stranger.until(({ types }) => types.filter((type) => type === 'error').length === 2)
-  await using elsewhere = await BidiClient.open(office.url, { query: '?chatId=chat-2' })
+  await using elsewhere = await BidiClient.open(testBridge.url, { query: '?chatId=chat-2' })
   elsewhere.confirm(a?.approvalId ?? '', true)
   await elsewhere.until(({ types }) => types.includes('error'))
-  expect(office.wallet.payments).toEqual([])
-  await using second = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
+  expect(testBridge.wallet.payments).toEqual([])
+  await using second = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
   second.confirm(a?.approvalId ?? '', true)
   second.give(b?.toolCallId ?? '', { approved: true, user_message: 'User approved' })
   await first.untilDone()
-  expect(office.wallet.payments).toHaveLength(2)
+  expect(testBridge.wallet.payments).toHaveLength(2)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { refusedUpgrade, SocketClient } from '../sockets/support/socket-client.ts'
 import { serve } from '../support/serve.ts'
@@ -78,8 +78,8 @@ test('[BD2] a malformed event names itself and harms neither the turn nor the so
 })
 
 test('[BD4] a question has its place in the order of seed 004, and its hint comes before it', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   client.say(`[[say Well.]]${callPayment(50)}[[then]][[say Paid.]]`)
   await client.until(({ types }) => types.at(-1) === 'finish-step')
   const asked = client.types.slice(client.types.indexOf('tool-input-start'))
@@ -108,15 +108,15 @@ test('[BD4] a question has its place in the order of seed 004, and its hint come
 })
 
 test('[BD3] without a live model a pause ends the stream, and the answer goes on in another', async () => {
-  await using office = await Office.open({ live: undefined as never })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ live: undefined as never })
+  await using client = await BidiClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await client.untilDone()
   client.confirm(client.asked[0]?.approvalId ?? '', true)
   await client.untilDone(2)
   expect(client.text).toBe('Paid.')
   expect(new Set(client.ofType('start').map(({ messageId }) => messageId)).size).toBe(1)
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   client.send({ type: 'audio_control', action: 'start' })
   await client.until(({ types }) => types.includes('error'))
   expect(client.ofType('error')[0]?.['errorText']).toMatch(/^audio_control: /)
@@ -139,8 +139,8 @@ test.each([
 ])(
   '[BD11] an interrupt stops %s: the stream ends, and the chat goes on',
   async (_case, options) => {
-    await using office = await Office.open(options)
-    await using client = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open(options)
+    await using client = await BidiClient.open(testBridge.url)
     client.say('[[say One, ]][[wait never]][[say two.]]')
     await client.until(({ text }) => text.startsWith('One'))
     client.send({ type: 'interrupt', reason: 'user_abort' })
@@ -151,42 +151,42 @@ test.each([
 )
 
 test('[BD12] a socket has one chat: another one is refused, and a chat without a name gets one of its own', async () => {
-  await using office = await Office.open()
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open()
+  await using client = await BidiClient.open(testBridge.url)
   client.say('[[say Hello.]]', 'chat-1')
   await client.untilDone()
   client.say('[[say Hello.]]', 'chat-2')
   await client.untilDone(2)
   expect(client.ofType('error')[0]?.['errorText']).toMatch(/^message: .*chat-1.*chat-2/)
-  await using nameless = await BidiClient.open(office.url)
+  await using nameless = await BidiClient.open(testBridge.url)
   const content = '[[say Hello.]]'
   nameless.send({ type: 'message', messages: [{ role: 'user', content }] })
   await nameless.untilDone()
   nameless.send({ type: 'message', messages: [{ role: 'user', content }] })
   await nameless.untilDone(2)
   expect(nameless.text).toBe('Hello.Hello.')
-  expect(await office.page().messages('chat-1')).toHaveLength(2)
+  expect(await testBridge.page().messages('chat-1')).toHaveLength(2)
 })
 
 test('[BD2] [BD14] sound that is too much is refused by its event, and the next piece is heard', async () => {
-  await using office = await Office.open({ limits: { maxAudioFrameBytes: 3_200 } })
-  await using client = await BidiClient.open(office.url)
+  await using testBridge = await TestBridge.open({ limits: { maxAudioFrameBytes: 3_200 } })
+  await using client = await BidiClient.open(testBridge.url)
   client.send({ type: 'audio_chunk', chunk: Buffer.alloc(3_300).toString('base64') })
   await client.until(({ types }) => types.includes('error'))
   expect(client.ofType('error')[0]?.['errorText']).toMatch(/^audio_chunk: .*3200/)
   client.send({ type: 'audio_chunk', chunk: Buffer.alloc(3_200).toString('base64') })
-  await office.emulator.live.nextSession()
+  await testBridge.emulator.live.nextSession()
   await client.sync()
   expect(client.ofType('error')).toHaveLength(1)
 })
 
 test('[BD14] what is spoken by audio_chunk is answered in data-pcm, and its words are a message of the person', async () => {
-  await using office = await Office.open({ live: (model) => ({ model }) })
-  await using client = await BidiClient.open(office.url, { query: '?chatId=chat-1' })
-  office.emulator.live.queueTranscript('[[say Hello to you.]]')
+  await using testBridge = await TestBridge.open({ live: (model) => ({ model }) })
+  await using client = await BidiClient.open(testBridge.url, { query: '?chatId=chat-1' })
+  testBridge.emulator.live.queueTranscript('[[say Hello to you.]]')
   // Nobody hears what is said before the model is there; this is how a page knows.
   const headers = { 'x-api-key': 'hanako' }
-  await using watcher = await SocketClient.open(office.url, { headers })
+  await using watcher = await SocketClient.open(testBridge.url, { headers })
   watcher.send({ type: 'watch', id: 'chat-1', audio: 'none' })
   client.send({ type: 'audio_control', version: '1.0', action: 'start' })
   await watcher.next(({ type, status }) => type === 'status' && status === 'open')

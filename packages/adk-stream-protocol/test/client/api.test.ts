@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 
 import type { ChatSummary, ListEvent, WatchEvent } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { openSse, versions } from './support/client-page.ts'
@@ -32,13 +32,13 @@ async function answering(listener: RequestListener): Promise<{ url: string } & A
 }
 
 test('[CL17] a chat is loaded as messages of either version, without a cast, and can be deleted', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
-  const transport = sseTransport({ url: office.url, headers: HEADERS })
+  const transport = sseTransport({ url: testBridge.url, headers: HEADERS })
   const chat = await openSse(transport, version)
   await chat.send('[[say Hello.]]')
-  const api = adkApi({ url: office.url, headers: () => Promise.resolve(HEADERS) })
+  const api = adkApi({ url: testBridge.url, headers: () => Promise.resolve(HEADERS) })
   const { messages, running } = await api.loadChat('chat-1')
   expect(running).toBe(false)
   const chats = [
@@ -54,10 +54,10 @@ test('[CL17] a chat is loaded as messages of either version, without a cast, and
 })
 
 test('[CL17] what waits is listed, read with its history, and decided; a refusal is an AdkError', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
-  const transport = sseTransport({ url: office.url, headers: HEADERS })
+  const transport = sseTransport({ url: testBridge.url, headers: HEADERS })
   const chat = await openSse(transport, version)
   await chat.send(callPayment(50))
   const { api } = transport
@@ -144,11 +144,11 @@ test.each([
 })
 
 test('[CL18] the feed of a chat is opened again until it is ended, and tells when it is lost and back', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
   const net = new CuttableFetch()
-  const api = adkApi({ url: office.url, headers: HEADERS, fetch: net.fetch })
+  const api = adkApi({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
   const events: WatchEvent[] = []
   const waiting: { type: string; done: () => void }[] = []
   const next = (type: string): Promise<void> => {
@@ -171,7 +171,7 @@ test('[CL18] the feed of a chat is opened again until it is ended, and tells whe
   net.cut()
   await back
   const told = next('turn')
-  const chat = await openSse(sseTransport({ url: office.url, headers: HEADERS }), version)
+  const chat = await openSse(sseTransport({ url: testBridge.url, headers: HEADERS }), version)
   await chat.send('[[say Hello.]]')
   await told
   expect(events).toMatchObject([
@@ -191,10 +191,10 @@ test('[CL18] the feed of a chat is opened again until it is ended, and tells whe
 })
 
 test('[CL29] the feed of the lists tells of chats and approvals, in their words', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const [version = versions[0]] = versions
   if (!version) return
-  const api = adkApi({ url: office.url, headers: HEADERS })
+  const api = adkApi({ url: testBridge.url, headers: HEADERS })
   const events: WatchEvent<ListEvent>[] = []
   const opened = defer()
   const asked = defer()
@@ -204,7 +204,7 @@ test('[CL29] the feed of the lists tells of chats and approvals, in their words'
     if (event.type === 'approval') asked.resolve()
   })
   await opened.promise
-  const chat = await openSse(sseTransport({ url: office.url, headers: HEADERS }), version)
+  const chat = await openSse(sseTransport({ url: testBridge.url, headers: HEADERS }), version)
   await chat.send(callPayment(50))
   await asked.promise
   end()

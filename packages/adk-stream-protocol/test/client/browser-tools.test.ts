@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
-import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { browserTool } from '../../src/server/index.ts'
 import { z } from 'zod'
 
@@ -10,7 +10,7 @@ import { toolParts } from '../support/chat-probe.ts'
 import { ASK, TOKYO } from '../support/locating.ts'
 import { ClientPage, openSse, versions } from './support/client-page.ts'
 
-function locating(gated = false): OfficeOptions {
+function locating(gated = false): TestBridgeOptions {
   return {
     tools: () => [
       browserTool({
@@ -28,13 +28,13 @@ describe.each(versions)('$name', (version) => {
   test.each([true, false])(
     '[BT10] [CL12] a browser tool runs once, and its output travels; stream held: %s',
     async (hold) => {
-      await using office = await Office.open(locating())
+      await using testBridge = await TestBridge.open(locating())
       const offered: unknown[] = []
       const observe = (event: WireEvent): void => {
         if (event.type === 'chunk' && event.chunk.type === 'data-browser-call')
           offered.push(event.chunk.data.toolCallId)
       }
-      await using page = new ClientPage({ url: office.url, version, live: { hold, observe } })
+      await using page = new ClientPage({ url: testBridge.url, version, live: { hold, observe } })
       const chat = await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -50,7 +50,7 @@ describe.each(versions)('$name', (version) => {
       expect(toolParts(chat.lastMessage)).toMatchObject([
         { state: 'output-available', output: TOKYO },
       ])
-      expect(office.told).toContain('139.7')
+      expect(testBridge.told).toContain('139.7')
       expect(offered).toEqual(toolParts(chat.lastMessage).map(({ toolCallId }) => toolCallId))
       expect(JSON.stringify(chat.messages)).not.toContain('browser-call')
       expect(chat.errors).toEqual([])
@@ -58,14 +58,14 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL12] over HTTP as well', async () => {
-    await using office = await Office.open(locating())
-    const transport = sseTransport({ url: office.url, headers: { 'x-api-key': 'hanako' } })
+    await using testBridge = await TestBridge.open(locating())
+    const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)
     runBrowserTools(chat.attached, { get_location: () => TOKYO })
     await chat.send(ASK)
     await chat.untilShown('There you are.')
     await chat.rest()
-    expect(office.told).toContain('139.7')
+    expect(testBridge.told).toContain('139.7')
   })
 
   test.each([
@@ -77,8 +77,8 @@ describe.each(versions)('$name', (version) => {
     '[CL12] [CL24] a gated one, a plain function, runs after it is approved: $approved, held $hold',
     async (given) => {
       const { approved, runsExpected, state, hold } = given
-      await using office = await Office.open(locating(true))
-      await using page = new ClientPage({ url: office.url, version, live: { hold } })
+      await using testBridge = await TestBridge.open(locating(true))
+      await using page = new ClientPage({ url: testBridge.url, version, live: { hold } })
       const chat = await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -102,14 +102,14 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL12] what a browser tool throws is told to the model', async () => {
-    await using office = await Office.open(locating())
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open(locating())
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     runBrowserTools(chat.attached, {
       get_location: () => Promise.reject(new Error('The person said no.')),
     })
     await chat.send(ASK)
-    expect(office.told).toContain('The person said no.')
+    expect(testBridge.told).toContain('The person said no.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
   })
 })

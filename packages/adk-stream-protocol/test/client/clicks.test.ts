@@ -4,14 +4,14 @@ import { z } from 'zod'
 import type { WireEvent } from '../../src/client/index.ts'
 import { runBrowserTools } from '../../src/client/index.ts'
 import { browserTool } from '../../src/calls/browser-tool.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
 describe.each(versions)('$name', (version) => {
   test('[CL3] a second click does not change what the first one approved', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
     const [id = ''] = await chat.untilAsked()
@@ -21,11 +21,11 @@ describe.each(versions)('$name', (version) => {
     ])
     await chat.untilShown('Paid.')
     await chat.rest()
-    expect(office.wallet.payments).toMatchObject([{ amount: 50 }])
+    expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
   test('[CL2] a click on a question whose stream is about to end shows its outcome', async () => {
-    await using office = await Office.open()
+    await using testBridge = await TestBridge.open()
     const pages: ClientPage[] = []
     const live = {
       hold: false,
@@ -35,7 +35,7 @@ describe.each(versions)('$name', (version) => {
         if (isAsked) pages[0]?.sockets[0]?.pause()
       },
     }
-    await using page = new ClientPage({ url: office.url, version, live })
+    await using page = new ClientPage({ url: testBridge.url, version, live })
     pages.push(page)
     const chat = await page.open()
     void chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -46,7 +46,7 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('Paid.')
     await chat.rest()
     expect(page.types.slice(0, 2)).toEqual(['send', 'decide'])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[CL12] two effects of one page run a call once', async () => {
@@ -55,8 +55,8 @@ describe.each(versions)('$name', (version) => {
       description: 'Where the person is.',
       parameters: z.object({}),
     })
-    await using office = await Office.open({ tools: () => [location] })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ tools: () => [location] })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     let looked = 0
     const tools = { get_location: () => ({ looked: (looked += 1) }) }

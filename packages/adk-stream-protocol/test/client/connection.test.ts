@@ -5,7 +5,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 
 import type { ConnectionState, LiveEvent } from '../../src/client/index.ts'
 import { webSocketTransport } from '../../src/client/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { ClientPage, versions, type Version } from './support/client-page.ts'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -14,8 +14,8 @@ const [version] = versions as [Version]
 const NOBODY = { url: 'ws://127.0.0.1:1', backoff: { firstMs: 1, maxMs: 2, attempts: 2 } }
 
 test('[CL19] a socket tells how it fares: opened, lost, back, given up, closed', async () => {
-  await using office = await Office.open()
-  await using page = new ClientPage({ url: office.url, version })
+  await using testBridge = await TestBridge.open()
+  await using page = new ClientPage({ url: testBridge.url, version })
   const states: ConnectionState[] = []
   page.transport.onConnection((state) => states.push(state))
   expect(page.transport.connection).toEqual({ state: 'idle' })
@@ -54,13 +54,13 @@ test('[CL27] a ping settles: by its answer, by giving up, and when nothing comes
 })
 
 test('[CL27] who watches is told when the socket is given up, and sound opens another one', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   let isThere = false
   const live = {
     ...NOBODY,
-    url: () => (isThere ? `${office.url.replace('http', 'ws')}/live` : NOBODY.url),
+    url: () => (isThere ? `${testBridge.url.replace('http', 'ws')}/live` : NOBODY.url),
   }
-  await using page = new ClientPage({ url: office.url, version, live })
+  await using page = new ClientPage({ url: testBridge.url, version, live })
   const events: LiveEvent[] = []
   page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
   await vi.waitFor(() => expect(events).toMatchObject([{ type: 'given-up' }]), {
@@ -75,8 +75,8 @@ test('[CL27] who watches is told when the socket is given up, and sound opens an
 })
 
 test('[CL27] the sound of a chat comes as the listener wants it who wants most, and watching ends', async () => {
-  await using office = await Office.open()
-  await using page = new ClientPage({ url: office.url, version })
+  await using testBridge = await TestBridge.open()
+  await using page = new ClientPage({ url: testBridge.url, version })
   const { transport } = page
   await transport.ping()
   const first = transport.watch('chat-1', undefined, { audio: 'binary' })
@@ -103,8 +103,8 @@ test('[CL27] pages that came without HTTPS, and servers that render pages, are n
   const transport = webSocketTransport(NOBODY)
   await expect(transport.ping()).rejects.toMatchObject({ code: 'unavailable' })
   vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
-  await using office = await Office.open()
-  await using page = new ClientPage({ url: office.url, version })
+  await using testBridge = await TestBridge.open()
+  await using page = new ClientPage({ url: testBridge.url, version })
   const chat = await page.open()
   await chat.send('[[say Hello.]]')
   expect(chat.text).toBe('Hello.')

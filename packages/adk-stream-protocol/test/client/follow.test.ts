@@ -5,7 +5,7 @@ import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts
 import { WebSocket } from 'ws'
 
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { toLiveUrl } from '../sockets/support/socket-client.ts'
@@ -35,9 +35,9 @@ class Tab implements AsyncDisposable {
     this.approvals = opened.approvals
   }
 
-  static async open(office: Office, version: Version, mode: string): Promise<Tab> {
+  static async open(testBridge: TestBridge, version: Version, mode: string): Promise<Tab> {
     const net = new CuttableFetch()
-    const { url } = office
+    const { url } = testBridge
     const http = sseTransport({ url, headers: HEADERS, fetch: net.fetch })
     const { api } = http
     const live = { url: toLiveUrl(url), webSocket: PageSocket, hold: mode === 'held' }
@@ -69,9 +69,9 @@ class Tab implements AsyncDisposable {
 describe.each(versions)('$name', (version) => {
   describe.each(['held', 'turn by turn', 'HTTP'])('%s', (mode) => {
     test('[CL21] two tabs with one chat: what is said and approved in one shows in the other', async () => {
-      await using office = await Office.open()
-      await using one = await Tab.open(office, version, mode)
-      await using two = await Tab.open(office, version, mode)
+      await using testBridge = await TestBridge.open()
+      await using one = await Tab.open(testBridge, version, mode)
+      await using two = await Tab.open(testBridge, version, mode)
       void one.chat.send(PAY)
       const [id = ''] = await two.chat.untilAsked()
       await one.chat.untilAsked()
@@ -88,15 +88,15 @@ describe.each(versions)('$name', (version) => {
         expect(approvals).toContain('approved')
         await expectValid(chat.messages)
       }
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
       void two.chat.send('[[say Back.]]')
       await Promise.all([one.chat.untilShown('Back.'), two.chat.untilShown('Back.')])
     })
 
     test('[CL21] [CL32] of two tabs that decide at once one counts, and both show all of it', async () => {
-      await using office = await Office.open()
-      await using one = await Tab.open(office, version, mode)
-      await using two = await Tab.open(office, version, mode)
+      await using testBridge = await TestBridge.open()
+      await using one = await Tab.open(testBridge, version, mode)
+      await using two = await Tab.open(testBridge, version, mode)
       void one.chat.send(`${callPayment(50)}[[then]][[wait paid]][[say Paid.]]`)
       const [id = ''] = await two.chat.untilAsked()
       await one.chat.untilAsked()
@@ -106,7 +106,7 @@ describe.each(versions)('$name', (version) => {
       await Promise.all(decisions)
       await two.chat.until(() => two.chat.errors.length > 0 || two.chat.error !== undefined)
       expect(toolParts(two.chat.messages.at(-1))).toHaveLength(1)
-      office.emulator.release('paid')
+      testBridge.emulator.release('paid')
       await Promise.all([one.chat.untilShown('Paid.'), two.chat.untilShown('Paid.')])
       await Promise.all([one.chat.rest(), two.chat.rest()])
       for (const { chat } of [one, two]) {
@@ -115,7 +115,7 @@ describe.each(versions)('$name', (version) => {
           { state: 'output-available', approval: { id, approved: true } },
         ])
       }
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
     })
 
     test.each([
@@ -124,11 +124,11 @@ describe.each(versions)('$name', (version) => {
     ])(
       '[CL21] what $by ends shows in a tab that only looks on',
       async ({ by, deadlineMs, state }) => {
-        await using office = await Office.open({ approvalDeadlineMs: deadlineMs })
-        await using tab = await Tab.open(office, version, mode)
-        const inbox = sseTransport({ url: office.url, headers: HEADERS })
+        await using testBridge = await TestBridge.open({ approvalDeadlineMs: deadlineMs })
+        await using tab = await Tab.open(testBridge, version, mode)
+        const inbox = sseTransport({ url: testBridge.url, headers: HEADERS })
         const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: PAY }] }
-        const response = await fetch(`${office.url}/stream`, {
+        const response = await fetch(`${testBridge.url}/stream`, {
           method: 'POST',
           headers: { ...HEADERS, 'content-type': 'application/json' },
           body: JSON.stringify({ id: 'chat-1', messages: [message] }),
@@ -144,9 +144,9 @@ describe.each(versions)('$name', (version) => {
     )
 
     test('[CL21] a tab whose feed was lost catches up when it is back', async () => {
-      await using office = await Office.open()
-      await using one = await Tab.open(office, version, mode)
-      await using two = await Tab.open(office, version, mode)
+      await using testBridge = await TestBridge.open()
+      await using one = await Tab.open(testBridge, version, mode)
+      await using two = await Tab.open(testBridge, version, mode)
       await one.chat.send('[[say One.]]')
       await two.chat.untilShown('One.')
       await two.chat.rest()
@@ -160,8 +160,8 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL21] what the chat asked for itself is not read twice', async () => {
-    await using office = await Office.open()
-    await using tab = await Tab.open(office, version, 'HTTP')
+    await using testBridge = await TestBridge.open()
+    await using tab = await Tab.open(testBridge, version, 'HTTP')
     await tab.chat.send('[[say One.]]')
     await tab.chat.send('[[say Two.]]')
     await tab.chat.rest()
@@ -170,9 +170,9 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL21] an older question that another tab answers goes on where it was asked', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    await using one = await Tab.open(office, version, 'held')
-    await using two = await Tab.open(office, version, 'held')
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    await using one = await Tab.open(testBridge, version, 'held')
+    await using two = await Tab.open(testBridge, version, 'held')
     void one.chat.send(callPayment(50))
     const [id = ''] = await one.chat.untilAsked()
     await one.chat.send('[[say Meanwhile.]]')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { AdkError } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
@@ -17,8 +17,8 @@ describe.each(versions)('$name', (version) => {
   ])(
     '[CL3] decided $approved while the stream is open: one frame, one message',
     async ({ approved, state, paid }) => {
-      await using office = await Office.open()
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = await page.open()
       const answer = chat.send(PAY)
       const [id = ''] = await chat.untilAsked()
@@ -33,7 +33,7 @@ describe.each(versions)('$name', (version) => {
       ])
       expect(chat.text).toBe('Done.')
       expect(chat.messages).toHaveLength(2)
-      expect(office.wallet.payments).toHaveLength(paid)
+      expect(testBridge.wallet.payments).toHaveLength(paid)
       expect(chat.error).toBeUndefined()
       expect(chat.status).toBe('ready')
       await expectValid(chat.messages)
@@ -47,8 +47,8 @@ describe.each(versions)('$name', (version) => {
     [false, true],
     [false, false],
   ])('[CL3] two at once, %s and %s, in the one open stream', async (alice, bob) => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send(BOTH)
     const [first = '', second = ''] = await chat.untilAsked(2)
@@ -59,14 +59,14 @@ describe.each(versions)('$name', (version) => {
     expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual(
       [alice, bob].map((approved) => (approved ? 'output-available' : 'output-denied')),
     )
-    expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+    expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
     expect(chat.text).toBe('Done.')
     await expectValid(chat.messages)
   })
 
   test('[CL3] one after the other, with text in between, in the one open stream', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const script = [callPayment(10, 'A'), callPayment(20, 'B'), callPayment(30, 'C')]
     const answer = chat.send(`${script.join('[[then]][[say Next.]]')}[[then]][[say Done.]]`)
@@ -76,15 +76,15 @@ describe.each(versions)('$name', (version) => {
     }
     await answer
     expect(page.types).toEqual(['send', 'decide', 'decide', 'decide'])
-    expect(office.wallet.payments.map(({ recipient }) => recipient)).toEqual(['B', 'C'])
+    expect(testBridge.wallet.payments.map(({ recipient }) => recipient)).toEqual(['B', 'C'])
     expect(chat.text).toBe('Next.Next.Done.')
     expect(chat.messages).toHaveLength(2)
     await expectValid(chat.messages)
   })
 
   test('[CL3] a click twice, or on what is decided, sends nothing more', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -96,12 +96,12 @@ describe.each(versions)('$name', (version) => {
     await answer
     await chat.click({ id, approved: false })
     expect(page.types).toEqual(['send', 'decide'])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[CL4] changed arguments run; those that do not fit leave the question open', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -109,10 +109,10 @@ describe.each(versions)('$name', (version) => {
     expect(chat.errors).toMatchObject([{ code: 'bad-request' }])
     expect(chat.errors[0]).toBeInstanceOf(AdkError)
     await chat.untilAsked()
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     await chat.attached.approve(id, { args: { amount: 40, recipient: '花子' } })
     await answer
-    expect(office.wallet.payments).toMatchObject([{ amount: 40 }])
+    expect(testBridge.wallet.payments).toMatchObject([{ amount: 40 }])
     expect(toolParts(chat.lastMessage)).toMatchObject([{ output: { amount: 40 } }])
     await expectValid(chat.messages)
   })
@@ -121,8 +121,8 @@ describe.each(versions)('$name', (version) => {
     { approved: true, state: 'output-available' },
     { approved: false, state: 'output-denied' },
   ])('[CL5] what is decided elsewhere, $approved, shows here', async ({ approved, state }) => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -139,8 +139,8 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL5] what nobody decides ends here too, and the messages stay valid', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 100 })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ approvalDeadlineMs: 100 })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     await chat.send(PAY)
     await chat.until(() => !JSON.stringify(chat.messages).includes('"approval":'))
@@ -152,12 +152,12 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL6] a page that is loaded again resumes, decides, and both pages show the whole', async () => {
-    await using office = await Office.open()
-    await using before = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using before = new ClientPage({ url: testBridge.url, version })
     const first = await before.open()
     const asked = first.send(PAY)
     const [id = ''] = await first.untilAsked()
-    await using page = new ClientPage({ url: office.url, version })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const resumed = chat.resume()
     expect(await chat.untilAsked()).toEqual([id])
@@ -171,12 +171,12 @@ describe.each(versions)('$name', (version) => {
       ])
       await expectValid(shown.messages)
     }
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[CL9] something new is said while a question is open, and the question answered later', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const asked = chat.send(callPayment(50))
     const [id = ''] = await chat.untilAsked()
@@ -187,14 +187,14 @@ describe.each(versions)('$name', (version) => {
     await chat.click({ id, approved: true })
     await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
     await chat.rest()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(chat.messages).toHaveLength(4)
     await expectValid(chat.messages)
   })
 
   test('[CL9] an answer that is made anew while its question is open asks anew', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const first = chat.send(PAY)
     const [old = ''] = await chat.untilAsked()
@@ -205,42 +205,42 @@ describe.each(versions)('$name', (version) => {
     await again
     expect(chat.text).toBe('Done.')
     expect(chat.messages).toHaveLength(2)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(chat.status).toBe('ready')
     await expectValid(chat.messages)
   })
 
   test('[CL9] an older question that is answered while another answer is written shows its outcome', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send(callPayment(50))
     const [id = ''] = await chat.untilAsked()
     const second = chat.send('[[say Meanwhile.]][[wait more]][[say Done.]]')
     await chat.until(({ messages }) => messages.map(textOf).at(-1) === 'Meanwhile.')
     await chat.click({ id, approved: true })
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await second
     await chat.until(() => toolParts(chat.messages[1])[0]?.state === 'output-available')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(page.types).toEqual(['send', 'send', 'decide'])
   })
 
   test('[CL3] the stream of a chat that is not attached ends where it waits, and is answered as ever', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = page.openBare()
     await chat.send(PAY)
     await chat.decide(true)
     await chat.sendAsItIs()
     expect(chat.text).toBe('Done.')
     expect(page.types).toEqual(['send', 'send'])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[CL10] a question outlives stop(), and can be decided after it', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -250,13 +250,13 @@ describe.each(versions)('$name', (version) => {
     await chat.click({ id, approved: true })
     await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
     await chat.rest()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectValid(chat.messages)
   })
 
   test('[CL1] one socket carries all chats, each with what is new alone', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const [one, two] = [await page.open('one'), await page.open('two')]
     await Promise.all([one.send('[[say One.]]'), two.send('[[say Two.]]')])
     await one.send('[[say Three.]]')

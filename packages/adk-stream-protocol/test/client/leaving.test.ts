@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
@@ -10,8 +10,8 @@ const limits = { maxRequestsPerSocket: 3 }
 
 describe.each(versions)('$name', (version) => {
   test('[CL34] a chat that is left and opened again holds one place on the socket', async () => {
-    await using office = await Office.open({ limits })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ limits })
+    await using page = new ClientPage({ url: testBridge.url, version })
     let chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -27,12 +27,12 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('Paid.')
     await chat.rest()
     expect(chat.errors).toEqual([])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[CL34] [WS25] chats that wait and were left hold no place, and are there when one comes back', async () => {
-    await using office = await Office.open({ limits })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ limits })
+    await using page = new ClientPage({ url: testBridge.url, version })
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       const chat = await page.open(name)
       void chat.send(PAY)
@@ -47,27 +47,27 @@ describe.each(versions)('$name', (version) => {
     await chat.attached.approve(id)
     await chat.untilShown('Paid.')
     await chat.rest()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(page.types).not.toContain('abort')
   })
 
   test('[CL34] an answer that is being written when its chat is left is written to its end', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()
     void left.send('[[say One.]][[wait more]][[say Two.]]')
     await left.untilShown('One.')
     left.attached.detach()
     await page.transport.ping()
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await left.untilShown('One.Two.')
     expect((await page.load('chat-1')).map(textOf).at(-1)).toBe('One.Two.')
     expect(page.types).not.toContain('leave')
   })
 
   test('[CL34] what is told to a chat that was left is not told to its successor', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const left = await page.open()
     void left.send('[[say One.]][[wait more]][[say Two.]]')
     await left.untilShown('One.')
@@ -75,7 +75,7 @@ describe.each(versions)('$name', (version) => {
     const chat = await page.open()
     let moved = 0
     chat.attached.onProgress(() => (moved += 1))
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await left.untilShown('One.Two.')
     await left.rest()
     expect(moved).toBe(0)

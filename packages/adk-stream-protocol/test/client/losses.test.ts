@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 
 import type { WireEvent } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
@@ -15,14 +15,14 @@ const PAY = `${callPayment(50)}[[then]][[say Done.]]`
 
 describe.each(versions)('$name', (version) => {
   test('[CL7] a connection that is lost in mid-answer is healed, and nobody notices', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     page.cut()
     await chat.until(() => page.sockets.length === 2 && chat.status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
     await chat.rest()
     expect(chat.error).toBeUndefined()
@@ -32,8 +32,8 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL7] a question survives the connection, is decided after it, and the rest is read', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -46,7 +46,7 @@ describe.each(versions)('$name', (version) => {
     await chat.click({ id, approved: true })
     await chat.untilShown('Done.')
     await chat.rest()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(chat.messages).toHaveLength(2)
     expect(chat.error).toBeUndefined()
     expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-available' }])
@@ -60,10 +60,10 @@ describe.each(versions)('$name', (version) => {
       started.resolve()
       return gate.promise
     }
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: (wallet) => [paymentTool(wallet, { before })],
     })
-    await using page = new ClientPage({ url: office.url, version })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -77,23 +77,23 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('Done.')
     await chat.rest()
     expect(page.types.filter((type) => type === 'decide')).toHaveLength(2)
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     expect(chat.errors).toEqual([])
     await expectValid(chat.messages)
   })
 
   test('[CL7] what ended while the connection was lost is read from the server', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
-    await using other = new ClientPage({ url: office.url, version })
+    await using other = new ClientPage({ url: testBridge.url, version })
     const second = await other.open()
     const read = second.resume()
     await second.untilShown('One.')
     page.sockets[0]?.pause()
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await read
     page.cut()
     await chat.untilShown('One.Two.')
@@ -105,7 +105,7 @@ describe.each(versions)('$name', (version) => {
   test.each(['hello', 'start', 'chunk'])(
     '[CL7] a message whose connection is lost after "%s" is answered once',
     async (moment) => {
-      await using office = await Office.open()
+      await using testBridge = await TestBridge.open()
       const seen: string[] = []
       const pages: ClientPage[] = []
       const live = {
@@ -117,7 +117,7 @@ describe.each(versions)('$name', (version) => {
             pages[0]?.cut()
         },
       }
-      await using page = new ClientPage({ url: office.url, version, live })
+      await using page = new ClientPage({ url: testBridge.url, version, live })
       pages.push(page)
       const chat = await page.open()
       void chat.send('[[say Hello.]]')
@@ -131,8 +131,8 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL7] a regenerate whose frame is lost is sent again', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     await chat.send('[[say Hello.]]')
     const old = chat.lastMessage?.id
@@ -157,8 +157,11 @@ describe.each(versions)('$name', (version) => {
   test.each([true, false])(
     '[CL8] an answer that a server without patience stopped is not taken for whole, reloads: %s',
     async (reloads) => {
-      await using office = await Office.open({ live: undefined as never, disconnectGraceMs: 0 })
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({
+        live: undefined as never,
+        disconnectGraceMs: 0,
+      })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = await page.open('chat-1', { reloads })
       const answer = chat.send('[[say One.]][[wait never]]')
       await chat.untilShown('One.')
@@ -172,8 +175,8 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL8] a chat that nobody looks after is told of the loss, and can resume', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = page.openBare()
     const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
@@ -183,20 +186,20 @@ describe.each(versions)('$name', (version) => {
     expect(chat.error?.message).toContain('network')
     const resumed = chat.resume()
     await chat.until(({ status }) => status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await resumed
     expect(chat.text).toBe('One.Two.')
   })
 
   test('[CL8] a server that is gone is given up after the allowed attempts; the next message tries anew', async () => {
-    await using office = await Office.open()
+    await using testBridge = await TestBridge.open()
     let isThere = false
-    const url = (): string => `${isThere ? office.url : 'http://127.0.0.1:1'}/live`
+    const url = (): string => `${isThere ? testBridge.url : 'http://127.0.0.1:1'}/live`
     const live = {
       url: () => url().replace('http', 'ws'),
       backoff: { firstMs: 1, maxMs: 2, attempts: 3 },
     }
-    await using page = new ClientPage({ url: office.url, version, live })
+    await using page = new ClientPage({ url: testBridge.url, version, live })
     const chat = await page.open()
     await chat.send('[[say Hello.]]')
     expect(chat.status).toBe('error')
@@ -231,8 +234,8 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL10] stop() stops the model, also while there is no connection', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const answer = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
     await chat.untilShown('So far.')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { attachChat, runBrowserTools, sseTransport } from '../../src/client/index.ts'
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
@@ -12,10 +12,10 @@ const tools = (): ReturnType<typeof locationTool>[] => [locationTool()]
 
 describe.each(versions)('$name', (version) => {
   test('[CL26] an output that could not be sent over HTTP is given again', async () => {
-    await using office = await Office.open({ tools })
+    await using testBridge = await TestBridge.open({ tools })
     const net = new CuttableFetch()
     const headers = { 'x-api-key': 'hanako' }
-    const transport = sseTransport({ url: office.url, headers, fetch: net.fetch })
+    const transport = sseTransport({ url: testBridge.url, headers, fetch: net.fetch })
     const chat = await openSse(transport, version)
     let runs = 0
     runBrowserTools(chat.attached, {
@@ -29,18 +29,19 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('There you are.')
     await chat.rest()
     expect(runs).toBe(1)
-    expect(office.told).toContain('139.7')
+    expect(testBridge.told).toContain('139.7')
     expect(chat.error).toBeUndefined()
   })
 
   test('[CL26] an output whose socket was given up is given again when there is one', async () => {
-    await using office = await Office.open({ tools, disconnectGraceMs: 60_000 })
+    await using testBridge = await TestBridge.open({ tools, disconnectGraceMs: 60_000 })
     let isThere = true
     const live = {
-      url: () => (isThere ? `${office.url}/live` : 'http://127.0.0.1:1/live').replace('http', 'ws'),
+      url: () =>
+        (isThere ? `${testBridge.url}/live` : 'http://127.0.0.1:1/live').replace('http', 'ws'),
       backoff: { firstMs: 1, maxMs: 2, attempts: 2 },
     }
-    await using page = new ClientPage({ url: office.url, version, live })
+    await using page = new ClientPage({ url: testBridge.url, version, live })
     const chat = await page.open()
     runBrowserTools(chat.attached, {
       get_location: () => {
@@ -54,14 +55,14 @@ describe.each(versions)('$name', (version) => {
     isThere = true
     await chat.untilShown('There you are.')
     expect(toolParts(chat.lastMessage)).toMatchObject([{ output: TOKYO }])
-    expect(office.told).toContain('139.7')
+    expect(testBridge.told).toContain('139.7')
   })
 
   test.each(['held', 'HTTP'])(
     '[CL26] an output that cannot be written is told to the model as an error, %s',
     async (mode) => {
-      await using office = await Office.open({ tools })
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
       const circle: { self?: object } = {}
       circle.self = circle
@@ -69,7 +70,7 @@ describe.each(versions)('$name', (version) => {
       await chat.send(ASK)
       await chat.untilShown('There you are.')
       expect(toolParts(chat.lastMessage)).toMatchObject([{ state: 'output-error' }])
-      expect(office.told).toContain('cannot be written')
+      expect(testBridge.told).toContain('cannot be written')
       // What comes after it is not held up.
       await chat.send('[[say Next.]]')
       expect(chat.text).toBe('Next.')
@@ -81,8 +82,8 @@ describe.each(versions)('$name', (version) => {
   test.each(['held', 'HTTP'])(
     '[CL33] the output of an older message is delivered, and lands where it was asked for, %s',
     async (mode) => {
-      await using office = await Office.open({ tools, liveModel: FREE_MODEL })
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools, liveModel: FREE_MODEL })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const transport = page.sse()
       const chat = mode === 'HTTP' ? await openSse(transport, version) : await page.open()
       const [begun, release] = [defer(), defer()]
@@ -103,7 +104,7 @@ describe.each(versions)('$name', (version) => {
       release.resolve()
       await chat.until(() => textOf(chat.messages[1]) !== '')
       await chat.rest()
-      expect(office.told).toContain('139.7')
+      expect(testBridge.told).toContain('139.7')
       expect(chat.messages.map(textOf).at(-1)).toBe('Second.')
       expect(chat.messages).toHaveLength(4)
       expect(chat.error).toBeUndefined()
@@ -116,8 +117,8 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL28] a chat that is attached twice is kept until both have let it go', async () => {
-    await using office = await Office.open({ tools })
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open({ tools })
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const { attached } = chat
     const again = attachChat(attached.chat, page.transport)

@@ -4,7 +4,7 @@ import type { WatchEvent } from '../../src/client/index.ts'
 import { adkApi } from '../../src/client/index.ts'
 import { Http } from '../../src/client/api/http.ts'
 import { PageFeed } from '../../src/client/api/page-feed.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
@@ -40,13 +40,13 @@ class FakePage extends EventTarget {
 afterEach(() => vi.unstubAllGlobals())
 
 test('[CL29] all who watch by one api share one connection, each told of its own', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const asked: string[] = []
   const fetch: typeof globalThis.fetch = (input, init) => {
-    asked.push(String(input).slice(office.url.length))
+    asked.push(String(input).slice(testBridge.url.length))
     return globalThis.fetch(input, init)
   }
-  const api = adkApi({ url: office.url, headers: HEADERS, fetch })
+  const api = adkApi({ url: testBridge.url, headers: HEADERS, fetch })
   const [lists, chat, other, late] = [new Told(), new Told(), new Told(), new Told()]
   const ends = [
     api.watch(lists.listener),
@@ -57,14 +57,14 @@ test('[CL29] all who watch by one api share one connection, each told of its own
   ends.push(api.watchChat('chat-1', late.listener))
   await late.until('open')
   const messages = [{ role: 'user', content: callPayment(50) }]
-  await office.page().post({ chatId: 'chat-1', messages })
+  await testBridge.page().post({ chatId: 'chat-1', messages })
   for (const each of [lists, chat, late]) await each.until('approval')
   await lists.until('chat')
   expect(asked).toEqual(['/events'])
   expect(lists.types()).not.toContain('turn')
   expect(chat.types()).toEqual(['open', 'turn', 'approval'])
   expect(late.events).toEqual(chat.events)
-  const [waiting] = await office.page().inbox()
+  const [waiting] = await testBridge.page().inbox()
   const approval = { type: 'approval', approvalId: waiting?.id, state: 'requested' }
   expect(chat.events.at(-1)).toEqual(approval)
   expect(other.types()).toEqual(['open'])
@@ -79,17 +79,17 @@ test('[CL29] all who watch by one api share one connection, each told of its own
 })
 
 test('[CL29] a page that nobody sees gives its feed back, and catches up when it is seen', async () => {
-  await using office = await Office.open({ limits: { maxFeedsPerPrincipal: 1 } })
+  await using testBridge = await TestBridge.open({ limits: { maxFeedsPerPrincipal: 1 } })
   const tab = new FakePage()
   vi.stubGlobal('document', tab)
-  const feed = new PageFeed(new Http({ url: office.url, headers: HEADERS }), 1)
+  const feed = new PageFeed(new Http({ url: testBridge.url, headers: HEADERS }), 1)
   const told = new Told()
   const end = feed.watch(told.listener)
   await told.until('open')
   tab.show('hidden')
   // There is room for another page then.
   const another = async (): Promise<number> => {
-    const response = await fetch(`${office.url}/events`, { headers: HEADERS })
+    const response = await fetch(`${testBridge.url}/events`, { headers: HEADERS })
     await response.body?.cancel()
     return response.status
   }

@@ -9,7 +9,7 @@ import {
   sseTransport,
 } from '../../src/client/index.ts'
 import { ApprovingChat } from '../approvals/support/approving-chat.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { ClientPage, openSse, versions, type Version } from './support/client-page.ts'
@@ -17,10 +17,10 @@ import { ClientPage, openSse, versions, type Version } from './support/client-pa
 const HEADERS = { 'x-api-key': 'hanako' }
 
 async function record(version: Version): Promise<{ jsonl: string; messages: unknown }> {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const recorder = new Recorder()
   const live = { hold: false, observe: recorder.observe }
-  await using page = new ClientPage({ url: office.url, version, live })
+  await using page = new ClientPage({ url: testBridge.url, version, live })
   recorder.start()
   const { transport } = page
   const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
@@ -79,10 +79,14 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL22] a recording is a whole conversation: said, asked, decided, made anew', async () => {
-    await using office = await Office.open()
+    await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
-    const transport = sseTransport({ url: office.url, headers: HEADERS, observe: recorder.observe })
+    const transport = sseTransport({
+      url: testBridge.url,
+      headers: HEADERS,
+      observe: recorder.observe,
+    })
     const chat = await openSse(transport, version)
     await chat.send('[[say One.]]')
     await chat.send(`${callPayment(50)}[[then]][[say Paid.]]`)
@@ -95,17 +99,17 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL22] an answer that was cut off and resumed plays as one', async () => {
-    await using office = await Office.open()
+    await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
     const live = { observe: recorder.observe }
-    await using page = new ClientPage({ url: office.url, version, live })
+    await using page = new ClientPage({ url: testBridge.url, version, live })
     const chat = await page.open()
     void chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
     page.cut()
     await chat.until(() => page.sockets.length === 2 && chat.status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
     await chat.rest()
     const recording = recorder.toJsonl()
@@ -123,11 +127,11 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL22] a turn that nobody asked for is recorded, and plays where it was shown', async () => {
-    await using office = await Office.open()
+    await using testBridge = await TestBridge.open()
     const recorder = new Recorder()
     recorder.start()
     const live = { observe: recorder.observe }
-    await using page = new ClientPage({ url: office.url, version, live })
+    await using page = new ClientPage({ url: testBridge.url, version, live })
     const chat = await page.open()
     const first = chat.send('[[say One.]][[wait never]]')
     await chat.untilShown('One.')
@@ -157,10 +161,10 @@ test('[CL22] a recording is played by steps, and can be left', async () => {
 })
 
 test('[CL14] [CL22] a transport that is not ours is recorded as well', async () => {
-  await using office = await Office.open()
+  await using testBridge = await TestBridge.open()
   const recorder = new Recorder()
   recorder.start()
-  const foreign = new Transport6({ api: `${office.url}/stream`, headers: HEADERS })
+  const foreign = new Transport6({ api: `${testBridge.url}/stream`, headers: HEADERS })
   const transport = recorder.record(foreign)
   const [version] = versions
   const chat = version && new ApprovingChat(version.open({ id: 'x', messages: [], transport }), {})

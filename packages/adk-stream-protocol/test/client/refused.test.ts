@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { AttachOptions, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { attachChat } from '../../src/client/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import type { Version } from './support/client-page.ts'
@@ -20,8 +20,8 @@ function questions(chat: ClientChat): unknown[] {
 
 describe.each(versions)('$name', (version) => {
   test('[CL30] changed arguments that were refused do not go with a later approval', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     void chat.send(PAY)
     const [id = ''] = await chat.untilAsked()
@@ -36,14 +36,14 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('Paid.')
     const [, second] = page.sent.filter(({ type }) => type === 'decide')
     expect(second).not.toHaveProperty('args')
-    expect(office.wallet.payments).toMatchObject([{ amount: 50 }])
+    expect(testBridge.wallet.payments).toMatchObject([{ amount: 50 }])
   })
 
   test.each(['held', 'HTTP'])(
     '[CL31] one vote of several leaves the question open, %s',
     async (mode) => {
-      await using office = await Office.open(TWO_OF_US)
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open(TWO_OF_US)
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
       void chat.send(PAY)
       const [id = ''] = await chat.untilAsked()
@@ -52,19 +52,19 @@ describe.each(versions)('$name', (version) => {
       if (mode === 'HTTP') await chat.rest()
       await chat.until(() => chat.asked.length === 1)
       expect(questions(chat)).toEqual(['approval-requested'])
-      expect(office.wallet.payments).toEqual([])
-      const other = new ClientPage({ url: office.url, version, key: 'taro' })
+      expect(testBridge.wallet.payments).toEqual([])
+      const other = new ClientPage({ url: testBridge.url, version, key: 'taro' })
       await other.sse().decide({ approvalId: id, approved: true })
       if (mode === 'HTTP') return
       await chat.untilShown('Paid.')
       expect(questions(chat)).toEqual(['output-available'])
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )
 
   test('[CL32] over HTTP, what was decided elsewhere shows as it was decided, without more', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const transport = page.sse()
     const { chat, refused } = open(transport, version)
     await chat.send(PAY)
@@ -79,8 +79,8 @@ describe.each(versions)('$name', (version) => {
   test.each(['nothing to load from', 'loading fails'])(
     '[CL32] a decision that is refused is not shown as taken: %s',
     async (given) => {
-      await using office = await Office.open()
-      await using page = new ClientPage({ url: office.url, version, live: { hold: false } })
+      await using testBridge = await TestBridge.open()
+      await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
       const fails = { loadMessages: () => Promise.reject(new TypeError('fetch failed')) }
       const isAsked = given === 'loading fails'
       const { chat, refused } = open(page.transport, version, isAsked ? fails : {})
@@ -90,7 +90,7 @@ describe.each(versions)('$name', (version) => {
       await chat.attached.approve(id)
       await chat.until(() => chat.asked.length === 1 && refused.length === 1)
       expect(refused).toEqual([id])
-      expect(office.wallet.payments).toEqual([])
+      expect(testBridge.wallet.payments).toEqual([])
     },
   )
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
 describe.each(versions)('$name', (version) => {
@@ -9,12 +9,12 @@ describe.each(versions)('$name', (version) => {
     '[CL23] a second resume leaves the model alone, live %s; stop() of it stops the model',
     async (live) => {
       const turns = live === null ? { live: undefined as never } : {}
-      await using office = await Office.open({ ...turns, disconnectGraceMs: 60_000 })
-      await using before = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ ...turns, disconnectGraceMs: 60_000 })
+      await using before = new ClientPage({ url: testBridge.url, version })
       const first = await before.open()
       const asked = first.send('[[say One.]][[wait more]][[say Two.]][[wait never]]')
       await first.untilShown('One.')
-      await using page = new ClientPage({ url: office.url, version })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = await page.open()
       void chat.resume()
       await chat.untilShown('One.')
@@ -26,7 +26,7 @@ describe.each(versions)('$name', (version) => {
       const second = chat.resume()
       const third = chat.resume()
       await chat.until(({ status }) => status === 'streaming')
-      office.emulator.release('more')
+      testBridge.emulator.release('more')
       await chat.untilShown('One.Two.')
       await chat.stop()
       await Promise.all([second, third])

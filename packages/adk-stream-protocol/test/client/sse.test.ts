@@ -4,7 +4,7 @@ import type { ConnectionState } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { ApprovingChat } from '../approvals/support/approving-chat.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { openSse, versions } from './support/client-page.ts'
@@ -29,8 +29,8 @@ function openTransport(url: string, key = 'hanako') {
 
 describe.each(versions)('$name', (version) => {
   test('[CL1] only what the server needs is sent: the newest message, or the answered calls', async () => {
-    await using office = await Office.open()
-    const { transport, bodies } = openTransport(office.url)
+    await using testBridge = await TestBridge.open()
+    const { transport, bodies } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
     await chat.send('[[say One.]]')
     await chat.send(`${callPayment(50)}[[then]][[say Done.]]`)
@@ -46,7 +46,7 @@ describe.each(versions)('$name', (version) => {
     expect(bodies[2]?.messages).toMatchObject([
       { parts: [{ state: 'approval-responded', approval: { id, approved: true } }] },
     ])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
     await expectValid(chat.messages)
   })
 
@@ -57,8 +57,8 @@ describe.each(versions)('$name', (version) => {
   ])(
     '[CL2] over HTTP, two decided %s and %s: each is sent once, and none is lost',
     async (alice, bob) => {
-      await using office = await Office.open()
-      const { transport, bodies } = openTransport(office.url)
+      await using testBridge = await TestBridge.open()
+      const { transport, bodies } = openTransport(testBridge.url)
       const chat = await openSse(transport, version)
       await chat.send(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say Done.]]`)
       await chat.decide(alice, bob)
@@ -66,7 +66,7 @@ describe.each(versions)('$name', (version) => {
         [alice, bob].map((approved) => (approved ? 'output-available' : 'output-denied')),
       )
       expect(chat.text).toBe('Done.')
-      expect(office.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
+      expect(testBridge.wallet.balance).toBe(1_000 - (alice ? 30 : 0) - (bob ? 40 : 0))
       const told = bodies.flatMap(
         ({ messages }) => JSON.stringify(messages).match(/"approved"/g) ?? [],
       )
@@ -76,8 +76,8 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL4] changed arguments over HTTP: those that do not fit leave the question open', async () => {
-    await using office = await Office.open()
-    const { transport } = openTransport(office.url)
+    await using testBridge = await TestBridge.open()
+    const { transport } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
     await chat.send(`${callPayment(50)}[[then]][[say Done.]]`)
     const [id = ''] = chat.asked
@@ -87,15 +87,15 @@ describe.each(versions)('$name', (version) => {
     expect(chat.asked).toEqual([id])
     await chat.attached.approve(id, { args: { amount: 40, recipient: '花子' } })
     await chat.rest()
-    expect(office.wallet.payments).toMatchObject([{ amount: 40 }])
+    expect(testBridge.wallet.payments).toMatchObject([{ amount: 40 }])
     expect(chat.text).toBe('Done.')
     await expectValid(chat.messages)
   })
 
   test('[CL11] what is refused, and what fails in mid-answer, is an AdkError with its code', async () => {
-    await using office = await Office.open()
-    const stranger = await openSse(openTransport(office.url).transport, version)
-    const { transport } = openTransport(office.url, 'nobody')
+    await using testBridge = await TestBridge.open()
+    const stranger = await openSse(openTransport(testBridge.url).transport, version)
+    const { transport } = openTransport(testBridge.url, 'nobody')
     await expect(transport.loadMessages('chat-1')).rejects.toMatchObject({
       code: 'unauthenticated',
     })
@@ -105,12 +105,12 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL10] stop() over HTTP stops the turn, also within its grace time', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
-    const { transport } = openTransport(office.url)
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const { transport } = openTransport(testBridge.url)
     const chat = await openSse(transport, version)
     const answer = chat.send('[[say So far.]][[wait never]][[say Not this.]]')
     await chat.untilShown('So far.')
-    const request = await office.emulator.nextRequest()
+    const request = await testBridge.emulator.nextRequest()
     await chat.stop()
     await answer
     await request.done
@@ -118,9 +118,9 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL8] a bare answer over HTTP that breaks off is a disconnect, and can be resumed', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
-    const transport = sseTransport({ url: office.url, headers: HEADERS, fetch: net.fetch })
+    const transport = sseTransport({ url: testBridge.url, headers: HEADERS, fetch: net.fetch })
     const chat = new ApprovingChat(version.open({ id: 'chat-1', messages: [], transport }), {})
     const answer = chat.send('[[say One.]][[wait more]][[say Two.]]')
     await chat.untilShown('One.')
@@ -130,17 +130,17 @@ describe.each(versions)('$name', (version) => {
     expect(chat.error?.message).toContain('network')
     const resumed = chat.resume()
     await chat.until(({ status }) => status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await resumed
     expect(chat.text).toBe('One.Two.')
     await expectValid(chat.messages)
   })
 
   test('[CL19] [CL20] an answer over HTTP that is cut off goes on, and the connection says so', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
-      url: office.url,
+      url: testBridge.url,
       headers: HEADERS,
       fetch: net.fetch,
       backoff: { firstMs: 1, maxMs: 5 },
@@ -155,7 +155,7 @@ describe.each(versions)('$name', (version) => {
     net.cut()
     await answer
     await chat.until(({ status }) => status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
     await chat.rest()
     expect(chat.error).toBeUndefined()
@@ -172,10 +172,10 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL20] an answer that ended while it was cut off is read from the server; one that is nowhere is a disconnect', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
     const net = new CuttableFetch()
     const transport = sseTransport({
-      url: office.url,
+      url: testBridge.url,
       headers: HEADERS,
       fetch: net.fetch,
       backoff: { firstMs: 1, maxMs: 5, attempts: 3 },
@@ -185,8 +185,8 @@ describe.each(versions)('$name', (version) => {
     await chat.untilShown('One.')
     net.hold()
     net.cut()
-    office.emulator.release('more')
-    await untilOver(office.url)
+    testBridge.emulator.release('more')
+    await untilOver(testBridge.url)
     net.go()
     await answer
     await chat.untilShown('One.Two.')
@@ -202,22 +202,22 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL23] a second resume over HTTP leaves the model alone; stop() of a resumed answer stops it', async () => {
-    await using office = await Office.open({ disconnectGraceMs: 60_000 })
-    const { transport } = openTransport(office.url)
+    await using testBridge = await TestBridge.open({ disconnectGraceMs: 60_000 })
+    const { transport } = openTransport(testBridge.url)
     const first = await openSse(transport, version)
     void first.send('[[say One.]][[wait more]][[say Two.]][[wait never]]')
     await first.untilShown('One.')
-    const other = sseTransport({ url: office.url, headers: HEADERS })
+    const other = sseTransport({ url: testBridge.url, headers: HEADERS })
     const chat = await openSse(other, version)
     void chat.resume()
     await chat.untilShown('One.')
     const again = chat.resume()
     await chat.until(({ status }) => status === 'streaming')
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await chat.untilShown('One.Two.')
     await chat.stop()
     await again
-    await untilOver(office.url)
+    await untilOver(testBridge.url)
     await first.until(({ status }) => status === 'ready')
     expect([first.text, chat.text]).toEqual(['One.Two.', 'One.Two.'])
   })

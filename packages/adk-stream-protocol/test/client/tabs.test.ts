@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import { runBrowserTools, sseTransport } from '../../src/client/index.ts'
 import { browserTool } from '../../src/server/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
@@ -18,9 +18,9 @@ describe.each(versions)('$name', (version) => {
     async (gated) => {
       const locks = new FakeLocks()
       vi.stubGlobal('navigator', { locks })
-      await using office = await Office.open({ tools: () => [locationTool({ gated })] })
-      await using pageOne = new ClientPage({ url: office.url, version })
-      await using pageTwo = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated })] })
+      await using pageOne = new ClientPage({ url: testBridge.url, version })
+      await using pageTwo = new ClientPage({ url: testBridge.url, version })
       const [one, two] = [await pageOne.open(), await pageTwo.open()]
       let runs = 0
       const run = (): object => {
@@ -54,9 +54,9 @@ describe.each(versions)('$name', (version) => {
     async (how) => {
       const locks = new FakeLocks()
       vi.stubGlobal('navigator', { locks })
-      await using office = await Office.open({ tools: () => [locationTool()] })
-      await using pageOne = new ClientPage({ url: office.url, version })
-      await using pageTwo = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+      await using pageOne = new ClientPage({ url: testBridge.url, version })
+      await using pageTwo = new ClientPage({ url: testBridge.url, version })
       const one = await openSse(pageOne.sse(), version)
       const [begun, release] = [defer(), defer()]
       let runs = 0
@@ -86,7 +86,7 @@ describe.each(versions)('$name', (version) => {
       for (const name of locks.held) locks.free(name)
       await two.untilShown('There you are.')
       expect(runs).toBe(how === 'gone' ? 1 : 0)
-      expect(office.told).toContain('139.7')
+      expect(testBridge.told).toContain('139.7')
     },
   )
 
@@ -94,8 +94,8 @@ describe.each(versions)('$name', (version) => {
     '[CL35] a tool that ends while its chat is left gives its output to the chat that is opened %s it',
     async (when) => {
       vi.stubGlobal('navigator', { locks: new FakeLocks() })
-      await using office = await Office.open({ tools: () => [locationTool()] })
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const left = await page.open()
       const [begun, release] = [defer(), defer()]
       let runs = 0
@@ -122,7 +122,7 @@ describe.each(versions)('$name', (version) => {
       release.resolve()
       await chat.untilShown('There you are.')
       expect(runs).toBe(1)
-      expect(office.told).toContain('139.7')
+      expect(testBridge.told).toContain('139.7')
     },
   )
 
@@ -136,8 +136,8 @@ describe.each(versions)('$name', (version) => {
         parameters: z.object({}),
         requireConfirmation: () => late.promise.then(() => true),
       })
-      await using office = await Office.open({ tools: () => [tool] })
-      await using page = new ClientPage({ url: office.url, version })
+      await using testBridge = await TestBridge.open({ tools: () => [tool] })
+      await using page = new ClientPage({ url: testBridge.url, version })
       const chat = mode === 'HTTP' ? await openSse(page.sse(), version) : await page.open()
       let runs = 0
       runBrowserTools(chat.attached, {
@@ -161,8 +161,8 @@ describe.each(versions)('$name', (version) => {
   )
 
   test('[CL24] a gated tool, a plain function, runs over HTTP after its approval', async () => {
-    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
-    const transport = sseTransport({ url: office.url, headers: { 'x-api-key': 'hanako' } })
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
+    const transport = sseTransport({ url: testBridge.url, headers: { 'x-api-key': 'hanako' } })
     const chat = await openSse(transport, version)
     let runs = 0
     runBrowserTools(chat.attached, {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { sseTransport } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import {
@@ -30,9 +30,9 @@ interface Opened extends AsyncDisposable {
   readonly answers: () => number
 }
 
-async function open(office: Office, version: Version, way: Way): Promise<Opened> {
+async function open(testBridge: TestBridge, version: Version, way: Way): Promise<Opened> {
   if (way !== 'HTTP') {
-    const page = new ClientPage({ url: office.url, version, live: { hold: way === 'held' } })
+    const page = new ClientPage({ url: testBridge.url, version, live: { hold: way === 'held' } })
     return {
       chat: await page.open(),
       // The first one is the message of the person.
@@ -42,7 +42,7 @@ async function open(office: Office, version: Version, way: Way): Promise<Opened>
   }
   let posts = 0
   const transport = sseTransport({
-    url: office.url,
+    url: testBridge.url,
     headers: { 'x-api-key': 'hanako' },
     fetch: (input, init) => {
       if (init?.method === 'POST') posts += 1
@@ -62,16 +62,16 @@ describe.each(versions)('$name', (version) => {
       '[CL2] earlier $earlier, then "$between", then $approved: each answer is sent once',
       async ({ earlier, between, approved }) => {
         const refuse = (): void => {
-          if (earlier === 'output-error' && office.wallet.payments.length === 0) {
+          if (earlier === 'output-error' && testBridge.wallet.payments.length === 0) {
             tries += 1
             if (tries === 1) throw new Error('no')
           }
         }
         let tries = 0
-        await using office = await Office.open({
+        await using testBridge = await TestBridge.open({
           tools: (wallet) => [paymentTool(wallet, { before: refuse })],
         })
-        await using opened = await open(office, version, way)
+        await using opened = await open(testBridge, version, way)
         const { chat, answers } = opened
         const first = earlier === 'none' ? '' : `${callPayment(1, 'Earlier')}[[then]]${between}`
         const sent = chat.send(`${first}${callPayment(2, 'Now')}[[then]][[say Done.]]`)
@@ -97,8 +97,8 @@ describe.each(versions)('$name', (version) => {
     )
 
     test('[CL2] a model that says nothing after the answer is not asked again', async () => {
-      await using office = await Office.open()
-      await using opened = await open(office, version, way)
+      await using testBridge = await TestBridge.open()
+      await using opened = await open(testBridge, version, way)
       const { chat, answers } = opened
       const sent = chat.send(`${callPayment(5)}[[then]][[finish STOP]]`)
       const [id = ''] = await chat.untilAsked()
@@ -107,7 +107,7 @@ describe.each(versions)('$name', (version) => {
       await chat.until(() => toolParts(chat.lastMessage)[0]?.state === 'output-available')
       await chat.rest()
       expect(answers()).toBe(1)
-      expect(office.asked).toBe(2)
+      expect(testBridge.asked).toBe(2)
     })
   })
 })

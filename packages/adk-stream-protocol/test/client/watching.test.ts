@@ -7,12 +7,12 @@ import { showTurn, showUserMessage } from '../../src/client/sync/show-turn.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import type { Message } from '../../src/protocol/message.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
-import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { ClientPage, versions } from './support/client-page.ts'
 
-const SPOKEN: OfficeOptions = {
+const SPOKEN: TestBridgeOptions = {
   live: (model) => ({
     model,
     runConfig: {
@@ -36,8 +36,8 @@ function utterance(): Uint8Array<ArrayBuffer>[] {
 
 describe.each(versions)('$name', (version) => {
   test('[CL13] what is decided elsewhere goes on in the messages of a page that rests', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version, live: { hold: false } })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version, live: { hold: false } })
     const chat = await page.open()
     const events: LiveEvent[] = []
     page.transport.watch('chat-1', (event) => events.push(event))
@@ -56,8 +56,8 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL13] what is said while an answer is written is shown, and answered', async () => {
-    await using office = await Office.open()
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open()
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const first = chat.send('[[say One.]][[wait never]]')
     await chat.untilShown('One.')
@@ -74,13 +74,13 @@ describe.each(versions)('$name', (version) => {
   })
 
   test('[CL15] what is spoken is heard and answered in sound, and both are messages', async () => {
-    await using office = await Office.open(SPOKEN)
-    await using page = new ClientPage({ url: office.url, version })
+    await using testBridge = await TestBridge.open(SPOKEN)
+    await using page = new ClientPage({ url: testBridge.url, version })
     const chat = await page.open()
     const events: LiveEvent[] = []
     page.transport.watch('chat-1', (event) => events.push(event), { audio: 'binary' })
     await page.transport.ping()
-    office.emulator.live.queueTranscript('[[say Good morning.]]')
+    testBridge.emulator.live.queueTranscript('[[say Good morning.]]')
     for (const piece of utterance()) expect(page.transport.sendAudio(piece)).toBe(true)
     await chat.until(() => events.some(({ type }) => type === 'user-message'))
     await chat.until(() => textOf(chat.messages[1]).includes('morning.'))

@@ -5,7 +5,7 @@ import * as ai7 from 'ai-7'
 import { describe, expect, test } from 'vitest'
 
 import { ApprovingChat, approvingClients, liveClient } from '../approvals/support/approving-chat.ts'
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { defer } from '../support/agents.ts'
@@ -76,8 +76,8 @@ test.each(stock)(
   },
 )
 
-/** An office whose tool tells that it has started, and then waits. */
-async function openWaitingOffice() {
+/** An testBridge whose tool tells that it has started, and then waits. */
+async function openPendingTestBridge() {
   const started = defer()
   const go = defer()
   const before = (): Promise<void> => {
@@ -85,20 +85,20 @@ async function openWaitingOffice() {
     return go.promise
   }
   // A day to decide: if anything here waited for that, nothing would ever happen.
-  const office = await Office.open({
+  const testBridge = await TestBridge.open({
     approvalDeadlineMs: 24 * 3_600_000,
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  return { office, started: started.promise, go: go.resolve }
+  return { testBridge, started: started.promise, go: go.resolve }
 }
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
 describe.each([...approvingClients, liveClient])('$name', (client) => {
   test('[DL2] against ours the click alone starts the tool', async () => {
-    const { office: opened, started, go } = await openWaitingOffice()
-    await using office = opened
-    const page = office.page()
+    const { testBridge: opened, started, go } = await openPendingTestBridge()
+    await using testBridge = opened
+    const page = testBridge.page()
     const chat = await page.open(client)
     await chat.send(PAY)
     // The pause has ended the stream, so that the client may send.
@@ -115,9 +115,9 @@ describe.each([...approvingClients, liveClient])('$name', (client) => {
 })
 
 test('[DL3] a client of text frames answers into its open stream, and that event alone starts the tool', async () => {
-  const { office: opened, started, go } = await openWaitingOffice()
-  await using office = opened
-  await using client = await BidiClient.open(office.url)
+  const { testBridge: opened, started, go } = await openPendingTestBridge()
+  await using testBridge = opened
+  await using client = await BidiClient.open(testBridge.url)
   client.say(PAY)
   await client.untilAsked()
   const [asked] = client.asked
@@ -128,7 +128,7 @@ test('[DL3] a client of text frames answers into its open stream, and that event
   go()
   await client.untilDone()
   expect(client.text).toBe('Paid.')
-  expect(await office.page().history(asked?.approvalId ?? '')).toEqual(LIFE)
+  expect(await testBridge.page().history(asked?.approvalId ?? '')).toEqual(LIFE)
 })
 
 /** `useChat` of each version with the transport of seed 004. */
@@ -163,9 +163,9 @@ const seedClients = [
 
 describe.each(seedClients)('$name with the transport of seed 004', ({ open }) => {
   test('[DL3] [BD4] the end of the step lets it send, on the socket that stays open, and nothing is lost', async () => {
-    const { office: opened, started, go } = await openWaitingOffice()
-    await using office = opened
-    await using client = await BidiClient.open(office.url)
+    const { testBridge: opened, started, go } = await openPendingTestBridge()
+    await using testBridge = opened
+    await using client = await BidiClient.open(testBridge.url)
     const transport = new SeedTransport(client)
     const chat = open(transport)
     await chat.send(PAY)
@@ -180,8 +180,8 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     expect(client.sent).toBe(2)
     expect(client.done).toBe(1)
     expect(transport.lost).toEqual([])
-    expect(office.wallet.payments).toHaveLength(1)
-    expect(await office.page().history(id)).toEqual(LIFE)
+    expect(testBridge.wallet.payments).toHaveLength(1)
+    expect(await testBridge.page().history(id)).toEqual(LIFE)
   })
 
   test.each([
@@ -190,8 +190,8 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     [false, true],
     [false, false],
   ])('[DL3] [BD100] two payments at once, Alice %s, Bob %s', async (...answers) => {
-    await using office = await Office.open()
-    await using client = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open()
+    await using client = await BidiClient.open(testBridge.url)
     const transport = new SeedTransport(client)
     const chat = open(transport)
     const calls = [callPayment(30, 'Alice'), callPayment(40, 'Bob')]
@@ -208,14 +208,14 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     expect(transport.lost).toEqual([])
     expect(client.sent).toBe(3)
     expect(client.done).toBe(1)
-    expect(office.wallet.payments).toHaveLength(answers.filter(Boolean).length)
+    expect(testBridge.wallet.payments).toHaveLength(answers.filter(Boolean).length)
     const states = answers.map((approved) => (approved ? 'output-available' : 'output-denied'))
     expect(toolParts(chat.lastMessage).map(({ state }) => state)).toEqual(states)
   })
 
   test('[DL3] [BD100] what the model says meanwhile is not lost', async () => {
-    await using office = await Office.open({ liveModel: FREE_MODEL })
-    await using client = await BidiClient.open(office.url)
+    await using testBridge = await TestBridge.open({ liveModel: FREE_MODEL })
+    await using client = await BidiClient.open(testBridge.url)
     const transport = new SeedTransport(client)
     const chat = open(transport)
     await chat.send(`${callPayment(50)}[[say Please decide.]][[then]][[say Paid.]]`)
@@ -223,7 +223,7 @@ describe.each(seedClients)('$name with the transport of seed 004', ({ open }) =>
     await chat.decide(true)
     expect(chat.text).toBe('Please decide.Paid.')
     expect(transport.lost).toEqual([])
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 })
 

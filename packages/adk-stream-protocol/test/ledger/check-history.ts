@@ -11,7 +11,7 @@ import {
   rules,
   shownArgs,
 } from './plan.ts'
-import type { World } from './world.ts'
+import type { LedgerSimulation } from './simulation.ts'
 
 /** A violated invariant. */
 class Violation extends Error {
@@ -27,24 +27,24 @@ export interface Tally {
 }
 
 /** Checks the invariants of a history, independently of the code under test. Returns all violated rules. */
-export async function checkHistory(world: World, tally: Tally): Promise<string[]> {
-  const { history } = world
+export async function checkHistory(simulation: LedgerSimulation, tally: Tally): Promise<string[]> {
+  const { history } = simulation
   const audit: AuditRecord[] = []
-  for await (const record of world.audit()) audit.push(record)
-  const ends = await world.finalStates()
+  for await (const record of simulation.audit()) audit.push(record)
+  const ends = await simulation.finalStates()
   const checks = [
     () => checkQuota(history),
-    () => checkDecisions(world),
-    () => checkWithdrawals(world),
+    () => checkDecisions(simulation),
+    () => checkWithdrawals(simulation),
   ]
   for (const [call, end] of ends.entries()) {
-    const id = world.approvalId(call)
+    const id = simulation.approvalId(call)
     const life = history.commits.filter(({ approval }) => approval.id === id)
     const own = audit.filter(({ approvalId }) => approvalId === id)
     checks.push(
-      () => checkStarts(world, call, own),
-      () => checkEnd(world, call, end),
-      () => checkKept(world, end),
+      () => checkStarts(simulation, call, own),
+      () => checkEnd(simulation, call, end),
+      () => checkKept(simulation, end),
       () => checkLife(life),
       () => checkLosses(history, id),
       () => checkAudit(life, own),
@@ -140,20 +140,27 @@ function checkAudit(life: readonly Commit[], audit: readonly AuditRecord[]): voi
 }
 
 /** I1, I2, I5: a call that starts was approved by the right people, for this call, and starts once. */
-function checkStarts(world: World, call: number, own: readonly AuditRecord[]): void {
-  const { starts, decisions } = world.history
+function checkStarts(
+  simulation: LedgerSimulation,
+  call: number,
+  own: readonly AuditRecord[],
+): void {
+  const { starts, decisions } = simulation.history
   const retries = own.filter(({ event }) => event.type === 'lost' && event.becomes === 'approved')
   const started = starts.filter((start) => start.call === call)
-  const isIdempotent = world.plans[call]?.idempotent === true
+  const isIdempotent = simulation.plans[call]?.idempotent === true
   must(
     started.length <= 1 + (isIdempotent ? retries.length : 0),
     'I1: a call started more than once',
   )
   for (const { approvalId, args } of started) {
-    must(approvalId === world.approvalId(call), 'I2: a call started by the approval of another')
+    must(
+      approvalId === simulation.approvalId(call),
+      'I2: a call started by the approval of another',
+    )
     const yes = own.filter(({ event }) => event.type === 'approved')
     must(yes.length === 1, 'I2: a call started without one accepted approval')
-    const rule = rules[world.plans[call]?.rule ?? 'owner']
+    const rule = rules[simulation.plans[call]?.rule ?? 'owner']
     const voters = standingVoters(own)
     must(new Set(voters).size === voters.length, 'I2: one person voted twice')
     must(voters.length === rule.deciders.length, 'I2: not the number of people who must approve')
@@ -170,8 +177,8 @@ function checkStarts(world: World, call: number, own: readonly AuditRecord[]): v
 }
 
 /** I4, I5, I8: every requested call has one outcome, and it is what happened. */
-function checkEnd(world: World, call: number, end: Approval | undefined): void {
-  const { history } = world
+function checkEnd(simulation: LedgerSimulation, call: number, end: Approval | undefined): void {
+  const { history } = simulation
   const asked = history.requests.some(
     (request) => request.call === call && !isRefusal(request.result),
   )
@@ -188,7 +195,7 @@ function checkEnd(world: World, call: number, end: Approval | undefined): void {
 }
 
 /** I3: the outcome follows from the accepted and stored decision. */
-function checkKept({ history }: World, end: Approval | undefined): void {
+function checkKept({ history }: LedgerSimulation, end: Approval | undefined): void {
   if (!end) return
   const { name } = end.state
   const isApproved = history.decisions.some(
@@ -204,14 +211,14 @@ function checkKept({ history }: World, end: Approval | undefined): void {
 }
 
 /** I3, I5, I6: one decision is accepted and stays, the others get its outcome, and strangers learn nothing. */
-function checkDecisions(world: World): void {
-  const { decisions, commits } = world.history
+function checkDecisions(simulation: LedgerSimulation): void {
+  const { decisions, commits } = simulation.history
   for (const { call, who, approved, answeredAt, result } of decisions) {
-    const id = world.approvalId(call)
+    const id = simulation.approvalId(call)
     const life = commits
       .filter(({ approval }) => approval.id === id)
       .map(({ approval }) => approval)
-    const { deciders } = rules[world.plans[call]?.rule ?? 'owner']
+    const { deciders } = rules[simulation.plans[call]?.rule ?? 'owner']
     if (!isRefusal(result)) {
       must(mayDecide(deciders, who), `I2: ${who} decided`)
       must(
@@ -263,8 +270,8 @@ function standingVoters(audit: readonly AuditRecord[]): string[] {
 }
 
 /** I10: only its owner withdraws a vote, while nothing is decided. Strangers learn nothing. */
-function checkWithdrawals(world: World): void {
-  const { history } = world
+function checkWithdrawals(simulation: LedgerSimulation): void {
+  const { history } = simulation
   for (const { call, who, result } of history.withdrawals) {
     const by = people[who].id
     if (isRefusal(result)) {
@@ -274,7 +281,9 @@ function checkWithdrawals(world: World): void {
     }
     must(result.state.name === 'requested', 'I10: a vote was taken back after the decision')
     must(!result.votes.some((vote) => vote.principalId === by), 'I10: the vote is still there')
-    const life = history.commits.filter(({ approval }) => approval.id === world.approvalId(call))
+    const life = history.commits.filter(
+      ({ approval }) => approval.id === simulation.approvalId(call),
+    )
     const before = life[result.version - 1]?.approval
     must(before?.state.name === 'requested', 'I10: a decision was undone')
     const vote = before?.votes.find(({ principalId }) => principalId === by)

@@ -11,7 +11,7 @@ import {
   type Transition,
 } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
-import type { MakeLedger, World } from './world.ts'
+import type { MakeLedger, LedgerSimulation } from './simulation.ts'
 
 /** Ledgers with one deliberate fault each, and the invariant by which the checker must find it. */
 export const faults: Record<string, { readonly make: MakeLedger; readonly breaks: RegExp }> = {
@@ -25,14 +25,14 @@ export const faults: Record<string, { readonly make: MakeLedger; readonly breaks
   },
   'no check of the digest': { make: (options) => new NoDigest(options), breaks: /I2/ },
   'arguments read again when they run': {
-    make: (options, world) => new RereadArguments(options, world),
+    make: (options, simulation) => new RereadArguments(options, simulation),
     breaks: /I2/,
   },
   'no check of who decides': { make: (options) => new AnyoneDecides(options), breaks: /I2/ },
   'a second run after a crash': { make: (options) => new RunsAgain(options), breaks: /I1/ },
   'the clock of the instance': {
-    make: (options, world, instance) =>
-      new Ledger({ ...options, store: withOwnClock(options.store, world, instance) }),
+    make: (options, simulation, instance) =>
+      new Ledger({ ...options, store: withOwnClock(options.store, simulation, instance) }),
     breaks: /I9/,
   },
   'a timeout that fires on what is approved': {
@@ -44,8 +44,8 @@ export const faults: Record<string, { readonly make: MakeLedger; readonly breaks
     breaks: /I3/,
   },
   'leases by the clock of the day': {
-    make: (options, world) =>
-      new Ledger({ ...options, store: withLeasesByDay(options.store, world) }),
+    make: (options, simulation) =>
+      new Ledger({ ...options, store: withLeasesByDay(options.store, simulation) }),
     breaks: /I10/,
   },
   'a worker that judges its own calls': {
@@ -117,18 +117,18 @@ class NoDigest extends FaultyLedger {
 }
 
 class RereadArguments extends FaultyLedger {
-  readonly #world: World
+  readonly #simulation: LedgerSimulation
 
-  constructor(options: LedgerOptions, world: World) {
+  constructor(options: LedgerOptions, simulation: LedgerSimulation) {
     super(options)
-    this.#world = world
+    this.#simulation = simulation
   }
 
   override async claim(id: string, call: Call): Promise<Approval | Refusal> {
     const claimed = await super.claim(id, call)
     if (isRefusal(claimed)) return claimed
     await this.store.now()
-    return { ...claimed, args: this.#world.callOf(Number(call.toolCallId.split('-')[1])).args }
+    return { ...claimed, args: this.#simulation.callOf(Number(call.toolCallId.split('-')[1])).args }
   }
 }
 
@@ -154,8 +154,12 @@ class RunsAgain extends FaultyLedger {
   }
 }
 
-function withOwnClock(store: ApprovalStore, world: World, instance: number): ApprovalStore {
-  const now = async () => (await store.now(), world.now + (instance - 1) * 60)
+function withOwnClock(
+  store: ApprovalStore,
+  simulation: LedgerSimulation,
+  instance: number,
+): ApprovalStore {
+  const now = async () => (await store.now(), simulation.now + (instance - 1) * 60)
   return overriding(store, {
     now,
     replace: ({ next, entry }) => store.replace({ next, entry }),
@@ -202,11 +206,11 @@ class DecisionsInMemory extends FaultyLedger {
   }
 }
 
-function withLeasesByDay(store: ApprovalStore, world: World): ApprovalStore {
+function withLeasesByDay(store: ApprovalStore, simulation: LedgerSimulation): ApprovalStore {
   return overriding(withoutSecondLook(store), {
     stale: async (leaseMs) => {
       const running = await store.list({ states: ['executing'], limit: 100 })
-      return running.filter(({ state }) => 'at' in state && state.at <= world.now - leaseMs)
+      return running.filter(({ state }) => 'at' in state && state.at <= simulation.now - leaseMs)
     },
   })
 }

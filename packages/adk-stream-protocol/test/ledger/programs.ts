@@ -3,7 +3,7 @@ import { MemoryApprovalStore } from './memory-approval-store.ts'
 import { NOON } from './fixture.ts'
 import { checkHistory, type Tally } from './check-history.ts'
 import type { Action, CallPlan, Person, Program, rules } from './plan.ts'
-import { type Backing, type MakeLedger, World } from './world.ts'
+import { type Backing, type MakeLedger, LedgerSimulation } from './simulation.ts'
 
 const CALLS = 4
 
@@ -119,9 +119,9 @@ export function property(
   }: { readonly tally?: Tally; readonly counting?: RegExp } = {},
 ): fc.IAsyncPropertyWithHooks<[Program, fc.Scheduler]> {
   return fc.asyncProperty(programs, fc.scheduler(), async (program, scheduler) => {
-    const world = new World(program.plans, open(), { scheduler, makeLedger })
-    await world.run(program)
-    const broken = await checkHistory(world, tally)
+    const simulation = new LedgerSimulation(program.plans, open(), { scheduler, makeLedger })
+    await simulation.run(program)
+    const broken = await checkHistory(simulation, tally)
     if (broken.some((rule) => counting.test(rule))) throw new Error(broken.join('; '))
   })
 }

@@ -33,15 +33,15 @@ export interface Surroundings {
 export function watchStore(
   store: ApprovalStore,
   { life, worker: by }: { readonly life: Life; readonly worker: string },
-  world: Surroundings,
+  simulation: Surroundings,
 ): ApprovalStore {
-  const { history } = world
+  const { history } = simulation
   const note = (approval: Approval): void => {
-    const { now: at, latest, leaseNow: leaseAt } = world
+    const { now: at, latest, leaseNow: leaseAt } = simulation
     history.commits.push({ at, latest, leaseAt, by, approval })
   }
   const through = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    await world.pass('store')
+    await simulation.pass('store')
     await life.check()
     const result = await work()
     await life.check()
@@ -50,7 +50,7 @@ export function watchStore(
   const written = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     const result = await through(work)
     // The caller may never receive the acknowledgement.
-    await world.pass('answer')
+    await simulation.pass('answer')
     await life.check()
     return result
   }
@@ -82,7 +82,11 @@ export function watchStore(
     heartbeat: (worker) =>
       through(async () => {
         await store.heartbeat(worker)
-        history.signs.push({ worker, leaseAt: world.leaseNow, commits: history.commits.length })
+        history.signs.push({
+          worker,
+          leaseAt: simulation.leaseNow,
+          commits: history.commits.length,
+        })
       }),
     stale: (leaseMs) => through(() => store.stale(leaseMs)),
     lockChat: (...given) => through(() => store.lockChat(...given)),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { speak } from './support/voice.ts'
@@ -12,11 +12,11 @@ import {
   joinLive,
   lastSession,
   nextUnasked,
-  openLiveOffice,
+  openLiveTestBridge,
   unasked,
   untilAsked,
   whole,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 
 const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
 const TWO_PAYMENTS = `${callPayment(50, '花子')} ${callPayment(30, '太郎')} [[then]] [[say Both are done.]]`
@@ -40,8 +40,8 @@ function outputs(client: SocketClient): number {
   return new Set(ids).size
 }
 
-async function toolStates(office: Office): Promise<unknown[]> {
-  const messages = await office.page().messages()
+async function toolStates(testBridge: TestBridge): Promise<unknown[]> {
+  const messages = await testBridge.page().messages()
   return messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'tool-process_payment' ? [part['state']] : [])),
   )
@@ -52,27 +52,27 @@ describe.each([
   ['a model that waits', BLOCKING_MODEL],
 ])('%s', (_, liveModel) => {
   test('[LV9] two payments wait at once and are decided in any order, by frame and over HTTP', async () => {
-    await using office = await openLiveOffice({ liveModel })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1' })
     client.say(TWO_PAYMENTS)
     await whole(client)
     expect(finishOf(client)).toMatchObject({ finishReason: 'tool-calls' })
     const [first = '', second = ''] = asked(client)
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
     decide(client, second)
     expect(await decided(client, second)).toMatchObject({ ok: true })
     await client.next(() => outputs(client) === 1)
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
-    expect(await office.page().decide(first, { approved: true })).toMatchObject({ status: 200 })
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
+    expect(await testBridge.page().decide(first, { approved: true })).toMatchObject({ status: 200 })
     await client.next(() => outputs(client) === 2)
-    expect(office.wallet.payments).toHaveLength(2)
-    await office.page().untilMessages((messages) => JSON.stringify(messages).includes('done'))
-    expect(await toolStates(office)).toEqual(['output-available', 'output-available'])
-    expect(await office.page().messages()).toHaveLength(2)
+    expect(testBridge.wallet.payments).toHaveLength(2)
+    await testBridge.page().untilMessages((messages) => JSON.stringify(messages).includes('done'))
+    expect(await toolStates(testBridge)).toEqual(['output-available', 'output-available'])
+    expect(await testBridge.page().messages()).toHaveLength(2)
     for (const request of unasked(client)) expect(await faultsOf(client, request)).toEqual([])
     for (const id of [first, second])
-      expect(await office.page().history(id)).toEqual([
+      expect(await testBridge.page().history(id)).toEqual([
         'requested',
         'approved',
         'started',
@@ -81,8 +81,8 @@ describe.each([
   })
 
   test('[LV10] a held stream stays open until all approvals are decided', async () => {
-    await using office = await openLiveOffice({ liveModel })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel })
+    await using client = await joinLive(testBridge)
     const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: TWO_PAYMENTS }] }
     client.send({
       type: 'send',
@@ -98,37 +98,42 @@ describe.each([
     expect(await whole(client)).toContain('Both are done.')
     expect(await client.faults()).toEqual([])
     expect(unasked(client)).toEqual([])
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
-    expect(await toolStates(office)).toEqual(['output-denied', 'output-available'])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: '太郎' }])
+    expect(await toolStates(testBridge)).toEqual(['output-denied', 'output-available'])
   })
 
   test('[LV11] a live approval expires at its deadline; the model and the client receive the result', async () => {
-    await using office = await openLiveOffice({ liveModel, live: { approvalDeadlineMs: 60 } })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({
+      liveModel,
+      live: { approvalDeadlineMs: 60 },
+    })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1' })
     client.say(`${callPayment(50)} [[then]] [[say Too late.]]`)
     const [id = ''] = await untilAsked(client)
-    await office.page().untilState(id, 'expired')
-    await office.page().untilMessages((messages) => JSON.stringify(messages).includes('Too late.'))
-    expect(office.wallet.payments).toEqual([])
-    expect(await toolStates(office)).toEqual(['output-error'])
-    expect(JSON.stringify(lastSession(office).received)).toContain('expired')
+    await testBridge.page().untilState(id, 'expired')
+    await testBridge
+      .page()
+      .untilMessages((messages) => JSON.stringify(messages).includes('Too late.'))
+    expect(testBridge.wallet.payments).toEqual([])
+    expect(await toolStates(testBridge)).toEqual(['output-error'])
+    expect(JSON.stringify(lastSession(testBridge).received)).toContain('expired')
     decide(client, id)
     expect(await decided(client, id)).toMatchObject({ ok: false, code: 'approval-expired' })
   })
 })
 
 test('[LV101] the id of a live approval has the form of ADK’s ids over SSE', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say(callPayment(50))
   const [id = ''] = await untilAsked(client)
   expect(id).toMatch(/^adk-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 })
 
 test('[LV9] the conversation continues while payments wait, if the model supports it', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say(callPayment(50))
   await whole(client)
@@ -140,28 +145,28 @@ test('[LV9] the conversation continues while payments wait, if the model support
   expect(await whole(client, 'r2')).toBe('Still here.')
   decide(client, id)
   await client.next(() => outputs(client) === 1)
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[LV12] a call that the model cancels is cancelled everywhere and never runs', async () => {
-  await using office = await openLiveOffice({ spoken: true, liveModel: BLOCKING_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true, liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say(callPayment(50))
   const [id = ''] = await untilAsked(client)
-  office.emulator.live.queueTranscript('[[say Never mind.]]')
+  testBridge.emulator.live.queueTranscript('[[say Never mind.]]')
   speak(client)
   await client.next(() => unasked(client).some((request) => client.text(request) === 'Never mind.'))
-  await office.page().untilState(id, 'cancelled')
-  expect(await office.page().history(id)).toEqual(['requested', 'cancelled'])
-  expect(await toolStates(office)).toEqual(['output-error'])
-  const messages = await office.page().messages()
+  await testBridge.page().untilState(id, 'cancelled')
+  expect(await testBridge.page().history(id)).toEqual(['requested', 'cancelled'])
+  expect(await toolStates(testBridge)).toEqual(['output-error'])
+  const messages = await testBridge.page().messages()
   expect(JSON.stringify(messages[1])).toContain('"cancelled"')
   await client.next(({ chunk }) => JSON.stringify(chunk ?? '').includes('"cancelled"'))
   decide(client, id)
   expect(await decided(client, id)).toMatchObject({ ok: false, code: 'approval-cancelled' })
-  expect(await office.page().decide(id, { approved: true })).toMatchObject({ status: 410 })
-  expect(office.wallet.payments).toEqual([])
+  expect(await testBridge.page().decide(id, { approved: true })).toMatchObject({ status: 410 })
+  expect(testBridge.wallet.payments).toEqual([])
   for (const request of ['r1', ...unasked(client)])
     expect(await faultsOf(client, request)).toEqual([])
   client.say('[[say And on.]]', 'r9')
@@ -169,11 +174,11 @@ test('[LV12] a call that the model cancels is cancelled everywhere and never run
 })
 
 test('[LV9] a decision can arrive with `send`, as the AI SDK sends it', async () => {
-  await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(testBridge)
   client.say(`${callPayment(50)} [[then]] [[say Done.]]`)
   await whole(client)
-  const [user, assistant] = await office.page().messages()
+  const [user, assistant] = await testBridge.page().messages()
   const parts = assistant?.parts.map((part) =>
     part.type === 'tool-process_payment'
       ? { ...part, state: 'approval-responded', approval: { id: asked(client)[0], approved: true } }
@@ -182,6 +187,6 @@ test('[LV9] a decision can arrive with `send`, as the AI SDK sends it', async ()
   const messages = [user, { ...assistant, parts }]
   client.send({ type: 'send', requestId: 'r2', id: 'chat-1', messages })
   expect(await whole(client, 'r2')).toBe('Done.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   expect(framesOf(client, 'refused')).toEqual([])
 })

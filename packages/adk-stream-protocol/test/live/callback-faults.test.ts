@@ -1,10 +1,16 @@
 import { BasePlugin } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
-import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { assistant, tool } from '../support/agents.ts'
-import { joinLive, lastSession, openLiveOffice, untilAsked, whole } from './support/live-office.ts'
+import {
+  joinLive,
+  lastSession,
+  openLiveTestBridge,
+  untilAsked,
+  whole,
+} from './support/live-test-bridge.ts'
 
 const PAY = `${callPayment(50)} [[then]] [[say Seen.]]`
 const SECRET = 'password is 1234'
@@ -22,18 +28,18 @@ class After extends BasePlugin {
 }
 
 /** Requests the payment, approves it, and waits for the model's reply to the result. */
-async function approvePayment(office: Office): Promise<{ id: string; frames: string }> {
-  await using client = await joinLive(office)
+async function approvePayment(testBridge: TestBridge): Promise<{ id: string; frames: string }> {
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say(PAY)
   const [id = ''] = await untilAsked(client)
-  await office.page().decide(id, { approved: true })
-  await office.page().untilMessages((messages) => JSON.stringify(messages).includes('"Seen."'))
+  await testBridge.page().decide(id, { approved: true })
+  await testBridge.page().untilMessages((messages) => JSON.stringify(messages).includes('"Seen."'))
   return { id, frames: JSON.stringify(client.frames) }
 }
 
-async function toolParts(office: Office): Promise<unknown[]> {
-  const messages = await office.page().messages()
+async function toolParts(testBridge: TestBridge): Promise<unknown[]> {
+  const messages = await testBridge.page().messages()
   return messages.flatMap(({ parts }) => parts.filter(({ type }) => type.startsWith('tool-')))
 }
 
@@ -42,21 +48,21 @@ const hosts = (agent: 'beforeToolCallback' | 'afterToolCallback') =>
   [
     ['a plugin', { plugins: [agent === 'afterToolCallback' ? new After('a') : new Before('b')] }],
     ['the agent', { agent: (model, tools) => assistant(model, { tools, [agent]: fail }) }],
-  ] satisfies [string, Parameters<typeof openLiveOffice>[0]][]
+  ] satisfies [string, Parameters<typeof openLiveTestBridge>[0]][]
 
 describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) => {
   test.each(hosts('afterToolCallback'))(
     '[LV31] a callback of %s that throws after an approved call does not change the result',
     async (_, options) => {
-      await using office = await openLiveOffice({ liveModel, ...options })
-      const { id, frames } = await approvePayment(office)
-      const history = await office.page().history(id)
+      await using testBridge = await openLiveTestBridge({ liveModel, ...options })
+      const { id, frames } = await approvePayment(testBridge)
+      const history = await testBridge.page().history(id)
       expect(history).toEqual(['requested', 'approved', 'started', 'succeeded'])
-      expect(await toolParts(office)).toMatchObject([
+      expect(await toolParts(testBridge)).toMatchObject([
         { state: 'output-available', output: { success: true, balance: 950 } },
       ])
-      expect(JSON.stringify(lastSession(office).received)).toContain('"balance":950')
-      expect(office.errors.map(String).join()).toContain(SECRET)
+      expect(JSON.stringify(lastSession(testBridge).received)).toContain('"balance":950')
+      expect(testBridge.errors.map(String).join()).toContain(SECRET)
       expect(frames).not.toContain(SECRET)
     },
   )
@@ -64,13 +70,13 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
   test.each(hosts('beforeToolCallback'))(
     '[LV31] an approved call fails if a callback of %s throws before it',
     async (_, options) => {
-      await using office = await openLiveOffice({ liveModel, ...options })
-      const { id, frames } = await approvePayment(office)
-      expect(office.wallet.payments).toEqual([])
-      const history = await office.page().history(id)
+      await using testBridge = await openLiveTestBridge({ liveModel, ...options })
+      const { id, frames } = await approvePayment(testBridge)
+      expect(testBridge.wallet.payments).toEqual([])
+      const history = await testBridge.page().history(id)
       expect(history).toEqual(['requested', 'approved', 'started', 'failed'])
-      expect(await toolParts(office)).toMatchObject([{ state: 'output-error' }])
-      expect(office.errors.map(String).join()).toContain(SECRET)
+      expect(await toolParts(testBridge)).toMatchObject([{ state: 'output-error' }])
+      expect(testBridge.errors.map(String).join()).toContain(SECRET)
       expect(frames).not.toContain(SECRET)
     },
   )
@@ -79,14 +85,14 @@ describe.each(['gemini-3.1-flash-live-preview', FREE_MODEL])('%s', (liveModel) =
 test('[LV31] the client and the model receive the same result of a call that could not run', async () => {
   // A session cannot store this result.
   const look = tool('look', () => ({ seen: 10n }))
-  await using office = await openLiveOffice({ tools: () => [look] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ tools: () => [look] })
+  await using client = await joinLive(testBridge)
   client.say('[[call look {}]] [[then]] [[say Seen.]]')
   expect(await whole(client)).toBe('Seen.')
   const result = { error: 'The call could not be carried out.' }
-  expect(JSON.stringify(lastSession(office).received)).toContain(JSON.stringify(result))
-  expect(await toolParts(office)).toMatchObject([
+  expect(JSON.stringify(lastSession(testBridge).received)).toContain(JSON.stringify(result))
+  expect(await toolParts(testBridge)).toMatchObject([
     { state: 'output-error', errorText: result.error },
   ])
-  expect(office.errors.map(String).join()).toContain('bigint')
+  expect(testBridge.errors.map(String).join()).toContain('bigint')
 })

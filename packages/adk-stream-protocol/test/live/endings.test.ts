@@ -7,7 +7,7 @@ import { defer, tool } from '../support/agents.ts'
 import { openSockets } from './support/reconnecting-run.ts'
 import { serve } from '../support/serve.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
-import { framesOf, joinLive, openLiveOffice, whole } from './support/live-office.ts'
+import { framesOf, joinLive, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
 import { speakInJson } from './support/voice.ts'
 
 test('[LV36] a closing server starts no conversation for clients that still send audio', async () => {
@@ -18,12 +18,12 @@ test('[LV36] a closing server starts no conversation for clients that still send
     await gate.promise
     return { done: true }
   })
-  await using office = await openLiveOffice({ tools: () => [slow] })
-  const { emulator } = office
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ tools: () => [slow] })
+  const { emulator } = testBridge
+  await using client = await joinLive(testBridge)
   client.say('[[call slow {}]]')
   await called.promise
-  const closing = office.bridge.close()
+  const closing = testBridge.bridge.close()
   speakInJson(client, 'chat-2')
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'audio', code: 'unavailable' })
   client.say('[[say One.]]', 'r2', 'chat-2')
@@ -64,21 +64,21 @@ async function sayWhenFree(client: SocketClient, chatId: string, tries = 1): Pro
 
 test('[LV37] the conversations of a principal are limited; leaving one allows another', async () => {
   const limits = { maxLiveChatsPerPrincipal: 2 }
-  await using office = await openLiveOffice({ limits, live: { graceMs: 30 } })
-  const [first, second] = [await joinLive(office), await joinLive(office)]
+  await using testBridge = await openLiveTestBridge({ limits, live: { graceMs: 30 } })
+  const [first, second] = [await joinLive(testBridge), await joinLive(testBridge)]
   first.say('[[say One.]]', 'r1', 'chat-1')
   second.say('[[say Two.]]', 'r1', 'chat-2')
   await Promise.all([whole(first), whole(second)])
-  await using third = await joinLive(office)
+  await using third = await joinLive(testBridge)
   third.say('[[say Three.]]', 'r1', 'chat-3')
   expect(await third.nextOf('error', 'r1')).toMatchObject({ code: 'too-many-live-chats' })
   third.send({ type: 'watch', id: 'chat-4' })
   expect(await third.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
   // Other principals have their own limit.
-  await using other = await joinLive(office, 'taro')
+  await using other = await joinLive(testBridge, 'taro')
   other.say('[[say Mine.]]')
   expect(await whole(other)).toBe('Mine.')
-  const [session] = office.emulator.live.sessions
+  const [session] = testBridge.emulator.live.sessions
   await first[Symbol.asyncDispose]()
   await session?.ended
   expect(await sayWhenFree(third, 'chat-3')).toBe('Three.')
@@ -99,26 +99,26 @@ for (const frame of [
   { type: 'activity', state: 'start' },
 ]) {
   test(`[LV38] a conversation that ${frame.type} started is closed after its client has left`, async () => {
-    await using office = await openLiveOffice({ live: { graceMs: 30, runConfig: BY_HAND } })
-    const client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ live: { graceMs: 30, runConfig: BY_HAND } })
+    const client = await joinLive(testBridge)
     client.send({ ...frame, id: 'chat-1' })
-    const session = await office.emulator.live.nextSession()
+    const session = await testBridge.emulator.live.nextSession()
     await client[Symbol.asyncDispose]()
     await session.ended
-    expect(openSockets(office.emulator)).toBe(0)
+    expect(openSockets(testBridge.emulator)).toBe(0)
   })
 }
 
 test('[WS23] a client that stops watching receives nothing and keeps no conversation open', async () => {
-  await using office = await openLiveOffice({ live: { graceMs: 30 } })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ live: { graceMs: 30 } })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
-  const session = await office.emulator.live.nextSession()
+  const session = await testBridge.emulator.live.nextSession()
   client.send({ type: 'unwatch', id: 'chat-1' })
   await session.ended
   client.socket.send(Buffer.alloc(320))
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
-  expect(openSockets(office.emulator)).toBe(0)
+  expect(openSockets(testBridge.emulator)).toBe(0)
   // A chat that was never watched has no conversation.
   client.send({ type: 'unwatch', id: 'chat-9' })
   client.send({ type: 'ping', nonce: 'n' })
@@ -126,8 +126,8 @@ test('[WS23] a client that stops watching receives nothing and keeps no conversa
 })
 
 test('[WS23] a client that sent something stays in the chat after it stops watching', async () => {
-  await using office = await openLiveOffice({ live: { graceMs: 30 } })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ live: { graceMs: 30 } })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]]', 'r1')
   await whole(client)
@@ -137,19 +137,21 @@ test('[WS23] a client that sent something stays in the chat after it stops watch
 })
 
 test('[LV39] a frame that is not an image or is too large is rejected and starts no conversation', async () => {
-  await using office = await openLiveOffice({ limits: { maxFileBytes: 100 } })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ limits: { maxFileBytes: 100 } })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'image', id: 'chat-1', ...PICTURE, mimeType: 'text/html' })
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'image', code: 'bad-request' })
   const data = Buffer.alloc(101).toString('base64')
   client.send({ type: 'image', id: 'chat-1', ...PICTURE, data })
   await client.next((frame) => frame['code'] === 'too-large')
-  expect(office.emulator.live.sessions).toHaveLength(0)
+  expect(testBridge.emulator.live.sessions).toHaveLength(0)
 })
 
 test('[WS141] frames have the limits of messages: text, images and audio', async () => {
-  await using office = await openLiveOffice({ limits: { maxTextLength: 100, maxFileBytes: 100 } })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({
+    limits: { maxTextLength: 100, maxFileBytes: 100 },
+  })
+  await using client = await joinLive(testBridge)
   const picture = { type: 'image', ...PICTURE }
   const sound = { type: 'audio', data: Buffer.alloc(320).toString('base64') }
   const refused = [
@@ -167,10 +169,10 @@ test('[WS141] frames have the limits of messages: text, images and audio', async
     const answer = framesOf(client, 'refused').at(-1)
     expect([frame, answer?.['frame'], answer?.['code']]).toEqual([frame, frame.type, code])
   }
-  expect(office.emulator.live.sessions).toHaveLength(0)
+  expect(testBridge.emulator.live.sessions).toHaveLength(0)
   // Exactly the limit.
   const data = Buffer.alloc(100).toString('base64')
   client.send({ ...picture, mimeType: 'IMAGE/PNG', data, id: 'chat-1' })
-  const session = await office.emulator.live.nextSession()
+  const session = await testBridge.emulator.live.nextSession()
   await expect.poll(() => JSON.stringify(session.received)).toContain('image/png')
 })

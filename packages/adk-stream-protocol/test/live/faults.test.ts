@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 
-import { FREE_MODEL } from '../approvals/support/office.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { textParts } from './support/conversation.ts'
 import { memoryOf, openSockets } from './support/reconnecting-run.ts'
 import {
@@ -10,34 +10,34 @@ import {
   framesOf,
   joinLive,
   lastSession,
-  openLiveOffice,
+  openLiveTestBridge,
   unasked,
   whole,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 
 test('[LV21] an announced end of a connection leaves no trace in the reply', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')
-  lastSession(office).goAway(60_000)
-  office.emulator.release('gate')
+  lastSession(testBridge).goAway(60_000)
+  testBridge.emulator.release('gate')
   expect(await whole(client, 'r1')).toBe('One.Two.')
   client.say('[[say Three.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Three.')
-  expect(office.emulator.live.sessions).toHaveLength(2)
-  expect(openSockets(office.emulator)).toBe(1)
+  expect(testBridge.emulator.live.sessions).toHaveLength(2)
+  expect(openSockets(testBridge.emulator)).toBe(1)
 })
 
 test('[LV22] a reply that is cut off starts again in the same message', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')
-  lastSession(office).drop()
+  lastSession(testBridge).drop()
   await client.untilText('One.One.')
-  office.emulator.release('gate')
+  testBridge.emulator.release('gate')
   expect(await whole(client, 'r1')).toBe('One.One.Two.')
   expect(framesOf(client, 'interrupted')).toHaveLength(1)
   expect(unasked(client)).toEqual([])
@@ -46,7 +46,7 @@ test('[LV22] a reply that is cut off starts again in the same message', async ()
   expect(statuses.slice(-3)).toEqual(['open', 'reconnecting', 'open'])
   client.say('[[say Three.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Three.')
-  expect(await textParts(office)).toEqual([
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say One.]] [[wait gate]] [[say Two.]]'],
     ['assistant', 'One.One.Two.'],
     ['user', '[[say Three.]]'],
@@ -55,22 +55,22 @@ test('[LV22] a reply that is cut off starts again in the same message', async ()
 })
 
 test('[LV21] ten announced ends in one conversation leave no trace', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   for (let turn = 0; turn < 10; turn += 1) {
     client.say(`[[say Answer ${turn}.]] [[go-away 10000]]`, `r${turn}`)
     expect(await whole(client, `r${turn}`)).toBe(`Answer ${turn}.`)
   }
   client.say('[[say Last.]]', 'last')
   expect(await whole(client, 'last')).toBe('Last.')
-  expect(memoryOf(lastSession(office)).join()).toContain('Answer 0.')
-  expect(await office.page().messages()).toHaveLength(22)
-  expect(office.emulator.live.sessions.length).toBeGreaterThanOrEqual(10)
+  expect(memoryOf(lastSession(testBridge)).join()).toContain('Answer 0.')
+  expect(await testBridge.page().messages()).toHaveLength(22)
+  expect(testBridge.emulator.live.sessions.length).toBeGreaterThanOrEqual(10)
 })
 
 test('[LV23] a call of a tool that does not exist gets an error, and the conversation continues', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say('[[call nonsense {}]] [[then]] [[say Sorry.]]', 'r1')
   expect(await whole(client, 'r1')).toBe('Sorry.')
 })
@@ -81,8 +81,8 @@ test.each([
 ])(
   '[LV24] a connection that the model closes with %i is an error of the turn with the code %s',
   async (code, expected) => {
-    await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+    await using client = await joinLive(testBridge)
     client.say(`[[say One.]] [[close ${code} secret reason]]`, 'r1')
     await client.nextOf('end', 'r1')
     expect(await chunkOf(client, 'error', 'r1')).toBeDefined()
@@ -95,8 +95,8 @@ test.each([
 )
 
 test('[LV24] a model that fails each time is an error of the turn', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.say('[[close 1011 broken]]', 'r1')
   await client.nextOf('end', 'r1')
   const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
@@ -112,8 +112,8 @@ test.each([
 ])(
   '[LV24] a model that fails during each reply, %s: the next message is not affected',
   async (_how, liveModel, spoken) => {
-    await using office = await openLiveOffice({ liveModel, spoken })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel, spoken })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1', audio: 'none' })
     const script = '[[say This breaks off.]][[close 1011 broken]]'
     client.say(script, 'r1')
@@ -124,7 +124,7 @@ test.each([
     expect(await whole(client, 'r2')).toBe('Two.')
     expect(unasked(client)).toEqual([])
     expect(framesOf(client, 'user-message')).toEqual([])
-    expect(await textParts(office)).toEqual([
+    expect(await textParts(testBridge)).toEqual([
       ['user', script],
       ['assistant', 'This breaks off.This breaks off.This breaks off.'],
       ['user', '[[say Two.]]'],
@@ -140,8 +140,8 @@ test.each([
 ])(
   '[LV24] an exhausted quota is reported at once, without another attempt: %s',
   async (script, retryAfterSeconds) => {
-    await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+    await using client = await joinLive(testBridge)
     client.say(script, 'r1')
     await client.nextOf('end', 'r1')
     const metadata = client.chunks('r1').find(({ type }) => type === 'message-metadata')
@@ -152,16 +152,16 @@ test.each([
         ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
       },
     })
-    expect(office.emulator.live.sessions).toHaveLength(1)
+    expect(testBridge.emulator.live.sessions).toHaveLength(1)
     client.say('[[say Two.]]', 'r2')
     expect(await whole(client, 'r2')).toBe('Two.')
   },
 )
 
 test('[LV24] an unreachable model is an error of the request', async () => {
-  await using office = await openLiveOffice()
-  await office.emulator.close()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await testBridge.emulator.close()
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   expect(await client.nextOf('error', 'r1')).toMatchObject({ code: 'model-unavailable' })
   client.send({ type: 'watch', id: 'chat-2' })
@@ -171,17 +171,19 @@ test('[LV24] an unreachable model is an error of the request', async () => {
 })
 
 test('[LV25] a stopped reply ends and is marked as stopped, and later replies are complete', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')
   client.send({ type: 'abort', requestId: 'r1' })
-  await lastSession(office).waitForSent((frame) => JSON.stringify(frame).includes('interrupted'))
-  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  await lastSession(testBridge).waitForSent((frame) =>
+    JSON.stringify(frame).includes('interrupted'),
+  )
+  await testBridge.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
   client.say('[[say Three.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Three.')
-  expect(await textParts(office)).toEqual([
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say One.]] [[wait gate]] [[say Two.]]'],
     ['assistant', 'One.'],
     ['user', '[[say Three.]]'],
@@ -190,14 +192,14 @@ test('[LV25] a stopped reply ends and is marked as stopped, and later replies ar
 })
 
 test('[LV25] a stopped reply also ends if the model cannot be interrupted: the rest is discarded', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')
   client.send({ type: 'abort', requestId: 'r1' })
-  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
-  office.emulator.release('gate')
+  await testBridge.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  testBridge.emulator.release('gate')
   client.say('[[say Three.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Three.')
   expect(unasked(client)).toEqual([])
@@ -205,8 +207,8 @@ test('[LV25] a stopped reply also ends if the model cannot be interrupted: the r
 })
 
 test('[LV25] `interrupt` ends the model’s speech, and the message is complete', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]] [[wait gate]] [[say Two.]]', 'r1')
   await client.untilText('One.')

@@ -3,14 +3,14 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai7 from 'ai-7'
 import { describe, expect, test, vi } from 'vitest'
 
-import { FREE_MODEL, Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, TestBridge } from '../approvals/support/test-bridge.ts'
 import { BidiClient } from '../bidi/support/bidi-client.ts'
 import { attachChat, webSocketTransport } from '../../src/client/index.ts'
 import type { AdkUIMessage } from '../../src/client/index.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
-import { chunkOf, joinLive, untilAsked, whole } from './support/live-office.ts'
+import { chunkOf, joinLive, untilAsked, whole } from './support/live-test-bridge.ts'
 
 const CONFIRMATION = 'adk_request_confirmation'
 const TOOL = 'get_location'
@@ -23,16 +23,16 @@ interface Asked {
 /** The ways in which a client sends a decision and a result together. */
 const WAYS: readonly {
   readonly name: string
-  readonly answer: (office: Office) => Promise<void>
+  readonly answer: (testBridge: TestBridge) => Promise<void>
 }[] = [
   {
     name: 'a `send` with the part that holds both',
-    answer: async (office) => {
-      await using client = await joinLive(office)
+    answer: async (testBridge) => {
+      await using client = await joinLive(testBridge)
       client.say(ASK)
       await whole(client)
       const [id = ''] = await untilAsked(client)
-      const [user, assistant] = await office.page().messages()
+      const [user, assistant] = await testBridge.page().messages()
       const given = { state: 'output-available', output: TOKYO, approval: { id, approved: true } }
       const parts = assistant?.parts.map((part) =>
         part.toolCallId === undefined ? part : { ...part, ...given },
@@ -44,8 +44,8 @@ const WAYS: readonly {
   },
   {
     name: 'frames `decide` and `tool-output`, one right after the other',
-    answer: async (office) => {
-      await using client = await joinLive(office)
+    answer: async (testBridge) => {
+      await using client = await joinLive(testBridge)
       client.send({ type: 'watch', id: 'chat-1' })
       client.say(ASK)
       await whole(client)
@@ -62,12 +62,12 @@ const WAYS: readonly {
   ...bidiWays(),
   {
     name: "the AI SDK's own WebSocketChatTransport",
-    answer: async (office) => {
-      const page = office.page()
+    answer: async (testBridge) => {
+      const page = testBridge.page()
       const chat = new Chat7<ai7.UIMessage>({
         id: 'chat-1',
         transport: new ai7.WebSocketChatTransport({
-          url: `${office.url.replace('http', 'ws')}/live`,
+          url: `${testBridge.url.replace('http', 'ws')}/live`,
           // `ws` is the implementation that the AI SDK names for Node.
           webSocket: page.webSocket as unknown as NonNullable<
             ConstructorParameters<typeof ai7.WebSocketChatTransport>[0]['webSocket']
@@ -93,9 +93,9 @@ function until(fits: () => boolean): Promise<boolean> {
 function libraryWay(version: number) {
   return {
     name: `the client library with ai ${version}`,
-    answer: async (office: Office) => {
-      const { webSocket } = office.page()
-      const url = `${office.url.replace('http', 'ws')}/live`
+    answer: async (testBridge: TestBridge) => {
+      const { webSocket } = testBridge.page()
+      const url = `${testBridge.url.replace('http', 'ws')}/live`
       const transport = webSocketTransport({ url, webSocket })
       const options = { id: 'chat-1', transport }
       const chat =
@@ -184,8 +184,8 @@ function bidiWays() {
   ]
   return forms.map(([name, toEvents]) => ({
     name: `text frames, ${name}`,
-    answer: async (office: Office) => {
-      await using client = await BidiClient.open(office.url)
+    answer: async (testBridge: TestBridge) => {
+      await using client = await BidiClient.open(testBridge.url)
       client.say(ASK)
       await client.untilAsked()
       const [asked] = client.asked
@@ -202,14 +202,14 @@ describe.each([
   ['a model that waits', {}],
 ])('%s', (_model, options) => {
   test.each(WAYS)('[BT6] a decision and a result arrive together, by $name', async ({ answer }) => {
-    await using office = await Office.open({
+    await using testBridge = await TestBridge.open({
       tools: () => [locationTool({ gated: true })],
       ...options,
     })
-    await answer(office)
-    const [part] = toolParts((await office.page().messages())[1])
+    await answer(testBridge)
+    const [part] = toolParts((await testBridge.page().messages())[1])
     expect(part).toMatchObject({ state: 'output-available', output: TOKYO })
-    expect(office.results).toMatchObject([TOKYO])
-    expect(office.errors).toEqual([])
+    expect(testBridge.results).toMatchObject([TOKYO])
+    expect(testBridge.errors).toEqual([])
   })
 })

@@ -1,18 +1,18 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
 import { LiveWatchers } from '../../src/live/live-watchers.ts'
-import { Office } from '../approvals/support/office.ts'
-import { joinLive, openLiveOffice } from './support/live-office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
+import { joinLive, openLiveTestBridge } from './support/live-test-bridge.ts'
 
 test.each([
-  ['live', () => openLiveOffice()],
-  ['turn by turn', () => Office.open({ live: undefined as never, disconnectGraceMs: 60_000 })],
+  ['live', () => openLiveTestBridge()],
+  ['turn by turn', () => TestBridge.open({ live: undefined as never, disconnectGraceMs: 60_000 })],
 ])(
   '[WS24] %s, a client that closed its socket counts as no reader: another one stops the reply',
-  async (_, openOffice) => {
-    await using office = await openOffice()
-    await using first = await joinLive(office)
-    await using second = await joinLive(office)
+  async (_, openTestBridge) => {
+    await using testBridge = await openTestBridge()
+    await using first = await joinLive(testBridge)
+    await using second = await joinLive(testBridge)
     first.say('[[say One.]][[wait never]]')
     await first.untilText('One.')
     second.resume('r2')
@@ -25,7 +25,7 @@ test.each([
     // If the first still counted as a reader, the reply would continue for its grace period.
     await vi.waitFor(
       async () => {
-        const messages = await office.page().messages()
+        const messages = await testBridge.page().messages()
         expect(messages.at(-1)).toMatchObject({ metadata: { stopped: true } })
       },
       { timeout: 30_000, interval: 10 },
@@ -45,9 +45,9 @@ function countMembers(): () => number {
 afterEach(() => vi.restoreAllMocks())
 
 test('[LV43] frames for chats without a conversation leave the client in none of them', async () => {
-  await using office = await openLiveOffice({ limits: { maxLiveChatsPerPrincipal: 2 } })
+  await using testBridge = await openLiveTestBridge({ limits: { maxLiveChatsPerPrincipal: 2 } })
   const members = countMembers()
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.resume('r1', 'invented-1')
   expect(await client.nextOf('no-active', 'r1')).toBeDefined()
   const messages = [{ id: 'a', role: 'assistant', parts: [] }]
@@ -65,7 +65,7 @@ test('[LV43] frames for chats without a conversation leave the client in none of
   expect(await client.nextOf('error', 'r3')).toMatchObject({ code: 'too-many-live-chats' })
   client.send({ type: 'watch', id: 'invented-4' })
   expect(await client.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
-  await using another = await joinLive(office)
+  await using another = await joinLive(testBridge)
   another.send({ type: 'watch', id: 'invented-5' })
   expect(await another.nextOf('refused')).toMatchObject({ code: 'too-many-live-chats' })
   another.say('[[say No.]]', 'r1', 'invented-6')
@@ -75,22 +75,22 @@ test('[LV43] frames for chats without a conversation leave the client in none of
 })
 
 test('[LV19] if one of two clients leaves a chat, the conversation stays open for the other', async () => {
-  await using office = await openLiveOffice({ live: { graceMs: 20 } })
-  await using staying = await joinLive(office)
-  const leaving = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ live: { graceMs: 20 } })
+  await using staying = await joinLive(testBridge)
+  const leaving = await joinLive(testBridge)
   staying.say('[[say One.]]')
   await staying.nextOf('end', 'r1')
   leaving.say('[[say Two.]]')
   await leaving.nextOf('end', 'r1')
-  const [session] = office.emulator.live.sessions
+  const [session] = testBridge.emulator.live.sessions
   let ended = false
   void session?.ended.then(() => (ended = true))
   await leaving[Symbol.asyncDispose]()
   // By then, a conversation without clients has ended.
-  const other = await joinLive(office, 'taro')
+  const other = await joinLive(testBridge, 'taro')
   other.say('[[say Mine.]]')
   await other.nextOf('end', 'r1')
-  const [, second] = office.emulator.live.sessions
+  const [, second] = testBridge.emulator.live.sessions
   await other[Symbol.asyncDispose]()
   await second?.ended
   expect(ended).toBe(false)

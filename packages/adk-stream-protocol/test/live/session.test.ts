@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
-import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer, tool } from '../support/agents.ts'
 import { textParts } from './support/conversation.ts'
@@ -14,65 +14,65 @@ import {
   joinLive,
   lastSession,
   nextUnasked,
-  openLiveOffice,
+  openLiveTestBridge,
   whole,
   finishOf,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 import { allClosed, memoryOf, openSockets } from './support/reconnecting-run.ts'
 
-async function sayBySse(office: Office, text: string, id = 'chat-1'): Promise<void> {
+async function sayBySse(testBridge: TestBridge, text: string, id = 'chat-1'): Promise<void> {
   const message = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] }
-  expect(await office.page().post({ id, messages: [message] })).toMatchObject({ status: 200 })
+  expect(await testBridge.page().post({ id, messages: [message] })).toMatchObject({ status: 200 })
 }
 
 const look = tool('look', () => ({ seen: 'a whale' }))
 
 test('[LV15] a live conversation knows the turns over SSE', async () => {
-  await using office = await openLiveOffice()
-  await sayBySse(office, 'My name is Hanako. [[say Noted.]]')
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await sayBySse(testBridge, 'My name is Hanako. [[say Noted.]]')
+  await using client = await joinLive(testBridge)
   client.say('[[say Hello.]]')
   await whole(client)
-  const memory = memoryOf(lastSession(office)).join('\n')
+  const memory = memoryOf(lastSession(testBridge)).join('\n')
   expect(memory).toContain('My name is Hanako.')
   expect(memory).toContain('Noted.')
 })
 
 test('[LV15] turns over SSE know the live messages, speech and calls', async () => {
-  await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true, tools: () => [look] })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]] [[then]] [[say I saw it.]]')
   await whole(client)
-  office.emulator.live.queueTranscript('I live in Kyoto. [[say Kyoto it is.]]')
+  testBridge.emulator.live.queueTranscript('I live in Kyoto. [[say Kyoto it is.]]')
   speak(client)
   await whole(client, await nextUnasked(client))
-  await sayBySse(office, '[[say And now by SSE.]]')
-  expect(office.told).toContain('a whale')
-  expect(office.told).toContain('I saw it.')
-  expect(office.told).toContain('I live in Kyoto.')
-  expect(office.told).toContain('Kyoto it is.')
+  await sayBySse(testBridge, '[[say And now by SSE.]]')
+  expect(testBridge.told).toContain('a whale')
+  expect(testBridge.told).toContain('I saw it.')
+  expect(testBridge.told).toContain('I live in Kyoto.')
+  expect(testBridge.told).toContain('Kyoto it is.')
 })
 
 test('[LV15] an open conversation learns of messages sent elsewhere', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   await whole(client, 'r1')
-  await sayBySse(office, 'My cat is Tama. [[say Two.]]')
+  await sayBySse(testBridge, 'My cat is Tama. [[say Two.]]')
   client.say('[[say Three.]]', 'r3')
   await whole(client, 'r3')
-  const memory = memoryOf(lastSession(office)).join('\n')
+  const memory = memoryOf(lastSession(testBridge)).join('\n')
   expect(memory).toContain('Tama')
-  expect(openSockets(office.emulator)).toBe(1)
+  expect(openSockets(testBridge.emulator)).toBe(1)
 })
 
 test('[LV16] the stored conversation equals the streamed one: same messages, parts and ids', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL, tools: () => [look] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL, tools: () => [look] })
+  await using client = await joinLive(testBridge)
   client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
   await whole(client, 'r1')
-  const [, assistant] = await office.page().messages()
+  const [, assistant] = await testBridge.page().messages()
   const start = client.chunks('r1')[0]
   expect(assistant?.id).toBe(start?.['messageId'])
   expect(assistant?.parts.map(({ type }) => type)).toEqual([
@@ -82,8 +82,8 @@ test('[LV16] the stored conversation equals the streamed one: same messages, par
     'step-start',
     'text',
   ])
-  await using again = await joinLive(office)
-  expect(await textParts(office)).toEqual([
+  await using again = await joinLive(testBridge)
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]'],
     ['assistant', 'Let me look.A whale.'],
   ])
@@ -91,8 +91,8 @@ test('[LV16] the stored conversation equals the streamed one: same messages, par
 })
 
 test('[LV16] speech before a call is streamed and stored once, and before the call', async () => {
-  await using office = await openLiveOffice({ spoken: true, tools: () => [look] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true, tools: () => [look] })
+  await using client = await joinLive(testBridge)
   client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
   await whole(client, 'r1')
   const streamed = client
@@ -100,7 +100,7 @@ test('[LV16] speech before a call is streamed and stored once, and before the ca
     .filter(({ type }) => type === 'text-delta' || type === 'tool-input-available')
     .map(({ delta, toolName }) => delta ?? toolName)
   expect(streamed.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
-  const [, assistant] = await office.page().messages()
+  const [, assistant] = await testBridge.page().messages()
   const stored = assistant?.parts.flatMap(({ type, text }) =>
     type === 'step-start' ? [] : (text ?? type),
   )
@@ -112,13 +112,13 @@ test('[LV16] speech before a call is streamed and stored once, and before the ca
 })
 
 test('[LV17] a reply can be regenerated', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   await whole(client, 'r1')
   client.say('[[say Two.]]', 'r2')
   await whole(client, 'r2')
-  const messages = await office.page().messages()
+  const messages = await testBridge.page().messages()
   const last = messages.at(-1)
   client.send({
     type: 'send',
@@ -129,11 +129,11 @@ test('[LV17] a reply can be regenerated', async () => {
     messages: messages.slice(0, 3),
   })
   expect(await whole(client, 'r3')).toBe('Two.')
-  const after = await office.page().messages()
+  const after = await testBridge.page().messages()
   expect(after).toHaveLength(4)
   expect(after.at(-1)?.id).not.toBe(last?.id)
   // The model does not know the removed messages.
-  const memory = memoryOf(lastSession(office))
+  const memory = memoryOf(lastSession(testBridge))
   expect(memory.filter((line) => line.includes('Two.') && line.startsWith('model'))).toHaveLength(1)
 })
 
@@ -145,12 +145,12 @@ test('[LV17] a chat is not rewound while a turn over SSE runs in it', async () =
     await gate.promise
     return { done: true }
   })
-  await using office = await openLiveOffice({ tools: () => [slow] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ tools: () => [slow] })
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   await whole(client, 'r1')
-  const messages = await office.page().messages()
-  const elsewhere = sayBySse(office, '[[call slow {}]] [[then]] [[say Slow.]]')
+  const messages = await testBridge.page().messages()
+  const elsewhere = sayBySse(testBridge, '[[call slow {}]] [[then]] [[say Slow.]]')
   await called.promise
   const trigger = 'regenerate-message'
   const [messageId, id] = [messages.at(-1)?.id, 'chat-1']
@@ -163,17 +163,17 @@ test('[LV17] a chat is not rewound while a turn over SSE runs in it', async () =
     messages: messages.slice(0, 1),
   })
   // The rewind first ends the conversation, and then waits for the tool of the other turn.
-  await allClosed(office.emulator)
+  await allClosed(testBridge.emulator)
   await client.sync()
-  expect(await office.page().messages()).toHaveLength(3)
+  expect(await testBridge.page().messages()).toHaveLength(3)
   gate.resolve()
   await elsewhere
   expect(await whole(client, 'r2')).toBe('One.')
-  expect(await textParts(office)).toEqual([
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say One.]]'],
     ['assistant', 'One.'],
   ])
-  expect(office.errors).toEqual([])
+  expect(testBridge.errors).toEqual([])
 })
 
 test('[LV170] a call that is removed while it runs stores no result', async () => {
@@ -189,8 +189,8 @@ test('[LV170] a call that is removed while it runs stores no result', async () =
     ended.resolve()
     return { late: true }
   })
-  await using office = await openLiveOffice({ tools: () => [slow] })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ tools: () => [slow] })
+  await using client = await joinLive(testBridge)
   const id = 'chat-1'
   const text = '[[call slow {}]] [[then]] [[say Done.]]'
   const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
@@ -203,85 +203,85 @@ test('[LV170] a call that is removed while it runs stores no result', async () =
   client.say('[[say Next.]]', 'r3')
   expect(await whole(client, 'r3')).toBe('Next.')
   const key = { appName: 'adk-stream-protocol', userId: 'hanako', sessionId: id }
-  const session = await office.store.sessions.getSession(key)
+  const session = await testBridge.store.sessions.getSession(key)
   const parts = session?.events.flatMap(({ content }) => content?.parts ?? []) ?? []
   const made = parts.flatMap(({ functionCall }) => functionCall?.id ?? [])
   const answered = parts.flatMap(({ functionResponse }) => functionResponse?.id ?? [])
   expect(made).toHaveLength(1)
   expect(answered).toEqual(made)
-  expect(JSON.stringify(await office.page().messages())).not.toContain('late')
-  expect(office.errors).toEqual([])
+  expect(JSON.stringify(await testBridge.page().messages())).not.toContain('late')
+  expect(testBridge.errors).toEqual([])
 })
 
 test('[LV18] deleting a chat ends its conversation', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   await whole(client, 'r1')
-  expect(await office.page().delete()).toMatchObject({ status: 204 })
-  await allClosed(office.emulator)
-  expect(await office.page().messages()).toEqual([])
+  expect(await testBridge.page().delete()).toMatchObject({ status: 204 })
+  await allClosed(testBridge.emulator)
+  expect(await testBridge.page().messages()).toEqual([])
   client.say('[[say Anew.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Anew.')
-  expect(memoryOf(lastSession(office)).join()).not.toContain('One.')
-  expect(await textParts(office)).toEqual([
+  expect(memoryOf(lastSession(testBridge)).join()).not.toContain('One.')
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say Anew.]]'],
     ['assistant', 'Anew.'],
   ])
 })
 
 test('[LV19] a conversation continues after the client has lost its connection', async () => {
-  await using office = await openLiveOffice()
-  const client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  const client = await joinLive(testBridge)
   client.say('[[say One.]] [[wait gate]] [[say Two.]]')
   await client.untilText('One.')
   await client[Symbol.asyncDispose]()
-  await using back = await joinLive(office)
+  await using back = await joinLive(testBridge)
   back.resume('again')
   await back.untilText('One.', 'again')
-  office.emulator.release('gate')
+  testBridge.emulator.release('gate')
   expect(await whole(back, 'again')).toBe('One.Two.')
-  expect(office.emulator.live.sessions).toHaveLength(1)
+  expect(testBridge.emulator.live.sessions).toHaveLength(1)
 })
 
 test('[LV19] a conversation closes if no client returns in time', async () => {
-  await using office = await openLiveOffice({ live: { graceMs: 30 } })
-  const client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ live: { graceMs: 30 } })
+  const client = await joinLive(testBridge)
   client.say('[[say One.]]')
   await whole(client)
-  expect(openSockets(office.emulator)).toBe(1)
+  expect(openSockets(testBridge.emulator)).toBe(1)
   await client[Symbol.asyncDispose]()
-  await allClosed(office.emulator)
-  await using back = await joinLive(office)
+  await allClosed(testBridge.emulator)
+  await using back = await joinLive(testBridge)
   back.say('[[say Two.]]', 'r2')
   expect(await whole(back, 'r2')).toBe('Two.')
-  expect(memoryOf(lastSession(office)).join()).toContain('One.')
+  expect(memoryOf(lastSession(testBridge)).join()).toContain('One.')
 })
 
 test('[LV19] closing the bridge leaves no connection open', async () => {
-  const office = await openLiveOffice()
-  const { emulator } = office
-  await using client = await joinLive(office)
+  const testBridge = await openLiveTestBridge()
+  const { emulator } = testBridge
+  await using client = await joinLive(testBridge)
   for (const id of ['a', 'b', 'c']) {
     client.say('[[say One.]]', id, `chat-${id}`)
     await whole(client, id)
   }
   expect(openSockets(emulator)).toBe(3)
-  await office[Symbol.asyncDispose]()
+  await testBridge[Symbol.asyncDispose]()
   expect(openSockets(emulator)).toBe(0)
 })
 
 const ENDINGS = {
   'the client’s reconnect': async () => undefined,
-  'the end of the conversation': async (office: Office) => allClosed(office.emulator),
-  'a restart of the server': async (office: Office) => office.restart(),
+  'the end of the conversation': async (testBridge: TestBridge) => allClosed(testBridge.emulator),
+  'a restart of the server': async (testBridge: TestBridge) => testBridge.restart(),
 }
 
 /** Ways to approve. Each returns whether the decision was accepted. */
 const WAYS = {
-  HTTP: async (office: Office, _: SocketClient, approvalId: string) =>
-    (await office.page().decide(approvalId, { approved: true })).status === 200,
-  socket: async (_: Office, client: SocketClient, approvalId: string) => {
+  HTTP: async (testBridge: TestBridge, _: SocketClient, approvalId: string) =>
+    (await testBridge.page().decide(approvalId, { approved: true })).status === 200,
+  socket: async (_: TestBridge, client: SocketClient, approvalId: string) => {
     client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
     return (await client.nextOf('decided'))['ok'] === true
   },
@@ -291,19 +291,23 @@ for (const [name, end] of Object.entries(ENDINGS)) {
   for (const way of ['HTTP', 'socket'] as const) {
     test(`[LV20] an approval outlives ${name}; decided by ${way}, the call runs once and its message continues`, async () => {
       const graceMs = name === 'the end of the conversation' ? 30 : 60_000
-      await using office = await openLiveOffice({ live: { graceMs, approvalDeadlineMs: 60_000 } })
-      const client = await joinLive(office)
+      await using testBridge = await openLiveTestBridge({
+        live: { graceMs, approvalDeadlineMs: 60_000 },
+      })
+      const client = await joinLive(testBridge)
       client.say(`${callPayment(50)} [[then]] [[say Paid.]]`)
       await whole(client)
       const [approvalId = ''] = asked(client)
       await client[Symbol.asyncDispose]()
-      await end(office)
-      await using back = await joinLive(office)
-      expect(await WAYS[way](office, back, approvalId)).toBe(true)
-      await office.page().untilMessages((messages) => JSON.stringify(messages[1]).includes('Paid.'))
-      expect(office.wallet.payments).toHaveLength(1)
-      expect(await office.page().messages()).toHaveLength(2)
-      expect(await office.page().history(approvalId)).toEqual([
+      await end(testBridge)
+      await using back = await joinLive(testBridge)
+      expect(await WAYS[way](testBridge, back, approvalId)).toBe(true)
+      await testBridge
+        .page()
+        .untilMessages((messages) => JSON.stringify(messages[1]).includes('Paid.'))
+      expect(testBridge.wallet.payments).toHaveLength(1)
+      expect(await testBridge.page().messages()).toHaveLength(2)
+      expect(await testBridge.page().history(approvalId)).toEqual([
         'requested',
         'approved',
         'started',
@@ -322,28 +326,28 @@ test('[LV32] the outcome of a running approved call is recorded before the bridg
     // The call takes some time.
     await delay(200)
   }
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.say(callPayment(50))
   await whole(client)
   const [approvalId = ''] = asked(client)
-  await office.page().decide(approvalId, { approved: true })
+  await testBridge.page().decide(approvalId, { approved: true })
   await started.promise
-  const { ended } = lastSession(office)
-  const restarted = office.restart()
+  const { ended } = lastSession(testBridge)
+  const restarted = testBridge.restart()
   await ended
   closing.resolve()
   await restarted
-  expect(office.wallet.payments).toHaveLength(1)
-  expect(await office.page().history(approvalId)).toEqual([
+  expect(testBridge.wallet.payments).toHaveLength(1)
+  expect(await testBridge.page().history(approvalId)).toEqual([
     'requested',
     'approved',
     'started',
     'succeeded',
   ])
-  const [, answer] = await office.page().messages()
+  const [, answer] = await testBridge.page().messages()
   expect(JSON.stringify(answer)).toContain('"balance":950')
 })
 
@@ -353,12 +357,14 @@ test('[LV32] a call that does not end does not prevent the bridge from closing',
     started.resolve()
     await defer().promise
   }
-  const office = await openLiveOffice({ tools: (wallet) => [paymentTool(wallet, { before })] })
-  await using client = await joinLive(office)
+  const testBridge = await openLiveTestBridge({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
+  await using client = await joinLive(testBridge)
   client.say(callPayment(50))
   await whole(client)
-  await office.page().decide(asked(client)[0] ?? '', { approved: true })
+  await testBridge.page().decide(asked(client)[0] ?? '', { approved: true })
   await started.promise
   // A bridge that waits for the call would not be closed within the time of a test.
-  await expect(office[Symbol.asyncDispose]()).resolves.toBeUndefined()
+  await expect(testBridge[Symbol.asyncDispose]()).resolves.toBeUndefined()
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { FREE_MODEL } from '../approvals/support/office.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { textParts } from './support/conversation.ts'
 import {
@@ -8,18 +8,18 @@ import {
   joinLive,
   lastSession,
   nextUnasked,
-  openLiveOffice,
+  openLiveTestBridge,
   unasked,
   untilAsked,
   whole,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 
 const BLOCKING_MODEL = 'gemini-3.1-flash-live-preview'
 
 describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
   test('[LV33] a held reply that was stopped continues when its approval is decided', async () => {
-    await using office = await openLiveOffice({ liveModel })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ liveModel })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1' })
     const text = `${callPayment(50)} [[then]] [[say Paid.]]`
     const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
@@ -27,15 +27,17 @@ describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
     client.send({ type: 'send', requestId: 'r1', id: 'chat-1', messages, body })
     const [approvalId = ''] = await untilAsked(client)
     client.send({ type: 'abort', requestId: 'r1' })
-    await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+    await testBridge
+      .page()
+      .untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
     client.send({ type: 'decide', decisionId: 'd1', id: 'chat-1', approvalId, approved: true })
-    await office.page().untilState(approvalId, 'succeeded')
+    await testBridge.page().untilState(approvalId, 'succeeded')
     const turn = await nextUnasked(client)
     await client.untilText('Paid.', turn)
     expect(client.chunks(turn).map(({ type }) => type)).toContain('tool-output-available')
     await whole(client, turn)
     expect(await faultsOf(client, turn)).toEqual([])
-    expect(await textParts(office)).toEqual([
+    expect(await textParts(testBridge)).toEqual([
       ['user', text],
       ['assistant', 'Paid.'],
     ])
@@ -45,29 +47,29 @@ describe.each([FREE_MODEL, BLOCKING_MODEL])('%s', (liveModel) => {
 })
 
 test('[LV34] calls of a stopped reply are cancelled: none runs, and no approval is requested', async () => {
-  await using office = await openLiveOffice({ liveModel: BLOCKING_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: BLOCKING_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   const calls = `${callPayment(50)} ${callPayment(30)} [[then]] [[say Two.]]`
   client.say(`[[say One.]] [[wait gate]] ${calls}`)
   await client.untilText('One.')
   client.send({ type: 'abort', requestId: 'r1' })
-  await office.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
-  office.emulator.release('gate')
-  await lastSession(office).waitForSent((frame) => JSON.stringify(frame).includes('Two.'))
+  await testBridge.page().untilMessages(([, answer]) => JSON.stringify(answer).includes('stopped'))
+  testBridge.emulator.release('gate')
+  await lastSession(testBridge).waitForSent((frame) => JSON.stringify(frame).includes('Two.'))
   client.say('[[say Three.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Three.')
-  const answers = JSON.stringify(lastSession(office).received).match(/"status":"cancelled"/g)
+  const answers = JSON.stringify(lastSession(testBridge).received).match(/"status":"cancelled"/g)
   expect(answers).toHaveLength(2)
-  expect(office.wallet.payments).toEqual([])
-  expect(await office.page().inbox()).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
+  expect(await testBridge.page().inbox()).toEqual([])
   expect(unasked(client)).toEqual([])
-  expect((await textParts(office)).map(([, text]) => text).slice(1)).toEqual([
+  expect((await textParts(testBridge)).map(([, text]) => text).slice(1)).toEqual([
     'One.',
     '[[say Three.]]',
     'Three.',
   ])
-  const [, stopped] = await office.page().messages()
+  const [, stopped] = await testBridge.page().messages()
   expect(stopped?.parts.map(({ type }) => type)).not.toContain('tool-process_payment')
-  expect(office.errors).toEqual([])
+  expect(testBridge.errors).toEqual([])
 })

@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest'
 
-import { joinLive, nextUnasked, openLiveOffice, whole } from './support/live-office.ts'
-import { FREE_MODEL } from '../approvals/support/office.ts'
+import { joinLive, nextUnasked, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { assistant } from '../support/agents.ts'
 
 test('[LV1] a conversation is one connection to the model, with one message per reply', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.say('[[say One.]]', 'r1')
   expect(await whole(client, 'r1')).toBe('One.')
   client.say('[[say Two.]]', 'r2')
   expect(await whole(client, 'r2')).toBe('Two.')
-  expect(office.emulator.live.sessions).toHaveLength(1)
+  expect(testBridge.emulator.live.sessions).toHaveLength(1)
   expect(await client.faults('r1')).toEqual([])
   expect(await client.faults('r2')).toEqual([])
-  const messages = await office.page().messages()
+  const messages = await testBridge.page().messages()
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant'])
 })
 
 test('[LV2] a message during the model’s reply interrupts it, and each reply has its own message', async () => {
-  await using office = await openLiveOffice({ liveModel: FREE_MODEL })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   client.say('[[say One.]] [[wait never]] [[say More.]]', 'r1')
   await client.untilText('One.')
@@ -29,7 +29,7 @@ test('[LV2] a message during the model’s reply interrupts it, and each reply h
   expect(await whole(client, second)).toBe('Two.')
   expect(await whole(client, 'r1')).toBe('One.')
   expect(client.frames.some(({ type }) => type === 'interrupted')).toBe(true)
-  const messages = await office.page().messages()
+  const messages = await testBridge.page().messages()
   expect(
     messages.map(({ role, parts }) => [
       role,
@@ -52,7 +52,7 @@ test.each([
   // This model would reject the setup.
   ['gemini-2.0-flash-live-001', []],
 ])('[LV42] thoughts that the agent requests are streamed by %s', async (liveModel, thoughts) => {
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     liveModel,
     agent: (model, tools) =>
       assistant(model, {
@@ -60,16 +60,16 @@ test.each([
         generateContentConfig: { thinkingConfig: { includeThoughts: true } },
       }),
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.say('[[think I look up.]] [[say It is blue.]]', 'r1')
   expect(await whole(client, 'r1')).toBe('It is blue.')
-  const messages = await office.page().messages()
+  const messages = await testBridge.page().messages()
   const parts = messages.flatMap((message) => message.parts)
   expect(parts.flatMap((part) => (part.type === 'reasoning' ? part['text'] : []))).toEqual(thoughts)
 })
 
 test('[LV42] thoughts of a speaking model are streamed and stored once, before its speech', async () => {
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     liveModel: FREE_MODEL,
     spoken: true,
     agent: (model, tools) =>
@@ -78,13 +78,13 @@ test('[LV42] thoughts of a speaking model are streamed and stored once, before i
         generateContentConfig: { thinkingConfig: { includeThoughts: true } },
       }),
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.say('[[think I look up.]] [[say It is blue.]]', 'r1')
   expect(await whole(client, 'r1')).toBe('It is blue.')
   const begun = client.chunks('r1').map(({ type }) => type)
   expect(begun.filter((type) => type.endsWith('-start'))).toEqual(['reasoning-start', 'text-start'])
   expect(await client.faults('r1')).toEqual([])
-  const [, answer] = await office.page().messages()
+  const [, answer] = await testBridge.page().messages()
   const streamed = answer?.parts.flatMap((part) =>
     'text' in part ? [[part.type, part['text']]] : [],
   )

@@ -1,7 +1,7 @@
 import { BasePlugin, InMemoryArtifactService, LlmAgent, type Context } from '@google/adk'
 import { expect, test } from 'vitest'
 
-import { FREE_MODEL } from '../approvals/support/office.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { assistant, defer, tool } from '../support/agents.ts'
 import { textParts } from './support/conversation.ts'
 import { speak } from './support/voice.ts'
@@ -11,9 +11,9 @@ import {
   finishOf,
   joinLive,
   nextUnasked,
-  openLiveOffice,
+  openLiveTestBridge,
   whole,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 
 const MODELS = [FREE_MODEL, 'gemini-3.1-flash-live-preview']
 const CALL = '[[call look {}]] [[then]] [[say Done.]]'
@@ -30,7 +30,7 @@ test.each(MODELS)(
         calls.push('plugin after')
       }
     }
-    await using office = await openLiveOffice({
+    await using testBridge = await openLiveTestBridge({
       liveModel,
       plugins: [new Recorder('recorder')],
       tools: () => [
@@ -52,7 +52,7 @@ test.each(MODELS)(
           },
         }),
     })
-    await using client = await joinLive(office)
+    await using client = await joinLive(testBridge)
     client.say(CALL)
     expect(await whole(client)).toBe('Done.')
     expect(calls).toEqual(['plugin before', 'agent before', 'tool', 'plugin after', 'agent after'])
@@ -66,7 +66,7 @@ test.each(MODELS)(
 test.each(MODELS)(
   '[LV27] a tool that throws is an error of its call, without the error text (%s)',
   async (liveModel) => {
-    await using office = await openLiveOffice({
+    await using testBridge = await openLiveTestBridge({
       liveModel,
       tools: () => [
         tool('look', () => {
@@ -74,7 +74,7 @@ test.each(MODELS)(
         }),
       ],
     })
-    await using client = await joinLive(office)
+    await using client = await joinLive(testBridge)
     client.say(CALL)
     expect(await whole(client)).toBe('Done.')
     expect(await chunkOf(client, 'tool-output-error')).toMatchObject({
@@ -86,7 +86,7 @@ test.each(MODELS)(
 
 test('[LV28] a slow tool delays neither audio nor text of the conversation', async () => {
   const gate = defer()
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     spoken: true,
     liveModel: FREE_MODEL,
     tools: () => [
@@ -96,23 +96,23 @@ test('[LV28] a slow tool delays neither audio nor text of the conversation', asy
       }),
     ],
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[call look {}]]', 'r1')
   await chunkOf(client, 'tool-input-available')
-  office.emulator.live.queueTranscript('[[say Meanwhile.]]')
+  testBridge.emulator.live.queueTranscript('[[say Meanwhile.]]')
   speak(client)
   const turn = await nextUnasked(client)
   expect(await whole(client, turn)).toBe('Meanwhile.')
   expect(client.binary.length).toBeGreaterThan(0)
   expect(await whole(client, 'r1')).toBe('')
   expect(finishOf(client, 'r1')).toMatchObject({ finishReason: 'tool-calls' })
-  const [, waiting] = await office.page().messages()
+  const [, waiting] = await testBridge.page().messages()
   expect(waiting?.parts.at(-1)).toMatchObject({ type: 'tool-look', state: 'input-available' })
   gate.resolve()
   const later = await nextUnasked(client, 1)
   expect(await whole(client, later)).toContain('a whale')
-  const [, answer] = await office.page().messages()
+  const [, answer] = await testBridge.page().messages()
   expect(answer?.parts).toMatchObject([
     { type: 'step-start' },
     { type: 'tool-look', state: 'output-available', output: { seen: 'a whale' } },
@@ -126,7 +126,7 @@ test.each(MODELS)(
   '[LV29] state and artifacts of a tool are stored in the session and streamed (%s)',
   async (liveModel) => {
     const artifactService = new InMemoryArtifactService()
-    await using office = await openLiveOffice({
+    await using testBridge = await openLiveTestBridge({
       liveModel,
       artifactService,
       exposeState: (key) => key === 'seen',
@@ -138,7 +138,7 @@ test.each(MODELS)(
         }),
       ],
     })
-    await using client = await joinLive(office)
+    await using client = await joinLive(testBridge)
     client.say(CALL)
     await whole(client)
     expect(await chunkOf(client, 'data-state-delta')).toMatchObject({
@@ -147,7 +147,7 @@ test.each(MODELS)(
     expect(await chunkOf(client, 'data-artifact-delta')).toMatchObject({
       data: { artifacts: { 'whale.txt': 0 } },
     })
-    const [, answer] = await office.page().messages()
+    const [, answer] = await testBridge.page().messages()
     expect(answer?.parts.map(({ type }) => type)).toContain('data-artifact-delta')
   },
 )
@@ -155,14 +155,14 @@ test.each(MODELS)(
 test.each(MODELS)(
   '[LV30] a conversation is transferred to another agent and continues there (%s)',
   async (liveModel) => {
-    await using office = await openLiveOffice({
+    await using testBridge = await openLiveTestBridge({
       liveModel,
       agent: (model) => {
         const billing = new LlmAgent({ name: 'billing', model, description: 'Bills.' })
         return new LlmAgent({ name: 'assistant', model, subAgents: [billing] })
       },
     })
-    await using client = await joinLive(office)
+    await using client = await joinLive(testBridge)
     client.say(
       '[[call transfer_to_agent {"agentName": "billing"}]] [[then]] [[say Billing here.]]',
       'r1',
@@ -171,7 +171,7 @@ test.each(MODELS)(
     expect(await chunkOf(client, 'data-agent-transfer')).toMatchObject({ data: { to: 'billing' } })
     client.say('[[say Still billing.]]', 'r2')
     expect(await whole(client, 'r2')).toBe('Still billing.')
-    expect((await textParts(office)).map(([role]) => role)).toEqual([
+    expect((await textParts(testBridge)).map(([role]) => role)).toEqual([
       'user',
       'assistant',
       'user',

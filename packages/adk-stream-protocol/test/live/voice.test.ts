@@ -10,12 +10,12 @@ import {
   joinLive,
   lastSession,
   nextUnasked,
-  openLiveOffice,
+  openLiveTestBridge,
   unasked,
   whole,
-} from './support/live-office.ts'
+} from './support/live-test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
-import { FREE_MODEL } from '../approvals/support/office.ts'
+import { FREE_MODEL } from '../approvals/support/test-bridge.ts'
 import { defer } from '../support/agents.ts'
 
 /** Bytes of audio in the messages. */
@@ -37,10 +37,10 @@ test.each([
 ] as const)(
   '[LV3] speech becomes a user message, and the reply an assistant message (%s)',
   async (audio, utter) => {
-    await using office = await openLiveOffice({ spoken: true })
-    await using client = await joinLive(office)
+    await using testBridge = await openLiveTestBridge({ spoken: true })
+    await using client = await joinLive(testBridge)
     client.send({ type: 'watch', id: 'chat-1', audio })
-    office.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
+    testBridge.emulator.live.queueTranscript('[[say Good morning, Hanako.]]')
     utter(client)
     const turn = await nextUnasked(client)
     expect(await whole(client, turn)).toBe('Good morning, Hanako.')
@@ -65,11 +65,11 @@ test.each([
       messageMetadata: { audio: { bytes: sent, sampleRate: 24_000, seconds: sent / 48_000 } },
     })
     expect(sent).toBeGreaterThan(24_000)
-    expect(await textParts(office)).toEqual([
+    expect(await textParts(testBridge)).toEqual([
       ['user', '[[say Good morning, Hanako.]]'],
       ['assistant', 'Good morning, Hanako.'],
     ])
-    const [user, assistant] = await office.page().messages()
+    const [user, assistant] = await testBridge.page().messages()
     // LV16: the stored message has the same count as the stream.
     expect(assistant?.metadata).toMatchObject({
       audio: { bytes: sent, sampleRate: 24_000, seconds: sent / 48_000 },
@@ -80,8 +80,8 @@ test.each([
 )
 
 test('[LV4] a client that requests no audio receives none', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'none' })
   client.say('[[say Good morning.]]')
   expect(await whole(client)).toBe('Good morning.')
@@ -89,49 +89,49 @@ test('[LV4] a client that requests no audio receives none', async () => {
 })
 
 test('[LV4] audio is not stored: a later client receives the text', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.say('[[say Good morning.]] [[wait gate]] [[say Hanako.]]')
   await client.next(() => client.text() === 'Good morning.')
-  await using late = await joinLive(office)
+  await using late = await joinLive(testBridge)
   late.resume('late')
   await late.next(() => late.text('late') === 'Good morning.')
   expect(soundIn(late, 'late')).toBe(0)
-  office.emulator.release('gate')
+  testBridge.emulator.release('gate')
   expect(await whole(late, 'late')).toBe('Good morning.Hanako.')
   expect(soundIn(late, 'late')).toBeGreaterThan(0)
   expect(soundIn(client, 'r1')).toBeGreaterThan(soundIn(late, 'late'))
 })
 
 test('[LV5] a binary frame without a chat is rejected', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   beginToSpeak(client)
   expect(await client.nextOf('refused')).toMatchObject({ frame: 'binary', code: 'bad-request' })
 })
 
 test('[LV6] an image reaches the model when it is sent', async () => {
-  await using office = await openLiveOffice()
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge()
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1' })
   await client.next((frame) => frame['status'] === 'open')
   const data = Buffer.from('a picture').toString('base64')
   client.send({ type: 'image', id: 'chat-1', data, mimeType: 'image/jpeg' })
-  const frame = await lastSession(office).waitFor((sent) => 'realtimeInput' in sent)
+  const frame = await lastSession(testBridge).waitFor((sent) => 'realtimeInput' in sent)
   expect(JSON.stringify(frame)).toContain('image/jpeg')
 })
 
 test('[LV7] barge-in ends the reply at once, and the next one starts', async () => {
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     spoken: true,
     liveModel: FREE_MODEL,
     emulator: { live: { playback: 'real-time' } },
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   client.say('[[say One.]] [[wait never]] [[say Two.]]')
   await client.untilText('One.')
-  office.emulator.live.queueTranscript('[[say Three.]]')
+  testBridge.emulator.live.queueTranscript('[[say Three.]]')
   beginToSpeak(client)
   await client.nextOf('interrupted')
   expect(await whole(client)).toBe('One.')
@@ -141,19 +141,19 @@ test('[LV7] barge-in ends the reply at once, and the next one starts', async () 
   expect(await whole(client, turn)).toBe('Three.')
   expect(await client.faults('r1')).toEqual([])
   expect(await client.faults(turn)).toEqual([])
-  expect(await textParts(office)).toEqual([
+  expect(await textParts(testBridge)).toEqual([
     ['user', '[[say One.]] [[wait never]] [[say Two.]]'],
     ['assistant', 'One.'],
     ['user', '[[say Three.]]'],
     ['assistant', 'Three.'],
   ])
-  const [, first] = await office.page().messages()
+  const [, first] = await testBridge.page().messages()
   expect(first).not.toHaveProperty('metadata.stopped')
 })
 
 test('[LV8] usage, audio, sources and text of a turn do not appear in the next', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.say(
     '[[say A long sentence about everything.]] [[ground https://example.com Source]]',
     'r1',
@@ -176,11 +176,11 @@ test('[LV8] usage, audio, sources and text of a turn do not appear in the next',
 })
 
 test('[LV40] `audio-end` arrives after the audio, and the model replies at once', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'watch', id: 'chat-1', audio: 'binary' })
   for (const [index, words] of ['One.', 'Two.', 'Three.'].entries()) {
-    office.emulator.live.queueTranscript(`[[say ${words}]]`)
+    testBridge.emulator.live.queueTranscript(`[[say ${words}]]`)
     speakUpTo(client)
     // oxlint-disable-next-line no-await-in-loop -- each message is sent after the reply to the previous one
     expect(await whole(client, await nextUnasked(client, index))).toBe(words)
@@ -188,15 +188,15 @@ test('[LV40] `audio-end` arrives after the audio, and the model replies at once'
 })
 
 test('[LV40] `audio-end` starts no conversation', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using client = await joinLive(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using client = await joinLive(testBridge)
   client.send({ type: 'audio-end', id: 'chat-1' })
   // The same way to the model, later: a conversation in the first chat would be there before the answer in the second one is whole.
   client.send({ type: 'watch', id: 'chat-2', audio: 'binary' })
-  office.emulator.live.queueTranscript('[[say One.]]')
+  testBridge.emulator.live.queueTranscript('[[say One.]]')
   speakUpTo(client, 'chat-2')
   expect(await whole(client, await nextUnasked(client))).toBe('One.')
-  expect(office.emulator.live.sessions).toHaveLength(1)
+  expect(testBridge.emulator.live.sessions).toHaveLength(1)
 })
 
 /** A host plugin that delays audio, so that it waits in ADK's queue. */
@@ -225,12 +225,12 @@ test.each([
   '[LV41] audio that is still queued when %s is not sent after `interrupted`; later audio is',
   async (_name, breakOff, answers) => {
     const slow = new Slow('slow')
-    await using office = await openLiveOffice({
+    await using testBridge = await openLiveTestBridge({
       spoken: true,
       liveModel: FREE_MODEL,
       plugins: [slow],
     })
-    await using client = await joinLive(office)
+    await using client = await joinLive(testBridge)
     /** Bytes of audio since the last interruption. */
     let heard = 0
     client.socket.on('message', (data: Buffer, isBinary) => {
@@ -246,10 +246,10 @@ test.each([
     const text = '[[say One two three.]][[wait more]]'
     client.send({ type: 'text', id: 'chat-1', text })
     await slow.met.promise
-    breakOff(lastSession(office))
+    breakOff(lastSession(testBridge))
     await client.nextOf('interrupted')
     slow.gate.resolve()
-    office.emulator.release('more')
+    testBridge.emulator.release('more')
     await whole(client, await nextUnasked(client, 1))
     expect(heard).toBe(once * answers)
     client.send({ type: 'text', id: 'chat-1', text: '[[say One two three.]]' })

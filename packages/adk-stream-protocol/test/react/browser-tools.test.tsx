@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { callTool } from '../../src/client/tools/browser-tools.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
 
@@ -9,8 +9,8 @@ const ways: readonly Way[] = ['live', 'sse']
 
 describe.each(ways)('over %s', (way) => {
   test('[RE9] a tool runs once, though effects run twice and its function is another at every rendering', async () => {
-    await using office = await Office.open({ tools: () => [locationTool()] })
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+    await using browser = new TestBrowser(testBridge, way)
     const ran: string[] = []
     const page = browser.show({ tools: { get_location: () => ran.push('old') } })
     page.rerender({
@@ -25,12 +25,12 @@ describe.each(ways)('over %s', (way) => {
     await page.until('There you are.')
     await page.untilReady()
     expect(ran).toEqual(['new'])
-    expect(office.told).toContain('139.7')
+    expect(testBridge.told).toContain('139.7')
   })
 
   test('[RE9] a gated one runs after it is approved', async () => {
-    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
+    await using browser = new TestBrowser(testBridge, way)
     let runs = 0
     const run = () => {
       runs += 1
@@ -44,12 +44,12 @@ describe.each(ways)('over %s', (way) => {
     await page.until('There you are.')
     await page.untilReady()
     expect(runs).toBe(1)
-    expect(office.told).toContain('139.7')
+    expect(testBridge.told).toContain('139.7')
   })
 
   test('[RE9] one that is denied never runs', async () => {
-    await using office = await Office.open({ tools: () => [locationTool({ gated: true })] })
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool({ gated: true })] })
+    await using browser = new TestBrowser(testBridge, way)
     let runs = 0
     const run = () => (runs += 1)
     const page = browser.show({ tools: { get_location: { run, afterApproval: true } } })
@@ -61,8 +61,8 @@ describe.each(ways)('over %s', (way) => {
     expect(runs).toBe(0)
   })
   test('[RE9] one that says it needs no approval runs without one, as in the client library', async () => {
-    await using office = await Office.open({ tools: () => [locationTool()] })
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open({ tools: () => [locationTool()] })
+    await using browser = new TestBrowser(testBridge, way)
     let runs = 0
     const run = () => {
       runs += 1

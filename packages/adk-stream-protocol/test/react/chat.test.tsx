@@ -2,7 +2,7 @@ import { render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
 import { useAdkChat } from '../../src/react/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
 
@@ -11,22 +11,22 @@ const ways: readonly Way[] = ['live', 'sse']
 
 describe.each(ways)('over %s', (way) => {
   test('[RE1][RE2] in StrictMode a message is sent once and its answer shown', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     const { sendMessage, stop, approve, recover } = page.chat
     page.say('[[say Hello there.]]')
     await page.until('Hello there.')
     await page.untilReady()
-    expect(office.asked).toBe(1)
+    expect(testBridge.asked).toBe(1)
     expect(page.chat.messages).toHaveLength(2)
     expect(page.chat).toMatchObject({ sendMessage, stop, approve, recover })
     expect(page.errors).toEqual([])
   })
 
   test('[RE1] a chat that is resumed is asked for once, however often its effects run', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ resume: true })
     await waitFor(() => expect(browser.sent.length).toBeGreaterThan(0))
     page.say('[[say Hello.]]')
@@ -38,35 +38,35 @@ describe.each(ways)('over %s', (way) => {
   })
 
   test('[RE5] a click approves: the call runs once, and the answer goes on', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(PAY)
     await page.click('Approve')
     await page.until('Paid.')
     await page.untilReady()
-    expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
     expect(page.text).toContain('Approved.')
     expect(page.chat.messages).toHaveLength(2)
     expect(page.errors).toEqual([])
   })
 
   test('[RE5] a denial tells the model why, and nothing runs', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(PAY)
     await page.click('Deny…')
     await page.user.keyboard('Too much.{Enter}')
     await page.until('Reason: Too much.')
     await page.untilReady()
-    expect(office.wallet.payments).toEqual([])
-    expect(office.told).toContain('Too much.')
+    expect(testBridge.wallet.payments).toEqual([])
+    expect(testBridge.told).toContain('Too much.')
   })
 
   test('[RE5] what a person changed is what runs, and stands beside what was asked', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(PAY)
     await page.click('Edit…')
@@ -76,13 +76,13 @@ describe.each(ways)('over %s', (way) => {
     await page.click('Approve with these changes')
     await page.until('Paid.')
     await page.untilReady()
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: '花子' }])
     expect(document.querySelector('tr[data-changed="true"]')?.textContent).toBe('amount5030')
   })
 
   test('[RE5] of two calls each ends as it was decided', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(`${callPayment(30, 'Alice')}${callPayment(40, 'Bob')}[[then]][[say All done.]]`)
     await waitFor(() => expect(screen.getAllByRole('button', { name: 'Approve' })).toHaveLength(2))
@@ -96,13 +96,13 @@ describe.each(ways)('over %s', (way) => {
     await page.chat.approve(first)
     await page.until('All done.')
     await page.untilReady()
-    expect(office.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 30, recipient: 'Alice' }])
     expect(page.text).toContain('Reason: Not Bob.')
   })
 
   test('[RE6] a refused decision is told at its card, which can be decided again; it is no problem of the chat', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(PAY)
     await page.click('Edit…')
@@ -119,22 +119,22 @@ describe.each(ways)('over %s', (way) => {
     await page.click('Approve with these changes')
     await page.until('Paid.')
     await page.untilReady()
-    expect(office.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
+    expect(testBridge.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
     expect(page.chat.refusals.size).toBe(0)
   })
 
   test('[RE7] what nobody decides in time shows as expired', async () => {
-    await using office = await Office.open({ approvalDeadlineMs: 300 })
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open({ approvalDeadlineMs: 300 })
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ api: browser.api })
     page.say(PAY)
     await page.until('Expired: nobody decided in time. It did not run.')
-    expect(office.wallet.payments).toEqual([])
+    expect(testBridge.wallet.payments).toEqual([])
   })
 
   test('[RE3] another id is another chat; what is left goes on behind it', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say('[[say One.]][[wait gate]][[say Two.]]')
     await page.until('One.')
@@ -143,7 +143,7 @@ describe.each(ways)('over %s', (way) => {
     page.say('[[say Elsewhere.]]')
     await page.until('Elsewhere.')
     await page.untilReady()
-    office.emulator.release('gate')
+    testBridge.emulator.release('gate')
     await waitFor(async () => {
       const { messages, running } = await browser.api.loadChat('chat-1')
       expect(running).toBe(false)
@@ -154,9 +154,9 @@ describe.each(ways)('over %s', (way) => {
   })
 
   test('[RE3] another transport is another chat, attached to it', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
-    await using other = new TestBrowser(office, way === 'live' ? 'sse' : 'live')
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
+    await using other = new TestBrowser(testBridge, way === 'live' ? 'sse' : 'live')
     const page = browser.show()
     page.say('[[say Before.]]')
     await page.until('Before.')
@@ -169,12 +169,12 @@ describe.each(ways)('over %s', (way) => {
     await page.until('Paid.')
     await page.untilReady()
     expect(page.text).toContain('Before.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
   test('[RE4] leaving in mid-answer stops nothing, and who comes back reads on', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()
     before.say('[[say One.]][[wait gate]][[say Two.]]')
     await before.until('One.')
@@ -182,15 +182,15 @@ describe.each(ways)('over %s', (way) => {
     const { messages } = await browser.api.loadChat('chat-1')
     const after = browser.show({ messages, resume: true })
     await after.until('One.')
-    office.emulator.release('gate')
+    testBridge.emulator.release('gate')
     await after.until('One.Two.')
     await after.untilReady()
-    expect(office.asked).toBe(1)
+    expect(testBridge.asked).toBe(1)
   })
 
   test('[RE4] a question that was left is decided by who comes back', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()
     before.say(PAY)
     await screen.findByRole('button', { name: 'Approve' })
@@ -200,27 +200,27 @@ describe.each(ways)('over %s', (way) => {
     await after.click('Approve')
     await after.until('Paid.')
     await after.untilReady()
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   })
 })
 
 test.each(ways)('[RE10] a failed answer is a problem with a way on, over %s', async (way) => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, way)
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, way)
   const page = browser.show({ api: browser.api })
   page.say('[[fail 429 retry=0]]')
   await screen.findByText('The model is busy')
   expect(page.chat.problem).toMatchObject({ kind: 'rate-limited' })
-  const asked = office.asked
+  const asked = testBridge.asked
   await page.click('Try again')
-  await waitFor(() => expect(office.asked).toBeGreaterThan(asked))
+  await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
 })
 
 test.each(ways)(
   '[RE2] an api made anew at every rendering is the same one, over %s',
   async (way) => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ api: browser.newApi() })
     const { attached, decide, recover } = page.chat
     for (let times = 0; times < 5; times += 1) page.rerender({ api: browser.newApi() })
@@ -229,13 +229,13 @@ test.each(ways)(
     page.say(PAY)
     await page.click('Approve')
     await page.until('Paid.')
-    expect(office.wallet.payments).toHaveLength(1)
+    expect(testBridge.wallet.payments).toHaveLength(1)
   },
 )
 
 test('[RE162] over the socket, a decision without a connection waits for it and does not claim to run', async () => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'live')
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show()
   page.say(PAY)
   await screen.findByRole('button', { name: 'Approve' })
@@ -245,18 +245,18 @@ test('[RE162] over the socket, a decision without a connection waits for it and 
   await page.click('Approve')
   await page.until('Your decision will be sent when the connection is back. Nothing has run yet.')
   expect(page.text).not.toContain('Approved. Running')
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   browser.isOffline = false
   await page.until('Paid.')
-  expect(office.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
+  expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])
   expect([...page.chat.unconfirmed]).toEqual([])
 })
 
 test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', async (way) => {
-  await using office = await Office.open({
-    approvals: { process_payment: () => ({ hint: `Balance: ${office.wallet.balance}.` }) },
+  await using testBridge = await TestBridge.open({
+    approvals: { process_payment: () => ({ hint: `Balance: ${testBridge.wallet.balance}.` }) },
   })
-  await using browser = new TestBrowser(office, way)
+  await using browser = new TestBrowser(testBridge, way)
   const page = browser.show({ api: browser.api })
   page.say(`${callPayment(50, 'Alice')}${callPayment(60, 'Bob')}[[then]][[say Paid.]]`)
   await page.until('Balance: 1000.')
@@ -266,8 +266,8 @@ test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', as
 })
 
 test('[RE2] a page that makes its api while rendering comes to rest', async () => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'sse')
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
   const onRendered = vi.fn()
   function Page() {
     onRendered()

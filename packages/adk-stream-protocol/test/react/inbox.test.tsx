@@ -13,7 +13,7 @@ import {
 } from '../../src/react/index.ts'
 import { en } from '../../src/react/labels/en.ts'
 import { ja } from '../../src/react/labels/ja.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { TestBrowser } from './support/chat-page.tsx'
@@ -73,8 +73,8 @@ function pending(id: string, amount: number) {
 }
 
 test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there, and gone', async () => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'live')
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show({ api: browser.api })
   const view = render(<InboxPage api={browser.api} attached={page.chat.attached} />)
   await screen.findByText('No approvals are pending.')
@@ -85,13 +85,13 @@ test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there
   if (approve) await user.click(approve)
   await page.until('Paid.')
   await screen.findByText('No approvals are pending.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   view.unmount()
 })
 
 test('[RE11] what is asked and decided elsewhere shows by the feed, without looking at intervals', async () => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'sse')
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
   const view = render(<InboxPage api={browser.api} pollMs={1_000_000} />)
   await screen.findByText('No approvals are pending.')
   const page = browser.show({ api: browser.api })
@@ -100,7 +100,7 @@ test('[RE11] what is asked and decided elsewhere shows by the feed, without look
   await page.click('Approve')
   await page.until('Paid.')
   await screen.findByText('No approvals are pending.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   view.unmount()
 })
 
@@ -165,8 +165,8 @@ test('[RE200] events that come together are answered by one look', async () => {
 })
 
 test('[RE11] a refusal is told where it was decided', async () => {
-  await using office = await Office.open()
-  await using browser = new TestBrowser(office, 'sse')
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.until('Waiting for your decision.')
@@ -276,11 +276,11 @@ test('[RE11] it is looked up again at intervals while the page is seen; a list t
 })
 
 test('[RE11][RE5] where several people decide, a vote is counted and decides nothing yet', async () => {
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
   })
-  await using browser = new TestBrowser(office, 'live')
-  await using manager = new TestBrowser(office, 'live', 'mari')
+  await using browser = new TestBrowser(testBridge, 'live')
+  await using manager = new TestBrowser(testBridge, 'live', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.until('Needs approval from 2 people.')
@@ -289,7 +289,7 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   await waitFor(async () => expect(await manager.api.listApprovals()).toHaveLength(1))
   expect(page.text).not.toContain('Approved. Running')
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   const view = render(<InboxPage api={manager.api} />)
   const item = await screen.findByRole('listitem')
   expect(item.textContent).toContain('1 of 2 people have approved.')
@@ -297,17 +297,17 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   const approve = item.querySelector<HTMLElement>('[aria-keyshortcuts="a"]')
   if (approve) await user.click(approve)
   await page.until('Paid.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   view.unmount()
 })
 
 test('[RE22] who has voted is what the server says: another person’s vote takes no button away, one’s own does', async () => {
   const people = { principals: ['hanako'], roles: ['manager'] }
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: people, approvers: 2 } },
   })
-  await using browser = new TestBrowser(office, 'sse')
-  await using manager = new TestBrowser(office, 'sse', 'mari')
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using manager = new TestBrowser(testBridge, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.until('Needs approval from 2 people.')
@@ -323,14 +323,14 @@ test('[RE22] who has voted is what the server says: another person’s vote take
   view.unmount()
   await page.click('Approve')
   await page.until('Paid.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[RE22] one’s own vote is known after the page was loaded again', async () => {
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
   })
-  await using browser = new TestBrowser(office, 'live')
+  await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.click('Approve')
@@ -374,11 +374,11 @@ test('[RE140] more than a page is listed on request, and stays listed when the i
 
 test('[RE140] a vote is taken back from the inbox, and the card of the chat counts it no more', async () => {
   const people = { principals: ['hanako'], roles: ['manager'] }
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: people, approvers: 2 } },
   })
-  await using browser = new TestBrowser(office, 'sse')
-  await using manager = new TestBrowser(office, 'sse', 'mari')
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using manager = new TestBrowser(testBridge, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.until('Needs approval from 2 people.')
@@ -399,11 +399,11 @@ test('[RE140] a vote is taken back from the inbox, and the card of the chat coun
 })
 
 test('[RE190] a person withdraws their vote by a button, and can decide again', async () => {
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
   })
-  await using browser = new TestBrowser(office, 'sse')
-  await using manager = new TestBrowser(office, 'sse', 'mari')
+  await using browser = new TestBrowser(testBridge, 'sse')
+  await using manager = new TestBrowser(testBridge, 'sse', 'mari')
   const page = browser.show({ api: browser.api })
   page.say(PAY)
   await page.until('Needs approval from 2 people.')

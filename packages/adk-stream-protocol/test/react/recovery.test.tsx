@@ -2,7 +2,7 @@ import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
 import { planRecovery, planLocalRecovery } from '../../src/react/reading/recovery.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
 import { answer, payment, told } from './support/messages.ts'
@@ -14,37 +14,37 @@ describe.each(ways)('over %s', (way) => {
   test.each(['with', 'without'])(
     '[RE20] a payment that ran before the answer failed is kept, and not asked anew, %s an api',
     async (how) => {
-      await using office = await Office.open()
-      await using browser = new TestBrowser(office, way)
+      await using testBridge = await TestBridge.open()
+      await using browser = new TestBrowser(testBridge, way)
       const page = browser.show(how === 'with' ? { api: browser.api } : {})
       page.say(FAIL_AFTER)
       await page.click('Approve')
       await screen.findByText('The reply is unfinished')
       expect(page.chat.problem).toEqual({ kind: 'unfinished' })
       expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
-      const asked = office.asked
+      const asked = testBridge.asked
       await page.chat.recover()
       await page.untilReady()
-      expect(office.asked).toBe(asked)
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.asked).toBe(asked)
+      expect(testBridge.wallet.payments).toHaveLength(1)
       expect(page.text).toContain('Approved.')
       expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
       expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
       page.say('[[say All is paid.]]')
       await page.until('All is paid.')
-      expect(office.wallet.payments).toHaveLength(1)
+      expect(testBridge.wallet.payments).toHaveLength(1)
     },
   )
 
   test('[RE10] a failed answer without calls is made anew without an api', async () => {
-    await using office = await Office.open()
-    await using browser = new TestBrowser(office, way)
+    await using testBridge = await TestBridge.open()
+    await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say('[[fail 429 retry=0]]')
     await screen.findByText('The model is busy')
-    const asked = office.asked
+    const asked = testBridge.asked
     await page.click('Try again')
-    await waitFor(() => expect(office.asked).toBeGreaterThan(asked))
+    await waitFor(() => expect(testBridge.asked).toBeGreaterThan(asked))
   })
 })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { browserTool } from '../../src/server/index.ts'
-import { Office, type OfficeOptions } from '../approvals/support/office.ts'
+import { TestBridge, type TestBridgeOptions } from '../approvals/support/test-bridge.ts'
 import type { Page } from '../approvals/support/page.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { assistant, tool } from '../support/agents.ts'
@@ -14,27 +14,27 @@ import { SocketClient } from './support/socket-client.ts'
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 interface Asked extends AsyncDisposable {
-  readonly office: Office
+  readonly testBridge: TestBridge
   readonly page: Page
   readonly client: SocketClient
   readonly approvalId: string
 }
 
 /** A payment that waits for hanako, who is on a socket. */
-async function ask(options: OfficeOptions = {}): Promise<Asked> {
-  const office = await Office.open(options)
-  const client = await SocketClient.open(office.url, { headers: { 'x-api-key': 'hanako' } })
+async function ask(options: TestBridgeOptions = {}): Promise<Asked> {
+  const testBridge = await TestBridge.open(options)
+  const client = await SocketClient.open(testBridge.url, { headers: { 'x-api-key': 'hanako' } })
   client.say(PAY)
   await client.nextOf('end', 'r1')
   const asked = client.chunks().find(({ type }) => type === 'tool-approval-request')
   return {
-    office,
-    page: office.page(),
+    testBridge,
+    page: testBridge.page(),
     client,
     approvalId: String(asked?.['approvalId']),
     async [Symbol.asyncDispose]() {
       await client[Symbol.asyncDispose]()
-      await office[Symbol.asyncDispose]()
+      await testBridge[Symbol.asyncDispose]()
     },
   }
 }
@@ -59,7 +59,7 @@ async function decide(client: SocketClient, options: DecideOptions) {
 
 test('[WS7] a decision is acknowledged with the state it led to, and the turn goes on', async () => {
   await using asked = await ask()
-  const { client, page, office, approvalId } = asked
+  const { client, page, testBridge, approvalId } = asked
   const told = await decide(client, { approvalId, decisionId: 'd1' })
   expect(told).toEqual({
     type: 'decided',
@@ -69,7 +69,7 @@ test('[WS7] a decision is acknowledged with the state it led to, and the turn go
     requestId: '',
   })
   await page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   expect(await page.history(approvalId)).toEqual(['requested', 'approved', 'started', 'succeeded'])
 })
 
@@ -79,10 +79,10 @@ test('[WS7] a denial by frame runs nothing, and an edit runs as it was changed',
     await decide(denied.client, { approvalId: denied.approvalId, approved: false }),
   ).toMatchObject({ ok: true, state: 'denied' })
   await denied.page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
-  expect(denied.office.wallet.payments).toEqual([])
+  expect(denied.testBridge.wallet.payments).toEqual([])
 
   await using edited = await ask()
-  const { client, page, office, approvalId } = edited
+  const { client, page, testBridge, approvalId } = edited
   const args = { amount: 5, recipient: 'Hanako' }
   expect(await decide(client, { approvalId, args: { amount: -5 } })).toMatchObject({
     ok: false,
@@ -90,7 +90,7 @@ test('[WS7] a denial by frame runs nothing, and an edit runs as it was changed',
   })
   expect(await decide(client, { approvalId, args })).toMatchObject({ ok: true, state: 'approved' })
   await page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
-  expect(office.wallet.payments).toEqual([args])
+  expect(testBridge.wallet.payments).toEqual([args])
   expect(await decide(client, { approvalId, args })).toMatchObject({ ok: true, state: 'succeeded' })
   // The same answer for other arguments is another decision.
   expect(await decide(client, { approvalId })).toMatchObject({
@@ -101,7 +101,7 @@ test('[WS7] a denial by frame runs nothing, and an edit runs as it was changed',
 
 test('[WS8] a decision sent again is acknowledged again and counts once, also over another socket', async () => {
   await using asked = await ask()
-  const { client, page, office, approvalId } = asked
+  const { client, page, testBridge, approvalId } = asked
   const decision = { approvalId, decisionId: 'd1' }
   const all = await Promise.all([
     decide(client, decision),
@@ -110,19 +110,21 @@ test('[WS8] a decision sent again is acknowledged again and counts once, also ov
   ])
   expect(all.map(({ ok }) => ok)).toEqual([true, true, true])
   await page.untilMessages((messages) => textOf(messages.at(-1)) === 'Paid.')
-  await using other = await SocketClient.open(office.url, { headers: { 'x-api-key': 'hanako' } })
+  await using other = await SocketClient.open(testBridge.url, {
+    headers: { 'x-api-key': 'hanako' },
+  })
   expect(await decide(other, decision)).toMatchObject({ ok: true, state: 'succeeded' })
   expect(await decide(other, { approvalId, approved: false })).toMatchObject({
     ok: false,
     code: 'approval-decided',
   })
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
 test('[WS7] of an unknown approval, of another chat and of another person nothing is told', async () => {
   await using asked = await ask()
-  const { client, office, approvalId } = asked
-  await using taro = await SocketClient.open(office.url, { headers: { 'x-api-key': 'taro' } })
+  const { client, testBridge, approvalId } = asked
+  await using taro = await SocketClient.open(testBridge.url, { headers: { 'x-api-key': 'taro' } })
   const refusals = [
     await decide(client, { approvalId: 'nobody-asked' }),
     await decide(client, { approvalId, id: 'chat-2' }),
@@ -132,14 +134,14 @@ test('[WS7] of an unknown approval, of another chat and of another person nothin
     expect(refusal).toMatchObject({ ok: false, code: 'unknown-approval' })
   }
   expect(new Set(refusals.map(({ message }) => message)).size).toBe(1)
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   expect(await decide(client, { approvalId })).toMatchObject({ ok: true })
 })
 
 test('[WS8] a vote that others have to join is acknowledged as waiting, each time', async () => {
   const chain = [{ count: 2, principals: ['hanako', 'taro'] }]
   await using asked = await ask({ approvals: { process_payment: { chain } } })
-  const { client, office, approvalId } = asked
+  const { client, testBridge, approvalId } = asked
   for (let time = 0; time < 2; time += 1) {
     expect(await decide(client, { approvalId })).toMatchObject({ ok: true, state: 'requested' })
   }
@@ -147,7 +149,7 @@ test('[WS8] a vote that others have to join is acknowledged as waiting, each tim
     ok: false,
     code: 'approval-voted',
   })
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
 })
 
 const ASK = '[[call get_location {}]][[then]][[say There you are.]]'

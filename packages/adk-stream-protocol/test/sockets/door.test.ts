@@ -9,7 +9,7 @@ import { WebSocket } from 'ws'
 
 import { ProtocolError, signedCookie } from '../../src/server/index.ts'
 import { CLOSE_CODES, mayRetry } from '../../src/protocol/index.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
@@ -42,11 +42,11 @@ test("[WS3] the server's own pages and allowed origins are let in", async () => 
 })
 
 test('[WS3] without credentials, or with wrong ones, there is no upgrade', async () => {
-  await using office = await Office.open()
-  const none = await refusedUpgrade(office.url)
+  await using testBridge = await TestBridge.open()
+  const none = await refusedUpgrade(testBridge.url)
   expect(none).toMatchObject({ status: 401, code: 'unauthenticated' })
   expect(none.message).toContain('Sign in')
-  const wrong = await refusedUpgrade(office.url, { headers: { 'x-api-key': 'mallory' } })
+  const wrong = await refusedUpgrade(testBridge.url, { headers: { 'x-api-key': 'mallory' } })
   expect(wrong).toMatchObject({ status: 401, code: 'unauthenticated' })
 })
 
@@ -163,11 +163,11 @@ test('[WS16] credentials that stand for somebody else close the socket', async (
 
 test('[WS16] a decision within a message is one too: who sends it is asked again who they are', async () => {
   let valid = true
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     authenticate: () => (valid ? { id: 'hanako' } : undefined),
     limits: { reauthenticateMs: 3_600_000 },
   })
-  await using client = await SocketClient.open(office.url)
+  await using client = await SocketClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await client.nextOf('end', 'r1')
   const asked = client.chunks().find(({ type }) => type === 'tool-approval-request')
@@ -183,7 +183,7 @@ test('[WS16] a decision within a message is one too: who sends it is asked again
   const messages = [{ id: messageId, role: 'assistant', parts: [part] }]
   client.send({ type: 'send', requestId: 'r2', id: 'chat-1', messageId, messages })
   expect(await client.closed).toBe(4401)
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
 })
 
 test('[WS18] who is gone before it is known who they are takes no place', async () => {
@@ -229,14 +229,14 @@ const HANDSHAKE = [
 
 test('[WS16] while nobody can tell, the socket stays and decisions wait', async () => {
   let fault: Error | undefined
-  await using office = await Office.open({
+  await using testBridge = await TestBridge.open({
     authenticate: () => {
       if (fault) throw fault
       return { id: 'hanako' }
     },
     limits: { reauthenticateMs: 3_600_000 },
   })
-  await using client = await SocketClient.open(office.url)
+  await using client = await SocketClient.open(testBridge.url)
   client.say(`${callPayment(50)}[[then]][[say Paid.]]`)
   await client.nextOf('end', 'r1')
   const asked = client.chunks().find(({ type }) => type === 'tool-approval-request')
@@ -251,7 +251,7 @@ test('[WS16] while nobody can tell, the socket stays and decisions wait', async 
   fault = new ProtocolError('unauthenticated')
   decide('d2')
   expect(await client.closed).toBe(4401)
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
 })
 
 function as(id: string): { headers: Record<string, string> } {

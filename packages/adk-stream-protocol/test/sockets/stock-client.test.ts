@@ -1,7 +1,7 @@
 import { validateUIMessages } from 'ai-7'
 import { expect, test } from 'vitest'
 
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { assistant, weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
@@ -35,14 +35,14 @@ test('[WS1] the stock client of AI SDK 7 chats over the socket, tools and memory
 })
 
 test('[WS1] the stock client approves and denies over the socket, in one message', async () => {
-  await using office = await Office.open()
-  await using page = openSocketPage(office.url, hanako)
+  await using testBridge = await TestBridge.open()
+  await using page = openSocketPage(testBridge.url, hanako)
   const chat = page.open()
   await chat.send(`${callPayment(50)}[[then]]${callPayment(70)}[[then]][[say Done.]]`)
   expect(chat.asked).toHaveLength(1)
-  expect(office.wallet.payments).toEqual([])
+  expect(testBridge.wallet.payments).toEqual([])
   await chat.decide(true)
-  expect(office.wallet.payments).toHaveLength(1)
+  expect(testBridge.wallet.payments).toHaveLength(1)
   expect(chat.asked).toHaveLength(1)
   await chat.decide({ approved: false, reason: 'too much' })
   expect(chat.error).toBeUndefined()
@@ -52,7 +52,7 @@ test('[WS1] the stock client approves and denies over the socket, in one message
     'output-denied',
   ])
   expect(chat.text).toBe('Done.')
-  expect(office.wallet.balance).toBe(950)
+  expect(testBridge.wallet.balance).toBe(950)
   await validateUIMessages({ messages: chat.messages })
 })
 

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest'
 
 import { Voice } from '../../src/client/voice/index.ts'
 import type { VoiceOptions } from '../../src/client/voice/index.ts'
-import { FREE_MODEL, type Office } from '../approvals/support/office.ts'
+import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import { ClientPage, versions } from '../client/support/client-page.ts'
-import { lastSession, openLiveOffice } from '../live/support/live-office.ts'
+import { lastSession, openLiveTestBridge } from '../live/support/live-test-bridge.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { FakeDevices } from './support/fake-devices.ts'
 
 const [version] = versions
 
-async function meet(office: Office, options: Partial<VoiceOptions> = {}) {
+async function meet(testBridge: TestBridge, options: Partial<VoiceOptions> = {}) {
   if (!version) throw new Error('There is no AI SDK.')
-  const page = new ClientPage({ url: office.url, version })
+  const page = new ClientPage({ url: testBridge.url, version })
   const chat = await page.open()
   const devices = new FakeDevices()
   const voice = new Voice({ transport: page.transport, chatId: 'chat-1', devices, ...options })
@@ -31,10 +31,10 @@ async function meet(office: Office, options: Partial<VoiceOptions> = {}) {
 }
 
 test('[VO12] who speaks into a chat in which nothing was typed is answered in sound, and both are its messages', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using world = await meet(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using world = await meet(testBridge)
   const { chat, voice, microphone, devices } = world
-  office.emulator.live.queueTranscript('[[say Good morning.]]')
+  testBridge.emulator.live.queueTranscript('[[say Good morning.]]')
   microphone.speak(600)
   expect(voice.state.state).toBe('person-speaking')
   microphone.speak(700, 0)
@@ -46,11 +46,11 @@ test('[VO12] who speaks into a chat in which nothing was typed is answered in so
 })
 
 test('[VO9] with push-to-talk, what is said is answered when it is let go, without a silence', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using world = await meet(office, { mode: 'push-to-talk' })
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using world = await meet(testBridge, { mode: 'push-to-talk' })
   const { chat, voice, microphone } = world
   for (const words of ['One.', 'Two.']) {
-    office.emulator.live.queueTranscript(`[[say ${words}]]`)
+    testBridge.emulator.live.queueTranscript(`[[say ${words}]]`)
     voice.press()
     microphone.speak(400)
     voice.release()
@@ -62,12 +62,12 @@ test('[VO9] with push-to-talk, what is said is answered when it is let go, witho
 })
 
 test('[VO4] who speaks over the model makes it fall silent', async () => {
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     spoken: true,
     liveModel: FREE_MODEL,
     emulator: { live: { playback: 'real-time' } },
   })
-  await using world = await meet(office)
+  await using world = await meet(testBridge)
   const { chat, microphone, devices, page } = world
   page.transport.sendText('chat-1', '[[say One.]][[wait never]][[say Two.]]')
   await chat.until(() => devices.speaker.bytes > 0)
@@ -77,10 +77,10 @@ test('[VO4] who speaks over the model makes it fall silent', async () => {
 })
 
 test('[VO11] a connection that is lost while the model speaks comes back, and the rest is heard', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using world = await meet(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using world = await meet(testBridge)
   const { chat, microphone, devices, page } = world
-  office.emulator.live.queueTranscript('[[say One.]][[wait gate]][[say Two.]]')
+  testBridge.emulator.live.queueTranscript('[[say One.]][[wait gate]][[say Two.]]')
   microphone.speak(600)
   microphone.speak(700, 0)
   await chat.until(() => textOf(chat.lastMessage) === 'One.')
@@ -88,20 +88,20 @@ test('[VO11] a connection that is lost while the model speaks comes back, and th
   page.cut()
   await chat.until(() => page.sockets.length > 1)
   await page.transport.ping()
-  office.emulator.release('gate')
+  testBridge.emulator.release('gate')
   await chat.until(() => textOf(chat.lastMessage) === 'One.Two.')
   await chat.until(() => devices.speaker.bytes > bytes)
   expect(chat.messages).toHaveLength(2)
 })
 
 test('[VO11] a connection that is lost while the person speaks comes back, and the model heard all of it', async () => {
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     spoken: true,
     emulator: { live: { recordAudio: true } },
   })
-  await using world = await meet(office)
+  await using world = await meet(testBridge)
   const { chat, microphone, page, voice } = world
-  office.emulator.live.queueTranscript('[[say Heard.]]')
+  testBridge.emulator.live.queueTranscript('[[say Heard.]]')
   microphone.speak(300)
   await page.transport.ping()
   page.cut()
@@ -111,7 +111,7 @@ test('[VO11] a connection that is lost while the person speaks comes back, and t
   microphone.speak(300)
   microphone.speak(700, 0)
   await chat.until(() => textOf(chat.lastMessage) === 'Heard.')
-  const heard = lastSession(office)
+  const heard = lastSession(testBridge)
     .received.flatMap(({ realtimeInput }) => {
       const { audio } = (realtimeInput ?? {}) as { audio?: { data?: string } }
       return Buffer.from(audio?.data ?? '', 'base64').length
@@ -121,8 +121,8 @@ test('[VO11] a connection that is lost while the person speaks comes back, and t
 })
 
 test('[VO12] a page that only watches does not take the sound away, and who stops gets none', async () => {
-  await using office = await openLiveOffice({ spoken: true })
-  await using world = await meet(office)
+  await using testBridge = await openLiveTestBridge({ spoken: true })
+  await using world = await meet(testBridge)
   const { chat, devices, page, voice } = world
   const leave = page.transport.watch('chat-1')
   await chat.send('[[say One.]]')

@@ -12,7 +12,7 @@ import {
   useAdkChat,
   type UseAdkChatOptions,
 } from '../../../src/react/index.ts'
-import type { Office, Person } from '../../approvals/support/office.ts'
+import type { TestBridge, Person } from '../../approvals/support/test-bridge.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
 
 export type Way = 'live' | 'sse'
@@ -30,7 +30,7 @@ export class TestBrowser implements AsyncDisposable {
   readonly #sockets: WebSocket[] = []
   readonly #unmounts: (() => void)[] = []
 
-  constructor({ url }: Pick<Office, 'url'>, way: Way, person: Person = 'hanako') {
+  constructor({ url }: Pick<TestBridge, 'url'>, way: Way, person: Person = 'hanako') {
     const headers = { 'x-api-key': person }
     const { sent } = this
     const sockets = this.#sockets

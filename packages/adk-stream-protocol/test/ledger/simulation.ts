@@ -31,9 +31,13 @@ export interface Backing {
 }
 
 /** Creates a ledger, correct or faulty, for an instance. */
-export type MakeLedger = (options: LedgerOptions, world: World, instance: number) => Ledger
+export type MakeLedger = (
+  options: LedgerOptions,
+  simulation: LedgerSimulation,
+  instance: number,
+) => Ledger
 
-export class World {
+export class LedgerSimulation {
   readonly history: History = {
     commits: [],
     signs: [],

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../../src/approvals/audit-entry.ts'
 import type { Store } from '../../../src/store/index.ts'
-import type { Reached } from './world.ts'
+import type { Reached } from './payment-server.ts'
 
 /** What each change of an approval is called here. */
 const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {

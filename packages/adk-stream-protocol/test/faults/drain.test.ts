@@ -4,14 +4,14 @@ import { expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { defer } from '../support/agents.ts'
-import { Office } from '../approvals/support/office.ts'
+import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { serve } from '../support/serve.ts'
 import { bundleChildren } from './support/children.ts'
 import { makeFolder } from './support/folder.ts'
 import { openPair } from './support/pair.ts'
 import { Person, readEffects } from './support/person.ts'
-import { openWorld } from './support/world.ts'
+import { openPaymentServer } from './support/payment-server.ts'
 
 const PATIENCE = { timeout: 30_000, interval: 50 }
 
@@ -48,9 +48,9 @@ test(
 
     expect(readEffects(folder.effects)).toHaveLength(3)
     await using store = await openSqliteStore({ path: folder.database })
-    await using world = await openWorld({ store, effects: folder.effects })
+    await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
     for (const [index, { chatId }] of people.entries()) {
-      const person = new Person(world.url, { chatId })
+      const person = new Person(paymentServer.url, { chatId })
       const id = asked[index]?.approvalId ?? ''
       expect((await person.approval(id))?.approval.state).toBe('succeeded')
       expect(await person.calls()).toMatchObject([
@@ -136,27 +136,29 @@ test('[TU92] [TU90] live: what waits for a person is left, what runs is let end'
     running.resolve()
     await paid.promise
   }
-  await using office = await Office.open({ tools: (wallet) => [paymentTool(wallet, { before })] })
+  await using testBridge = await TestBridge.open({
+    tools: (wallet) => [paymentTool(wallet, { before })],
+  })
   const headers = { 'x-api-key': 'hanako' }
-  await using waiting = await SocketClient.open(office.url, { headers })
+  await using waiting = await SocketClient.open(testBridge.url, { headers })
   waiting.send({ type: 'text', id: 'chat-1', text: callPayment(10) })
   await untilAsked(waiting)
-  await using paying = await SocketClient.open(office.url, { headers })
+  await using paying = await SocketClient.open(testBridge.url, { headers })
   paying.send({ type: 'text', id: 'chat-2', text: `${callPayment(20)}[[then]][[say Paid.]]` })
   const approvalId = await untilAsked(paying)
   paying.send({ type: 'decide', id: 'chat-2', decisionId: 'd', approvalId, approved: true })
   await running.promise
-  const closing = office.bridge.close({ drainMs: 600_000 })
+  const closing = testBridge.bridge.close({ drainMs: 600_000 })
   expect(await waiting.closed).toBe(1001)
   paid.resolve()
   expect(await paying.closed).toBe(1001)
   await closing
-  expect(office.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
+  expect(testBridge.wallet.payments).toEqual([{ amount: 20, recipient: '花子' }])
   expect(paying.frames.flatMap(({ chunk }) => chunk ?? [])).toContainEqual(
     expect.objectContaining({ type: 'tool-output-available' }),
   )
-  await office.restart()
-  const page = office.page()
+  await testBridge.restart()
+  const page = testBridge.page()
   await expect.poll(() => page.inbox(), PATIENCE).toHaveLength(1)
   expect((await page.approval(approvalId)).approval.state).toBe('succeeded')
 })

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 
 import { apiKey } from '../../src/server/index.ts'
 import { findLeaks } from '../support/leaks.ts'
-import { openArena } from './support/arena.ts'
+import { openTestSetup } from './support/test-setup.ts'
 
 const ORIGIN = 'https://app.example.com'
 
 test('[AP55] a foreign page can neither see nor decide approvals', async () => {
-  await using arena = await openArena({ allowedOrigins: [ORIGIN] })
-  const person = arena.person()
+  await using setup = await openTestSetup({ allowedOrigins: [ORIGIN] })
+  const person = setup.person()
   const { approvalId } = await person.ask()
   const decision = { approved: true }
   for (const origin of ['https://evil.example.com', 'null', `${ORIGIN}.evil.com`, 'file://']) {
@@ -23,22 +23,22 @@ test('[AP55] a foreign page can neither see nor decide approvals', async () => {
     }
   }
   expect((await person.approval(approvalId))?.history).toHaveLength(1)
-  expect(arena.effects()).toEqual([])
+  expect(setup.effects()).toEqual([])
   const own = await person.post(`/approvals/${approvalId}`, decision, { origin: ORIGIN })
   expect(own.status).toBe(200)
 })
 
 test('[AP55] without credentials, or with wrong ones, there are no approvals', async () => {
-  await using arena = await openArena({
+  await using setup = await openTestSetup({
     authenticate: apiKey({ 'key-of-hanako': 'hanako', 'key-of-taro': { id: 'taro', roles: [] } }),
   })
-  const withKey = (key: string) => arena.person({ headers: { 'x-api-key': key } })
+  const withKey = (key: string) => setup.person({ headers: { 'x-api-key': key } })
   const hanako = withKey('key-of-hanako')
   const asked = await hanako.ask()
   const strangers = [
-    arena.person({ headers: {} }),
-    arena.person({ headers: { 'x-user': 'hanako', authorization: 'Bearer key-of-hanako' } }),
-    arena.person({ headers: { cookie: 'adk_principal=hanako.forged' } }),
+    setup.person({ headers: {} }),
+    setup.person({ headers: { 'x-user': 'hanako', authorization: 'Bearer key-of-hanako' } }),
+    setup.person({ headers: { cookie: 'adk_principal=hanako.forged' } }),
     withKey('key-of-hanak'),
     withKey('KEY-OF-HANAKO'),
     withKey(''),
@@ -58,20 +58,20 @@ test('[AP55] without credentials, or with wrong ones, there are no approvals', a
   }
   const taro = await withKey('key-of-taro').decide(asked.approvalId, { approved: true })
   expect([taro.status, taro.code]).toEqual([404, 'unknown-approval'])
-  expect(arena.effects()).toEqual([])
+  expect(setup.effects()).toEqual([])
   expect((await hanako.answer(asked, { approved: true })).status).toBe(200)
-  expect(arena.effects()).toMatchObject([{ userId: 'hanako' }])
+  expect(setup.effects()).toMatchObject([{ userId: 'hanako' }])
 })
 
 test('[AP55] a role that a client claims is not one', async () => {
-  await using arena = await openArena({
+  await using setup = await openTestSetup({
     authenticate: apiKey({
       'key-of-clerk': { id: 'clerk', roles: ['clerk'] },
       'key-of-manager': { id: 'manager', roles: ['manager'] },
     }),
     approvals: { pay: { deciders: { roles: ['manager'] } } },
   })
-  const clerk = arena.person({ headers: { 'x-api-key': 'key-of-clerk', 'x-roles': 'manager' } })
+  const clerk = setup.person({ headers: { 'x-api-key': 'key-of-clerk', 'x-roles': 'manager' } })
   const asked = await clerk.ask()
   const attempts = [
     await clerk.decide(asked.approvalId, { approved: true }),
@@ -79,9 +79,9 @@ test('[AP55] a role that a client claims is not one', async () => {
     await clerk.answer(asked, { approved: false }),
   ]
   for (const { status, code } of attempts) expect([status, code]).toEqual([403, 'not-allowed'])
-  expect(arena.effects()).toEqual([])
-  const manager = arena.person({ headers: { 'x-api-key': 'key-of-manager' } })
+  expect(setup.effects()).toEqual([])
+  const manager = setup.person({ headers: { 'x-api-key': 'key-of-manager' } })
   expect(await manager.approvals()).toMatchObject([{ id: asked.approvalId }])
   expect((await manager.decide(asked.approvalId, { approved: true })).status).toBe(200)
-  await expect.poll(() => arena.effects()).toMatchObject([{ userId: 'clerk', to: '花子' }])
+  await expect.poll(() => setup.effects()).toMatchObject([{ userId: 'clerk', to: '花子' }])
 })

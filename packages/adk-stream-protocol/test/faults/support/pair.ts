@@ -1,12 +1,16 @@
 import { openSqliteStore, type Store } from '../../../src/store/index.ts'
 import { makeFolder } from './folder.ts'
 import { Person, readEffects } from './person.ts'
-import { openWorld, type World, type WorldOptions } from './world.ts'
+import {
+  openPaymentServer,
+  type PaymentServer,
+  type PaymentServerOptions,
+} from './payment-server.ts'
 
 /** Two servers on one database: each has a connection, a ledger and a model of its own, as two processes have. */
 export interface Pair extends AsyncDisposable {
-  readonly one: World
-  readonly two: World
+  readonly one: PaymentServer
+  readonly two: PaymentServer
   /** A look into the database that belongs to neither. */
   readonly store: Store
   /** The same person at both. */
@@ -24,7 +28,7 @@ export interface Pair extends AsyncDisposable {
 }
 
 export async function openPair(
-  options: Partial<WorldOptions> & { readonly ofOne?: Partial<WorldOptions> } = {},
+  options: Partial<PaymentServerOptions> & { readonly ofOne?: Partial<PaymentServerOptions> } = {},
 ): Promise<Pair> {
   const { ofOne = {}, ...common } = options
   const folder = await makeFolder()
@@ -34,8 +38,8 @@ export async function openPair(
   if (!store || !first || !second) throw new Error('There are three stores.')
   const refusals = countRefusals(second)
   const base = { effects: folder.effects, limits: { leaseMs: 15_000, sweepMs: 20 }, ...common }
-  const one = await openWorld({ ...base, ...ofOne, store: first })
-  const two = await openWorld({ ...base, store: second })
+  const one = await openPaymentServer({ ...base, ...ofOne, store: first })
+  const two = await openPaymentServer({ ...base, store: second })
   return {
     one,
     two,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { readFrames, type WireChunk } from '../../support/wire-rules.ts'
-import type { Effect } from './world.ts'
+import type { Effect } from './payment-server.ts'
 
 /** An approval as `GET /approvals/:id` shows it. */
 export interface SeenApproval {

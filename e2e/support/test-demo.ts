@@ -17,7 +17,7 @@ import { giveBack, openContext, takeContext } from './browser-contexts.ts'
 import { launchChromium } from './launch-chromium.ts'
 
 /** A model, a server and a browser, as real as they get without a network. */
-export interface World extends AsyncDisposable {
+export interface TestDemo extends AsyncDisposable {
   readonly emulator: Emulator
   /** The server as it runs now. */
   readonly demo: Demo
@@ -44,18 +44,18 @@ interface Visit extends BrowserContextOptions {
   readonly flags?: readonly string[]
 }
 
-export interface WorldOptions {
+export interface TestDemoOptions {
   /** How the model talks live. */
   readonly live?: LiveOptions
 }
 
 type Context = Awaited<ReturnType<typeof takeContext>>
 
-/** Variables for the server beside those that every world has. */
-export async function openWorld(
+/** Variables for the server beside those that every testDemo has. */
+export async function openTestDemo(
   variables: Record<string, string> = {},
-  { live = {} }: WorldOptions = {},
-): Promise<World> {
+  { live = {} }: TestDemoOptions = {},
+): Promise<TestDemo> {
   const responders = new Map<string, Responder>()
   const testResponder: Responder = (prompt) => {
     const said = JSON.stringify(prompt.contents.at(-1))

@@ -7,7 +7,7 @@ import { isRefusal } from '../../src/approvals/refusal.ts'
 import { fenceSessions } from '../../src/server/chats/chat-locks.ts'
 import { openSqliteStore, type Store } from '../../src/store/index.ts'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
-import { joinLive, openLiveOffice, untilAsked } from '../live/support/live-office.ts'
+import { joinLive, openLiveTestBridge, untilAsked } from '../live/support/live-test-bridge.ts'
 import { textEvent } from '../store-fixture.ts'
 import { defer } from '../support/agents.ts'
 import { openPair, type Pair } from './support/pair.ts'
@@ -69,21 +69,21 @@ test('[AP80] a live conversation that lost its call ends, and tells no success',
     started.resolve()
     await gate.promise
   }
-  await using office = await openLiveOffice({
+  await using testBridge = await openLiveTestBridge({
     tools: (wallet) => [paymentTool(wallet, { before })],
   })
-  await using client = await joinLive(office)
+  await using client = await joinLive(testBridge)
   client.say(`${callPayment(50)} [[then]] [[say All is paid.]]`)
   const [approvalId = ''] = await untilAsked(client)
   client.send({ type: 'decide', decisionId: 'd-1', id: 'chat-1', approvalId, approved: true })
   await started.promise
-  await loseCall(office.store, approvalId)
+  await loseCall(testBridge.store, approvalId)
   gate.resolve()
   await client.next((frame) => JSON.stringify(frame).includes('"turn-lost"'))
   const told = JSON.stringify(client.frames)
   expect(told).not.toContain('"type":"tool-output-available"')
   expect(told).not.toContain('All is paid.')
-  expect((await office.store.approvals.get(approvalId))?.state.name).toBe('unknown')
+  expect((await testBridge.store.approvals.get(approvalId))?.state.name).toBe('unknown')
 })
 
 test('[TU80] a session service of the host is asked to write nothing into a chat that was lost', async () => {

@@ -1,28 +1,32 @@
 import type { LiveSession } from 'gemini-emulator'
 import { Modality } from '@google/genai'
 
-import { Office, type OfficeOptions, type Person } from '../../approvals/support/office.ts'
+import {
+  TestBridge,
+  type TestBridgeOptions,
+  type Person,
+} from '../../approvals/support/test-bridge.ts'
 import { SocketClient, type ServerFrameSeen } from '../../sockets/support/socket-client.ts'
 import type { BridgeOptions } from '../../../src/server/index.ts'
 
 type LiveSettings = NonNullable<BridgeOptions['live']>
 
-export interface LiveOfficeOptions extends Omit<OfficeOptions, 'live'> {
+export interface LiveTestBridgeOptions extends Omit<TestBridgeOptions, 'live'> {
   /** Whether the model replies with audio. Default false: with text. */
   readonly spoken?: boolean
   readonly live?: Omit<LiveSettings, 'model'>
 }
 
-/** An office with live conversations. */
-export function openLiveOffice(options: LiveOfficeOptions = {}): Promise<Office> {
+/** An testBridge with live conversations. */
+export function openLiveTestBridge(options: LiveTestBridgeOptions = {}): Promise<TestBridge> {
   const { spoken = false, live, ...rest } = options
   const runConfig = spoken ? {} : { runConfig: { responseModalities: [Modality.TEXT] } }
-  return Office.open({ ...rest, live: (model) => ({ model, ...runConfig, ...live }) })
+  return TestBridge.open({ ...rest, live: (model) => ({ model, ...runConfig, ...live }) })
 }
 
-/** A client of the office, on a socket. */
-export function joinLive(office: Office, person: Person = 'hanako'): Promise<SocketClient> {
-  return SocketClient.open(office.url, { headers: { 'x-api-key': person } })
+/** A client of the testBridge, on a socket. */
+export function joinLive(testBridge: TestBridge, person: Person = 'hanako'): Promise<SocketClient> {
+  return SocketClient.open(testBridge.url, { headers: { 'x-api-key': person } })
 }
 
 /** The request ids of turns that this client did not request, in order. */
@@ -81,8 +85,8 @@ export function framesOf(client: SocketClient, type: string): ServerFrameSeen[] 
 }
 
 /** The emulator's newest session. */
-export function lastSession(office: Office): LiveSession {
-  const session = office.emulator.live.sessions.at(-1)
+export function lastSession(testBridge: TestBridge): LiveSession {
+  const session = testBridge.emulator.live.sessions.at(-1)
   if (!session) throw new Error('Nobody is connected.')
   return session
 }

@@ -16,7 +16,7 @@ import { assistant, EmulatedGemini } from '../../support/agents.ts'
 /** Something that happens on the way of a call, and the chat it happens in. */
 export type Reached = (moment: string, chatId: string) => Promise<void>
 
-export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'agent'>> {
+export interface PaymentServerOptions extends Partial<Omit<BridgeOptions, 'store' | 'agent'>> {
   readonly store: Store
   /** The file that gets a line whenever money moves. */
   readonly effects: string
@@ -29,7 +29,7 @@ export interface WorldOptions extends Partial<Omit<BridgeOptions, 'store' | 'age
 }
 
 /** A server with payments behind approvals: real HTTP, real ADK, real ledger; only the model is emulated. */
-export interface World extends AsyncDisposable {
+export interface PaymentServer extends AsyncDisposable {
   readonly url: string
   readonly bridge: Bridge
   readonly emulator: Emulator
@@ -37,7 +37,7 @@ export interface World extends AsyncDisposable {
 }
 
 /** Opens a server on a port of its own. Who asks is what the header `x-user` says, with the roles of `x-roles`. */
-export async function openWorld(options: WorldOptions): Promise<World> {
+export async function openPaymentServer(options: PaymentServerOptions): Promise<PaymentServer> {
   const {
     effects,
     reached = async () => undefined,
@@ -124,6 +124,6 @@ export interface Effect {
   readonly name: string
   readonly to: string
   readonly amount: number
-  /** By what the outside world knows a repetition. */
+  /** By what the outside paymentServer knows a repetition. */
   readonly key: string
 }

@@ -6,7 +6,7 @@ import { Ledger } from '../../src/approvals/ledger.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { assistant } from '../support/agents.ts'
 import { serve } from '../support/serve.ts'
-import { openArena } from './support/arena.ts'
+import { openTestSetup } from './support/test-setup.ts'
 import { openPair, type Pair } from './support/pair.ts'
 
 const APP = { appName: 'adk-stream-protocol' }
@@ -50,14 +50,14 @@ test.each([
 )
 
 test('[AP70] what was told is noted as told when its turn ends', async () => {
-  await using arena = await openArena()
-  const person = arena.person()
+  await using setup = await openTestSetup()
+  const person = setup.person()
   const asked = await person.ask()
   await person.answer(asked, { approved: true })
   await person.answer(await person.ask(), { approved: false })
-  const unreported = () => arena.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
+  const unreported = () => setup.store.approvals.unreported({ ...APP, leaseMs: 0, limit: 10 })
   await expect.poll(unreported).toEqual([])
-  expect(arena.effects()).toHaveLength(1)
+  expect(setup.effects()).toHaveLength(1)
 })
 
 test('[AP70] an ending is told although its tool is gone', async () => {

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 
 import { findLeaks } from '../support/leaks.ts'
-import { openArena } from './support/arena.ts'
+import { openTestSetup } from './support/test-setup.ts'
 
 const TIMEOUT_MS = 60_000
 /** Less than the key of a map takes. */
@@ -13,15 +13,15 @@ const BYTES_OF_A_KEY = 50
 test(
   '[AP51] guessing ids finds nothing and costs no memory',
   async () => {
-    await using arena = await openArena()
-    const person = arena.person()
+    await using setup = await openTestSetup()
+    const person = setup.person()
     const { approvalId } = await person.ask()
     const heard = new Set<string>()
     // Without sockets: what a client library keeps must not be counted.
     const guess = async (count: number): Promise<void> => {
       for (let number = 0; number < count; number += 1) {
         const request = guessing(`adk-${randomUUID()}`, number % 2 === 0)
-        const response = await arena.world.bridge.fetch(request)
+        const response = await setup.paymentServer.bridge.fetch(request)
         heard.add(`${response.status} ${await response.text()}`)
       }
     }
@@ -35,13 +35,13 @@ test(
     }
     expect(least).toBeLessThan(5_000 * BYTES_OF_A_KEY)
     // What another has is answered as what nobody has.
-    const { status, body } = await arena
+    const { status, body } = await setup
       .person({ user: 'mallory' })
       .decide(approvalId, { approved: true })
     expect(heard).toEqual(new Set([`${status} ${body}`]))
     expect([status, body]).toEqual([404, expect.stringContaining('unknown-approval')])
     expect((await person.approval(approvalId))?.history).toHaveLength(1)
-    expect(arena.effects()).toEqual([])
+    expect(setup.effects()).toEqual([])
   },
   TIMEOUT_MS,
 )
@@ -57,8 +57,8 @@ test.each([
   ['a lone surrogate', '%ED%A0%80'],
   ['an object', '__proto__'],
 ])('[AP51] %s is no approval', async (_, id) => {
-  await using arena = await openArena()
-  const person = arena.person()
+  await using setup = await openTestSetup()
+  const person = setup.person()
   await person.ask()
   const answers = [
     await person.get(`/approvals/${id}`),
@@ -68,14 +68,14 @@ test.each([
     expect([400, 404]).toContain(status)
     expect(findLeaks(body)).toEqual([])
   }
-  expect(arena.effects()).toEqual([])
+  expect(setup.effects()).toEqual([])
 })
 
 test(
   '[AP52] a model that asks a thousand times at once gets as many questions as a chat may have, and is told',
   async () => {
-    await using arena = await openArena({ limits: { maxPendingPerPrincipal: 10_000 } })
-    const person = arena.person()
+    await using setup = await openTestSetup({ limits: { maxPendingPerPrincipal: 10_000 } })
+    const person = setup.person()
     const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(1_000)
     const { chunks } = await person.say(calls)
     const types = chunks.map(({ type }) => type)
@@ -90,7 +90,7 @@ test(
     expect(await person.approvals()).toHaveLength(16)
 
     expect((await person.say('[[say Here.]]')).body).toContain('Here.')
-    const told = JSON.stringify(arena.world.emulator.requests.at(-1)?.body)
+    const told = JSON.stringify(setup.paymentServer.emulator.requests.at(-1)?.body)
     expect(told.split('too many calls are waiting for approval').length - 1).toBe(985)
     // A place that becomes free is free.
     const [first] = await person.approvals()
@@ -103,17 +103,17 @@ test(
 test(
   '[AP53] ten thousand questions in many chats of a principal leave as many as the principal may have',
   async () => {
-    await using arena = await openArena({ limits: { maxPendingPerChat: 1_000 } })
+    await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
     const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(500)
     const ask = async (user: string, chat: number): Promise<number> => {
-      const { chunks } = await arena.person({ user, chatId: `chat-${chat}` }).say(calls)
+      const { chunks } = await setup.person({ user, chatId: `chat-${chat}` }).say(calls)
       expect(chunks.at(-1)?.type).toBe('finish')
       return chunks.filter(({ type }) => type === 'tool-approval-request').length
     }
     let asked = 0
     for (let chat = 0; chat < 20; chat += 1) asked += await ask('hanako', chat)
     expect(asked).toBe(100)
-    expect(await arena.person().approvals()).toHaveLength(100)
+    expect(await setup.person().approvals()).toHaveLength(100)
     // Nobody else is the poorer for it.
     expect(await ask('taro', 1)).toBe(100)
   },
@@ -121,8 +121,8 @@ test(
 )
 
 test('[AP54] a body that is not a decision decides nothing', async () => {
-  await using arena = await openArena({ limits: { maxBodyBytes: 100_000 } })
-  const person = arena.person()
+  await using setup = await openTestSetup({ limits: { maxBodyBytes: 100_000 } })
+  const person = setup.person()
   const { approvalId } = await person.ask()
   const path = `/approvals/${approvalId}`
   const nested = `${'['.repeat(5_000)}${']'.repeat(5_000)}`
@@ -159,7 +159,7 @@ test('[AP54] a body that is not a decision decides nothing', async () => {
     expect(answer.status).toBe(415)
   }
   expect((await person.approval(approvalId))?.history).toHaveLength(1)
-  expect(arena.effects()).toEqual([])
+  expect(setup.effects()).toEqual([])
   expect((await person.decide(approvalId, { approved: true })).status).toBe(200)
 })
 

@@ -28,7 +28,7 @@ export type Person = keyof typeof PEOPLE
 /** A live model that goes on talking while its calls wait. */
 export const FREE_MODEL = 'gemini-2.5-flash-native-audio-preview-12-2025'
 
-export interface OfficeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
+export interface TestBridgeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'recorded'> {
   /** The live model. Default: one that waits for its calls. */
   readonly liveModel?: string
   /** Default: the gated payment. */
@@ -38,24 +38,27 @@ export interface OfficeOptions extends Omit<ServeOptions, 'agent' | 'store' | 'r
 }
 
 /** A bridge with a wallet behind it, on a database file that outlives it. */
-export class Office implements AsyncDisposable {
+export class TestBridge implements AsyncDisposable {
   readonly wallet = new Wallet()
-  readonly #options: OfficeOptions
+  readonly #options: TestBridgeOptions
   readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
   readonly #pages: Page[] = []
   readonly #prompts: Prompt[] = []
   readonly #waiting = new Set<(prompt: Prompt) => void>()
   #running: { readonly server: TestServer; readonly store: Store } | undefined
 
-  private constructor(options: OfficeOptions, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
+  private constructor(
+    options: TestBridgeOptions,
+    folder: Awaited<ReturnType<typeof temporaryFolder>>,
+  ) {
     this.#options = options
     this.#folder = folder
   }
 
-  static async open(options: OfficeOptions = {}): Promise<Office> {
-    const office = new Office(options, await temporaryFolder())
-    await office.#start()
-    return office
+  static async open(options: TestBridgeOptions = {}): Promise<TestBridge> {
+    const testBridge = new TestBridge(options, await temporaryFolder())
+    await testBridge.#start()
+    return testBridge
   }
 
   get url(): string {
@@ -72,7 +75,7 @@ export class Office implements AsyncDisposable {
 
   /** The database of the bridge that runs now. */
   get store(): Store {
-    if (!this.#running) throw new Error('The office is closed.')
+    if (!this.#running) throw new Error('The testBridge is closed.')
     return this.#running.store
   }
 
@@ -134,7 +137,7 @@ export class Office implements AsyncDisposable {
   }
 
   get #server(): TestServer {
-    if (!this.#running) throw new Error('The office is closed.')
+    if (!this.#running) throw new Error('The testBridge is closed.')
     return this.#running.server
   }
 
@@ -147,7 +150,7 @@ export class Office implements AsyncDisposable {
       respond = firstOf(scriptResponder, () => [{ type: 'say', text: 'OK.' }]),
       ...options
     } = this.#options
-    const store = await openSqliteStore({ path: this.#folder.path('office.db') })
+    const store = await openSqliteStore({ path: this.#folder.path('testBridge.db') })
     const given = [...tools(this.wallet)]
     this.#prompts.length = 0
     const server = await serve({

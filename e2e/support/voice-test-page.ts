@@ -12,7 +12,7 @@ import { type Tone, writeWav } from './make-wav.ts'
 import { serveWithBridge } from './serve-with-bridge.ts'
 
 /** A small page with a voice in it, under the demo's policy, in front of a model that hears and speaks. */
-export interface VoiceWorld extends AsyncDisposable {
+export interface VoiceTestPage extends AsyncDisposable {
   readonly emulator: Emulator
   readonly url: string
   /** All that the model heard, as 16 bit PCM at 16 kHz. */
@@ -32,7 +32,7 @@ interface Visit {
 }
 
 /** `source`: the library's source, built as the demo's page is. `package`: what is published, built by Vite as it comes. */
-export async function openVoiceWorld(library: 'source' | 'package'): Promise<VoiceWorld> {
+export async function openVoiceTestPage(library: 'source' | 'package'): Promise<VoiceTestPage> {
   const directory = await temporaryDirectory()
   await buildVoicePage(library, join(directory.path, 'page'))
   const emulator = await startEmulator({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 
 import { BidiClient } from '../bidi/support/bidi-client.ts'
-import { whole } from '../live/support/live-office.ts'
+import { whole } from '../live/support/live-test-bridge.ts'
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import { ASK, locationTool, TOKYO } from '../support/locating.ts'

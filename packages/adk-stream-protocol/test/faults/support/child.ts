@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
-import { openWorld } from './world.ts'
+import { openPaymentServer } from './payment-server.ts'
 
 // A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
 // line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
@@ -59,7 +59,7 @@ await input.next()
 const store = hookStore(await openJumpingStore(database), reached)
 const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
-const world = await openWorld({
+const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
@@ -69,16 +69,16 @@ const world = await openWorld({
   },
   limits: { leaseMs, sweepMs: 100, maxPendingPerPrincipal: 1_000, maxBlockedMs },
 })
-report(world.url)
+report(paymentServer.url)
 void terminated.then(async () => {
-  await world.bridge.close()
+  await paymentServer.bridge.close()
   await store.close()
   process.exit(0)
 })
 for await (const line of { [Symbol.asyncIterator]: () => input }) {
   const [word, gate = ''] = line.split(' ')
   if (word === 'go') go.resolve()
-  if (word === 'release') world.emulator.release(gate)
+  if (word === 'release') paymentServer.emulator.release(gate)
 }
 // The parent has gone: nobody is left to serve.
 process.exit(0)

@@ -6,7 +6,7 @@ import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
 import { makeFolder } from './support/folder.ts'
 import { type Answered, type Asked, Person, readEffects } from './support/person.ts'
-import { openWorld } from './support/world.ts'
+import { openPaymentServer } from './support/payment-server.ts'
 
 const REQUESTS = 50
 const ROUNDS = times(8, 20)
@@ -19,13 +19,13 @@ test(
   async () => {
     await using folder = await makeFolder()
     await using store = await openSqliteStore({ path: folder.database })
-    await using world = await openWorld({ store, effects: folder.effects })
+    await using paymentServer = await openPaymentServer({ store, effects: folder.effects })
     const ends = new Set<string>()
     for (let round = 0; round < ROUNDS; round += 1) {
-      ends.add(await race(round, { urls: [world.url], effects: folder.effects }))
+      ends.add(await race(round, { urls: [paymentServer.url], effects: folder.effects }))
     }
     expect(ends).toEqual(new Set(['succeeded', 'denied']))
-    expect(world.errors).toEqual([])
+    expect(paymentServer.errors).toEqual([])
   },
   TIMEOUT_MS,
 )
@@ -82,13 +82,13 @@ test(
   TIMEOUT_MS,
 )
 
-interface Arena {
+interface TestSetup {
   readonly urls: readonly string[]
   readonly effects: string
 }
 
 /** Decides one approval fifty times at once, in all ways there are; tells how it ended. */
-async function race(round: number, { urls, effects }: Arena): Promise<string> {
+async function race(round: number, { urls, effects }: TestSetup): Promise<string> {
   const chatId = `race-${round}`
   const people = urls.map((url) => new Person(url, { chatId }))
   const person = at(people, round)
