@@ -27,7 +27,7 @@ export interface TestDemo extends AsyncDisposable {
   /** Closes the pages; throws if anything went wrong in one: an exception, or what the security policy had to stop. */
   leave(): Promise<void>
   /** Opens a page for a reader that no page has had before. */
-  visit(options?: Visit): Promise<Page>
+  visit(options?: VisitOptions): Promise<Page>
   /** Lets a test decide what the model does for a prompt that holds these words. */
   answer(words: string, respond: Responder): void
   /** The requests for an answer that hold these words. */
@@ -36,7 +36,7 @@ export interface TestDemo extends AsyncDisposable {
   told(words: string): number
 }
 
-interface Visit extends BrowserContextOptions {
+interface VisitOptions extends BrowserContextOptions {
   readonly url?: string
   /** How the page talks with the model, as if the reader had chosen it before. */
   readonly mode?: Mode

@@ -20,12 +20,12 @@ export interface VoiceTestPage extends AsyncDisposable {
   /** Samples that the model has spoken. */
   spoken(): number
   /** Opens the page with a microphone that hears these tones, over and over; without any, there is none. */
-  visit(visit: Visit): Promise<Page>
+  visit(visit: VisitOptions): Promise<Page>
   /** Closes the browsers; throws if anything went wrong in a page. */
   leave(): Promise<void>
 }
 
-interface Visit {
+interface VisitOptions {
   readonly tones?: readonly Tone[]
   readonly person?: 'allows' | 'refuses'
   readonly url?: string

@@ -35,7 +35,7 @@ export async function listFiles(tarball: string): Promise<string[]> {
 }
 
 /**
- * An empty project with the packed packages. Beside them it has what they declare and nothing else, linked from the workspace:
+ * An empty project with the packed packages. It has only what they declare in addition, linked from the workspace:
  * an import that no manifest declares finds nothing.
  */
 export async function installProject(

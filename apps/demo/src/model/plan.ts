@@ -48,7 +48,7 @@ export function planRequest(request: string, context: PlanContext): Plan | undef
       ...new Set(planned.flat().flatMap((item) => (item.kind === 'remark' ? [item.remark] : []))),
     ],
     steps: planned
-      .map((step) => step.flatMap((item) => (item.kind === 'deed' ? [item.call] : [])))
+      .map((step) => step.flatMap((item) => (item.kind === 'planned-call' ? [item.call] : [])))
       .filter((step) => step.length > 0),
   }
 }
@@ -98,7 +98,7 @@ function nextWishes(open: Intent[][], text: string): Intent[][] | undefined {
 type Item =
   | { readonly kind: 'ask'; readonly question: string }
   | { readonly kind: 'remark'; readonly remark: string }
-  | { readonly kind: 'deed'; readonly call: PlannedCall }
+  | { readonly kind: 'planned-call'; readonly call: PlannedCall }
 
 function planWish(intent: Intent, context: PlanContext): Item {
   const phrases = phrasesOf(context.language)
@@ -179,7 +179,7 @@ function call(name: string, wanted: Readonly<Record<string, unknown>>, context: 
   const lost = ESSENTIAL.filter((key) => Object.hasOwn(args, key) && !Object.hasOwn(fitted, key))
   const unfit = [...new Set([...wrong, ...lost])]
   if (unfit.length > 0) return { kind: 'remark', remark: phrases.doesNotFit(name, unfit) }
-  return { kind: 'deed', call: { name, args: fitted } }
+  return { kind: 'planned-call', call: { name, args: fitted } }
 }
 
 /** Arguments that a call must not lose. */

@@ -63,7 +63,7 @@ test.each(stock)(
     // The click is in the message, and nobody hears of it.
     expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ state: 'approval-responded' })
     expect(server.requests()).toBe(1)
-    server.giveUp()
+    server.endStreams()
     await sent
     await chat.rest()
     expect(log.slice(0, 5)).toEqual([

@@ -82,7 +82,7 @@ async function dieAndGoOn(children: Children, folder: Folder): Promise<number> {
       )
       expect(await victim.kill()).toBe('SIGKILL')
       url = await standby.serve()
-      await Promise.all(begun.map((life) => goOn(life, url, folder)))
+      await Promise.all(begun.map((life) => continueLife(life, url, folder)))
       lives += begun.length
     }
   } finally {
@@ -138,7 +138,7 @@ async function decide(person: Person, asked: Asked, kind: Kind): Promise<void> {
 }
 
 /** What a person finds who comes back, and does. */
-async function goOn(life: Life, url: string, folder: Folder): Promise<void> {
+async function continueLife(life: Life, url: string, folder: Folder): Promise<void> {
   const { chatId, becomes, effects } = life
   const person = new Person(url, { user: chatId, chatId })
   const asked = life.asked ?? (await findAsked(person))

@@ -277,7 +277,7 @@ const ENDINGS = {
   'a restart of the server': async (testBridge: TestBridge) => testBridge.restart(),
 }
 
-/** Ways to approve. Each returns whether the decision was accepted. */
+/** Methods of approval. Each returns whether the decision was accepted. */
 const WAYS = {
   HTTP: async (testBridge: TestBridge, _: SocketClient, approvalId: string) =>
     (await testBridge.page().decide(approvalId, { approved: true })).status === 200,

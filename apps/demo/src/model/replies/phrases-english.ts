@@ -32,18 +32,18 @@ export const english: Phrases = {
   trackChange: (track) => `the change to track ${track}`,
   otherCall: (name) => `the call of ${name}`,
 
-  failed: (deed, reason) => `${upperFirst(deed)} did not succeed${because(reason)}.`,
-  denied: (deed, reason) =>
+  failed: (action, reason) => `${upperFirst(action)} did not succeed${because(reason)}.`,
+  denied: (action, reason) =>
     reason === undefined
-      ? `${upperFirst(deed)} was not carried out, because it was rejected.`
-      : `${upperFirst(deed)} was not carried out, because it was rejected. Reason given: “${reason}”`,
-  pending: (deed) => `${upperFirst(deed)} has not happened yet: it is waiting for a decision.`,
-  expired: (deed) =>
-    `${upperFirst(deed)} was not carried out, because the request expired before it was decided.`,
-  cancelled: (deed, reason) =>
-    `${upperFirst(deed)} was cancelled and not carried out${because(reason)}.`,
-  unknown: (deed, reason) =>
-    `I do not know whether ${deed} was carried out${because(reason)}. Please check before trying again.`,
+      ? `${upperFirst(action)} was not carried out, because it was rejected.`
+      : `${upperFirst(action)} was not carried out, because it was rejected. Reason given: “${reason}”`,
+  pending: (action) => `${upperFirst(action)} has not happened yet: it is waiting for a decision.`,
+  expired: (action) =>
+    `${upperFirst(action)} was not carried out, because the request expired before it was decided.`,
+  cancelled: (action, reason) =>
+    `${upperFirst(action)} was cancelled and not carried out${because(reason)}.`,
+  unknown: (action, reason) =>
+    `I do not know whether ${action} was carried out${because(reason)}. Please check before trying again.`,
   stillWaiting: (deeds) => `Still waiting: ${list(deeds)}.`,
   notGoingOn: 'I therefore did not go on with the next step.',
 

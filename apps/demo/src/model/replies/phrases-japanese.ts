@@ -36,16 +36,16 @@ export const japanese: Phrases = {
   trackChange: (track) => `トラック${track}への変更`,
   otherCall: (name) => `${name}の呼び出し`,
 
-  failed: (deed, reason) => `${deed}はできませんでした。${because(reason)}`,
-  denied: (deed, reason) =>
+  failed: (action, reason) => `${action}はできませんでした。${because(reason)}`,
+  denied: (action, reason) =>
     reason === undefined
-      ? `${deed}は拒否されたため、実行していません。`
-      : `${deed}は拒否されたため、実行していません。理由は「${reason}」です。`,
-  pending: (deed) => `${deed}はまだ実行されていません。承認を待っています。`,
-  expired: (deed) => `${deed}は、承認の期限が切れたため実行していません。`,
-  cancelled: (deed, reason) => `${deed}は取り消され、実行していません。${because(reason)}`,
-  unknown: (deed, reason) =>
-    `${deed}が実行されたかどうか分かりません。${because(reason)}もう一度試す前に確認してください。`,
+      ? `${action}は拒否されたため、実行していません。`
+      : `${action}は拒否されたため、実行していません。理由は「${reason}」です。`,
+  pending: (action) => `${action}はまだ実行されていません。承認を待っています。`,
+  expired: (action) => `${action}は、承認の期限が切れたため実行していません。`,
+  cancelled: (action, reason) => `${action}は取り消され、実行していません。${because(reason)}`,
+  unknown: (action, reason) =>
+    `${action}が実行されたかどうか分かりません。${because(reason)}もう一度試す前に確認してください。`,
   stillWaiting: (deeds) => `${list(deeds)}はまだ待っています。`,
   notGoingOn: 'そのため、次の手順には進んでいません。',
 

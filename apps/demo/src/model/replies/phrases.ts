@@ -45,12 +45,12 @@ export interface Phrases {
   readonly trackChange: (track: string) => string
   readonly otherCall: (name: string) => string
 
-  readonly failed: (deed: string, reason: string | undefined) => string
-  readonly denied: (deed: string, reason: string | undefined) => string
-  readonly pending: (deed: string, reason: string | undefined) => string
-  readonly expired: (deed: string, reason: string | undefined) => string
-  readonly cancelled: (deed: string, reason: string | undefined) => string
-  readonly unknown: (deed: string, reason: string | undefined) => string
+  readonly failed: (action: string, reason: string | undefined) => string
+  readonly denied: (action: string, reason: string | undefined) => string
+  readonly pending: (action: string, reason: string | undefined) => string
+  readonly expired: (action: string, reason: string | undefined) => string
+  readonly cancelled: (action: string, reason: string | undefined) => string
+  readonly unknown: (action: string, reason: string | undefined) => string
   readonly stillWaiting: (deeds: readonly string[]) => string
   readonly notGoingOn: string
 

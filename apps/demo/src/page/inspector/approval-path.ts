@@ -2,11 +2,11 @@ import type { ApprovalRecord } from 'adk-stream-protocol/client'
 
 /** The stages of an approval, in order. */
 const STAGES = ['requested', 'decided', 'started', 'ended'] as const
-export type Stage = (typeof STAGES)[number]
+export type ApprovalStage = (typeof STAGES)[number]
 
 /** A stage of one approval: what happened, when, and how long it took since the previous stage. */
 export interface Stop {
-  readonly stage: Stage
+  readonly stage: ApprovalStage
   /** The type in the audit record, such as `denied`. Undefined if the approval has not reached the stage. */
   readonly type?: string
   readonly at?: number
@@ -14,7 +14,7 @@ export interface Stop {
   readonly by?: string
 }
 
-const STAGE_OF: Readonly<Record<string, Stage>> = {
+const STAGE_OF: Readonly<Record<string, ApprovalStage>> = {
   requested: 'requested',
   approved: 'decided',
   denied: 'decided',

@@ -1,5 +1,5 @@
 import { useLabels } from '../i18n/language.tsx'
-import type { Stage } from './approval-path.ts'
+import type { ApprovalStage } from './approval-path.ts'
 import type { Span } from './trace.ts'
 
 /** Labels of the inspector. */
@@ -27,7 +27,7 @@ export interface InspectorLabels {
   /** Stages that an approval has reached, by the type in the audit record. */
   readonly stops: Readonly<Record<string, string>>
   /** Stages that an approval has not reached. */
-  readonly upcoming: Readonly<Record<Stage, string>>
+  readonly upcoming: Readonly<Record<ApprovalStage, string>>
   readonly filter: string
   readonly sent: string
   readonly received: string

@@ -115,7 +115,7 @@ export class ChatSubscriptions {
   }
 
   /** Unsubscribes from chats without a live session. Throws if the limit is still reached. */
-  #makeRoom(): void {
+  #evictOldest(): void {
     if (this.#chats.size < this.#maxChats) return
     for (const [chatId, { watches }] of this.#chats)
       if (!watches && !this.#isTalking(chatId)) this.#exit(chatId)
@@ -129,7 +129,7 @@ export class ChatSubscriptions {
   #join(chatId: string, subscription: Subscription): void {
     // The socket may close while a handler still runs.
     if (this.#left) return
-    if (!this.#chats.has(chatId)) this.#makeRoom()
+    if (!this.#chats.has(chatId)) this.#evictOldest()
     // A new object each time, because watchers are compared by identity.
     const watcher = subscription.watches ? this.#watcher(chatId) : { ...SILENT }
     this.#chats.set(chatId, {

@@ -32,7 +32,7 @@ export interface HeldServer extends AsyncDisposable {
   /** How many requests came. */
   readonly requests: () => number
   /** The tool has waited long enough: the stream ends without an answer. */
-  readonly giveUp: () => void
+  readonly endStreams: () => void
 }
 
 /** A server that keeps its stream open until the question is answered, as the earlier one did. */
@@ -57,7 +57,7 @@ export async function holdStreams(note: (what: string) => void): Promise<HeldSer
   return {
     url: `http://127.0.0.1:${port}/stream`,
     requests: () => requests,
-    giveUp: () => {
+    endStreams: () => {
       note('server gives up')
       for (const response of open.splice(0)) response.end(toBody(GIVEN_UP))
     },

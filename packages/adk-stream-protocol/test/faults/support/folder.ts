@@ -10,7 +10,7 @@ export interface Folder extends AsyncDisposable {
 }
 
 export async function makeFolder(): Promise<Folder> {
-  const path = await mkdtemp(join(tmpdir(), 'violence-'))
+  const path = await mkdtemp(join(tmpdir(), 'faults-'))
   const effects = join(path, 'effects.jsonl')
   await writeFile(effects, '')
   return {
