@@ -9,12 +9,12 @@ const ROOT = path.join(import.meta.dirname, '..')
 const FOLDERS = ['packages', 'apps', 'docs', 'e2e', 'test', 'bench', 'scripts']
 const TEXT = /\.(?:tsx?|js|md|css)$/
 /** Installed, built or generated files, and records of the past. */
-const EXEMPT = /^(?:node_modules|dist|api|screenshots|CHANGELOG\.md)$/
+const EXEMPT = /(?:^|\/)(?:node_modules|dist|docs\/api|CHANGELOG\.md)$/
 
 function* findFiles(folder: string): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const file = path.join(folder, entry.name)
-    if (EXEMPT.test(entry.name)) continue
+    if (EXEMPT.test(file)) continue
     if (entry.isDirectory()) yield* findFiles(file)
     else if (TEXT.test(entry.name)) yield file
   }
