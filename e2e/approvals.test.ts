@@ -46,7 +46,7 @@ describe.each(AGENT_MODES)('%s', (mode) => {
     await message.getByRole('button', { name: 'Edit and send again' }).click()
     await page.getByLabel('Edit the message').fill('Something else')
     await page.keyboard.press('Enter')
-    await page.getByRole('alert').getByText('Write a new message instead.').waitFor()
+    await page.getByRole('alert').getByText('Send a new message instead.').waitFor()
     await ending(card('Alice'))
     await message.getByText(words).waitFor()
     await expect.poll(() => input.inputValue()).toBe('Something else')
