@@ -30,7 +30,7 @@ describe.each(['sse', 'live'] as const)('over %s', (mode) => {
     const types = await newest.locator('.entry code').allTextContents()
     const told = ['start', 'tool-input-available', 'tool-output-available', 'text-delta', 'finish']
     expect(types.filter((type) => told.includes(type))).toEqual(told)
-    await newest.getByRole('img', { name: /call get_weather .*words/ }).waitFor()
+    await newest.getByRole('img', { name: /call get_weather .*text/ }).waitFor()
     const words = newest.locator('.entry', { has: page.getByText('text-delta', { exact: true }) })
     await words.locator('summary').click()
     await words.locator('pre').getByText('Tokyo').waitFor()
