@@ -10,11 +10,11 @@ import {
   MessageList,
   type MessageListProps,
 } from '../../src/react/index.ts'
-import { answer, payment, told } from './support/messages.ts'
+import { answer, payment, approvalPart } from './support/messages.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** A page with one message, and what was decided on it. */
+/** Renders one message and records the decisions. */
 function show(message: AdkUIMessage, more: Partial<MessageListProps & AdkProviderProps> = {}) {
   const decided: [approvalId: string, decision: Decision][] = []
   const page = (shown: AdkUIMessage, other = more) => (
@@ -47,9 +47,9 @@ const announced = (): string[] =>
 const pay = (_name: string, args: Readonly<Record<string, unknown>>) =>
   `Send ${String(args['amount'])} to ${String(args['recipient'])}`
 
-describe('what is asked', () => {
-  test('[RE13] a card shows the description, the arguments, the hint, how grave it is and how long there is', () => {
-    show(answer(payment(), told()), {
+describe('a pending approval', () => {
+  test('[RE13] a card shows the description, the arguments, the hint, the severity and the time left', () => {
+    show(answer(payment(), approvalPart()), {
       describeCall: (name, args) =>
         name === 'process_payment' ? `Pay ${String(args['amount'])}` : undefined,
     })
@@ -62,14 +62,14 @@ describe('what is asked', () => {
     expect(announced()).toContain('Waiting for your decision.')
   })
 
-  test('[RE13] approving gives the intent once, however fast the clicks come', async () => {
-    const { decided, update } = show(answer(payment(), told()))
+  test('[RE13] a double click approves once', async () => {
+    const { decided, update } = show(answer(payment(), approvalPart()))
     await user.dblClick(button('Approve'))
     expect(decided).toEqual([['approval-1', { approved: true }]])
     update(
       answer(
         payment({ state: 'approval-responded', approval: { id: 'approval-1', approved: true } }),
-        told(),
+        approvalPart(),
       ),
     )
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
@@ -77,8 +77,8 @@ describe('what is asked', () => {
     expect(document.activeElement?.textContent).toBe('Approved. Running…')
   })
 
-  test('[RE13] denying takes a reason, and none is no reason', async () => {
-    const { decided } = show(answer(payment(), told()))
+  test('[RE13] denying takes an optional reason', async () => {
+    const { decided } = show(answer(payment(), approvalPart()))
     await user.click(button('Deny…'))
     expect(document.activeElement).toBe(screen.getByLabelText('Reason (optional)'))
     await user.click(button('Deny'))
@@ -89,8 +89,8 @@ describe('what is asked', () => {
     ])
   })
 
-  test('[RE13] changed arguments keep their kinds: numbers, truth values, structures', async () => {
-    const { decided } = show(answer(payment(), told()))
+  test('[RE13] edited arguments keep their types: numbers, booleans, structures', async () => {
+    const { decided } = show(answer(payment(), approvalPart()))
     await user.click(button('Edit…'))
     const amount = screen.getByLabelText('amount')
     expect(document.activeElement).toBe(amount)
@@ -116,7 +116,7 @@ describe('what is asked', () => {
     { field: 'amount', typed: ' ', problem: 'Enter a number.' },
     { field: 'lines', typed: 'x', problem: 'This is not valid JSON.' },
   ])('[RE13] $field "$typed" is not sent, and the field says why', async (given) => {
-    const { decided } = show(answer(payment(), told()))
+    const { decided } = show(answer(payment(), approvalPart()))
     await user.click(button('Edit…'))
     const field = screen.getByLabelText(given.field)
     await user.clear(field)
@@ -128,11 +128,11 @@ describe('what is asked', () => {
   })
 })
 
-describe('what is approved is what is seen', () => {
+describe('exact content', () => {
   const spoofed = payment({ input: { amount: 12.345, recipient: '\u202Eecila', note: 'pаypal' } })
 
   test('[RE160] direction marks and look-alike letters are shown in the headline, the label and the table', () => {
-    show(answer(spoofed, told({ hint: 'To \u202Eecila.' })), { describeCall: pay })
+    show(answer(spoofed, approvalPart({ hint: 'To \u202Eecila.' })), { describeCall: pay })
     expect(card().getAttribute('aria-label')).toBe('process_payment: Send 12.345 to ⟨U+202E⟩ecila')
     expect(card().querySelector('.adk-call-description')?.textContent).toBe(
       'Send 12.345 to ⟨U+202E⟩ecila',
@@ -145,8 +145,8 @@ describe('what is approved is what is seen', () => {
     expect(rows.at(-1)?.querySelector('bdi')).not.toBeNull()
   })
 
-  test('[RE160] an edited value says what it really holds', async () => {
-    show(answer(spoofed, told()))
+  test('[RE160] the edit form shows the exact value', async () => {
+    show(answer(spoofed, approvalPart()))
     await user.click(button('Edit…'))
     expect(card().textContent).toContain('⟨U+202E⟩ecila')
   })
@@ -157,8 +157,8 @@ describe('what is approved is what is seen', () => {
   })
 })
 
-describe('what became of it', () => {
-  test('[RE13] what ran stands beside what was asked', () => {
+describe('the outcome', () => {
+  test('[RE13] the edited arguments are shown next to the requested ones', () => {
     const editedArgs = { amount: 30, recipient: '花子', urgent: false }
     show(
       answer(
@@ -167,7 +167,7 @@ describe('what became of it', () => {
           output: { success: true },
           approval: { id: 'approval-1', approved: true },
         }),
-        told({ state: 'approved', editedArgs }),
+        approvalPart({ state: 'approved', editedArgs }),
       ),
     )
     const changed = [...card().querySelectorAll('tr[data-changed="true"]')]
@@ -191,7 +191,7 @@ describe('what became of it', () => {
     show(
       answer(
         payment({ state: 'output-error', errorText: 'x' }),
-        told({ state, reason: 'The chat was deleted.' }),
+        approvalPart({ state, reason: 'The chat was deleted.' }),
       ),
     )
     expect(announced()).toEqual([says])
@@ -206,7 +206,10 @@ describe('what became of it', () => {
     const { output, reason } = ended
     const approval = { id: 'approval-1', approved: true as const }
     show(
-      answer(payment({ state: 'output-available', output, approval }), told({ state: 'approved' })),
+      answer(
+        payment({ state: 'output-available', output, approval }),
+        approvalPart({ state: 'approved' }),
+      ),
     )
     expect(announced()).toEqual(['Approved, but the call failed.'])
     expect(card().dataset['failed']).toBe('true')
@@ -233,7 +236,7 @@ describe('what became of it', () => {
 
   test('[RE162] a decision counts as made when the server has confirmed it', () => {
     const approval = { id: 'approval-1', approved: true as const }
-    const message = answer(payment({ state: 'approval-responded', approval }), told())
+    const message = answer(payment({ state: 'approval-responded', approval }), approvalPart())
     const unconfirmed = new Set(['approval-1'])
     const page = show(message, { unconfirmed })
     expect(announced()).toEqual(['Sending your decision…'])
@@ -245,26 +248,31 @@ describe('what became of it', () => {
     expect(announced()).toEqual(['Approved. Running…'])
   })
 
-  test('[RE6] a refusal is told at its card in the reader’s language, and what was typed is still there', async () => {
-    const page = show(answer(payment(), told()))
+  test('[RE6] the card shows a refusal in the person’s language and keeps the typed input', async () => {
+    const page = show(answer(payment(), approvalPart()))
     await user.click(button('Edit…'))
     await user.type(screen.getByLabelText('amount'), '0')
     const refusals = new Map([['approval-1', { code: 'not-editable', message: 'No.' }]])
-    page.update(answer(payment(), told()), { refusals, locale: 'ja' })
+    page.update(answer(payment(), approvalPart()), { refusals, locale: 'ja' })
     expect(screen.getByRole('alert').textContent).toContain('ほかの人の承認')
     expect(screen.getByLabelText('amount')).toHaveProperty('value', '500')
   })
 
-  test('[RE6] a refusal is told while the chat still shows the decision as made, and nothing claims that it was taken', () => {
+  test('[RE6] a refusal is shown while the chat still shows the decision, and nothing claims that it was accepted', () => {
     const refusals = new Map([['approval-1', { code: 'approval-decided', message: 'Too late.' }]])
     const approval = { id: 'approval-1', approved: false as const }
-    const page = show(answer(payment({ state: 'approval-responded', approval }), told()))
+    const page = show(answer(payment({ state: 'approval-responded', approval }), approvalPart()))
     expect(announced()).toEqual(['Denied. Informing the assistant…'])
-    page.update(answer(payment({ state: 'approval-responded', approval }), told()), { refusals })
+    page.update(answer(payment({ state: 'approval-responded', approval }), approvalPart()), {
+      refusals,
+    })
     expect(screen.getByRole('alert').textContent).toBe('Too late.')
     expect(announced()).toEqual(['Your decision was not accepted.'])
     page.update(
-      answer(payment({ state: 'output-available', output: {} }), told({ state: 'approved' })),
+      answer(
+        payment({ state: 'output-available', output: {} }),
+        approvalPart({ state: 'approved' }),
+      ),
       { refusals },
     )
     expect(screen.getByRole('alert').textContent).toBe('Too late.')
@@ -272,20 +280,20 @@ describe('what became of it', () => {
   })
 
   test('[RE13] an approval of several people says how many are missing, and cannot be edited', () => {
-    const page = show(answer(payment(), told({ approvers: 2 })))
+    const page = show(answer(payment(), approvalPart({ approvers: 2 })))
     expect(card().textContent).toContain('Needs approval from 2 people.')
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
-    page.update(answer(payment(), told({ approvers: 2 })), counted(false))
+    page.update(answer(payment(), approvalPart({ approvers: 2 })), counted(false))
     expect(card().textContent).toContain('1 of 2 people have approved.')
     expect(button('Approve')).toBeDefined()
-    page.update(answer(payment(), told({ approvers: 2 })), counted(true))
+    page.update(answer(payment(), approvalPart({ approvers: 2 })), counted(true))
     expect(card().textContent).toContain('You approved this (1 of 2).')
     expect(screen.queryByRole('button', { name: 'Approve' })).toBeNull()
   })
 })
 
 describe('an approval of the AI SDK alone', () => {
-  test('[RE8] is decided by the same card, without what cannot travel', async () => {
+  test('[RE8] is decided by the same card, without editing', async () => {
     const { decided, update } = show(answer(payment()))
     expect(screen.queryByRole('button', { name: 'Edit…' })).toBeNull()
     await user.click(button('Approve'))
@@ -298,7 +306,7 @@ describe('an approval of the AI SDK alone', () => {
 
 describe('keys', () => {
   test('[RE14] only while the focus is in the card, and none of them decides by itself', async () => {
-    const { decided } = show(answer(payment(), told()))
+    const { decided } = show(answer(payment(), approvalPart()))
     await user.keyboard('ade')
     expect(screen.queryByLabelText('Reason (optional)')).toBeNull()
     act(() => card().focus())
@@ -311,7 +319,7 @@ describe('keys', () => {
   })
 
   test('[RE14] a form takes letters as letters, Escape leaves it, the focus goes back', async () => {
-    const { decided } = show(answer(payment(), told()))
+    const { decided } = show(answer(payment(), approvalPart()))
     act(() => card().focus())
     await user.keyboard('d')
     await user.keyboard('a bad idea')
@@ -328,19 +336,26 @@ describe('keys', () => {
 
 describe('time', () => {
   test('[RE15] a clock that runs ahead takes no decision away', async () => {
-    const { decided, update } = show(answer(payment(), told({ deadline: Date.now() - 600_000 })))
+    const { decided, update } = show(
+      answer(payment(), approvalPart({ deadline: Date.now() - 600_000 })),
+    )
     expect(announced()).toContain('According to the clock of this device, the deadline has passed.')
     await user.click(button('Approve'))
     expect(decided).toEqual([['approval-1', { approved: true }]])
-    update(answer(payment(), told({ deadline: Date.now() + 60_000 })))
+    update(answer(payment(), approvalPart({ deadline: Date.now() + 60_000 })))
     expect(announced()).toContain('Waiting for your decision.')
-    update(answer(payment({ state: 'output-error', errorText: 'x' }), told({ state: 'expired' })))
+    update(
+      answer(
+        payment({ state: 'output-error', errorText: 'x' }),
+        approvalPart({ state: 'expired' }),
+      ),
+    )
     expect(screen.queryAllByRole('button')).toEqual([])
   })
 
   test('[RE15] it counts down, is spoken at one minute and at ten seconds; only the server ends the choice', () => {
     vi.useFakeTimers()
-    show(answer(payment(), told({ deadline: Date.now() + 62_000 })))
+    show(answer(payment(), approvalPart({ deadline: Date.now() + 62_000 })))
     expect(screen.getByRole('timer').textContent).toBe('1:02')
     act(() => void vi.advanceTimersByTime(2_000))
     expect(announced()).toContain('One minute left to decide.')

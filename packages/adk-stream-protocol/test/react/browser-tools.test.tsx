@@ -78,6 +78,6 @@ describe.each(ways)('over %s', (way) => {
   })
 })
 
-test('[RE9] a tool that the page no longer has is told as an error, and never as done', () => {
+test('[RE9] a missing tool is reported as an error, and never as done', () => {
   expect(() => callTool(undefined, {} as never)).toThrow('The page no longer has this tool.')
 })

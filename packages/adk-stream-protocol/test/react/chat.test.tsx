@@ -37,7 +37,7 @@ describe.each(ways)('over %s', (way) => {
     )
   })
 
-  test('[RE5] a click approves: the call runs once, and the answer goes on', async () => {
+  test('[RE5] a click approves: the call runs once, and the reply continues', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -64,7 +64,7 @@ describe.each(ways)('over %s', (way) => {
     expect(testBridge.told).toContain('Too much.')
   })
 
-  test('[RE5] what a person changed is what runs, and stands beside what was asked', async () => {
+  test('[RE5] the edited arguments run, and are shown next to the requested ones', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -100,7 +100,7 @@ describe.each(ways)('over %s', (way) => {
     expect(page.text).toContain('Reason: Not Bob.')
   })
 
-  test('[RE6] a refused decision is told at its card, which can be decided again; it is no problem of the chat', async () => {
+  test('[RE6] the card shows a refused decision and accepts another one; it is not a problem of the chat', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -123,7 +123,7 @@ describe.each(ways)('over %s', (way) => {
     expect(page.chat.refusals.size).toBe(0)
   })
 
-  test('[RE7] what nobody decides in time shows as expired', async () => {
+  test('[RE7] an approval without a decision is shown as expired', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 300 })
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show({ api: browser.api })
@@ -132,7 +132,7 @@ describe.each(ways)('over %s', (way) => {
     expect(testBridge.wallet.payments).toEqual([])
   })
 
-  test('[RE3] another id is another chat; what is left goes on behind it', async () => {
+  test('[RE3] another id is another chat; the previous one continues on the server', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -172,7 +172,7 @@ describe.each(ways)('over %s', (way) => {
     expect(testBridge.wallet.payments).toHaveLength(1)
   })
 
-  test('[RE4] leaving in mid-answer stops nothing, and who comes back reads on', async () => {
+  test('[RE4] leaving during a reply stops nothing, and a person who returns sees the rest', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()
@@ -188,7 +188,7 @@ describe.each(ways)('over %s', (way) => {
     expect(testBridge.asked).toBe(1)
   })
 
-  test('[RE4] a question that was left is decided by who comes back', async () => {
+  test('[RE4] a person who returns can decide a pending approval', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const before = browser.show()

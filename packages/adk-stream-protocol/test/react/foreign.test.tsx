@@ -7,7 +7,7 @@ import { answer, payment } from './support/messages.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:1' }
 
-test('[RE8] over a transport of the AI SDK alone an approval is answered once, and the answer goes on', async () => {
+test('[RE8] over a plain AI SDK transport, a decision is sent once, and the reply continues', async () => {
   const server = new NativeServer([{ call: 'pay', input: { amount: 50 } }], [{ say: 'Paid.' }])
   await using browser = new TestBrowser(NOWHERE, 'sse')
   const page = browser.show({ transport: server.transport() })
@@ -35,7 +35,7 @@ test('[RE8] a denial as well, with its reason', async () => {
   await page.until('As you wish.')
   await page.untilReady()
   expect(server.payments).toEqual([])
-  expect(server.told).toContain('Not now.')
+  expect(server.prompt).toContain('Not now.')
   expect(page.text).toContain('Reason: Not now.')
 })
 
@@ -51,11 +51,11 @@ test('[RE8][RE9] a tool of the page runs once, and its output is sent without a 
   await page.until('In Tokyo.')
   await page.untilReady()
   expect(runs).toBe(1)
-  expect(server.told).toContain('Tokyo 1')
+  expect(server.prompt).toContain('Tokyo 1')
   expect(server.requests).toHaveLength(2)
 })
 
-test('[RE8][RE9] what a tool of the page throws is told to the model', async () => {
+test('[RE8][RE9] the model receives the exception of a browser tool', async () => {
   const server = new NativeServer([{ call: 'get_location', input: {} }], [{ say: 'I see.' }])
   await using browser = new TestBrowser(NOWHERE, 'sse')
   const page = browser.show({
@@ -64,10 +64,10 @@ test('[RE8][RE9] what a tool of the page throws is told to the model', async () 
   })
   page.say('Where am I?')
   await page.until('I see.')
-  expect(server.told).toContain('The person said no.')
+  expect(server.prompt).toContain('The person said no.')
 })
 
-test('[RE8][RE9] one that runs after an approval never runs where nobody was asked', async () => {
+test('[RE8][RE9] a tool with `afterApproval` does not run without an approval', async () => {
   const server = new NativeServer([{ call: 'get_location', input: {} }], [{ say: 'In Tokyo.' }])
   await using browser = new TestBrowser(NOWHERE, 'sse')
   let runs = 0
@@ -88,7 +88,7 @@ const run = () => 1
 const decided = (approved: boolean) =>
   payment({ state: 'approval-responded', approval: { id: 'approval-1', approved } })
 
-describe('what a page takes to run', () => {
+describe('the calls that a page runs', () => {
   test.each([
     { name: 'plain, asked for', tool: run, call: payment({ state: 'input-available' }), takes: 1 },
     { name: 'plain, approved', tool: run, call: decided(true), takes: 1 },

@@ -72,7 +72,7 @@ function pending(id: string, amount: number) {
   }
 }
 
-test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there, and gone', async () => {
+test('[RE11][RE5] a pending approval of a chat is listed, decided in the list, and removed', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'live')
   const page = browser.show({ api: browser.api })
@@ -89,7 +89,7 @@ test('[RE11][RE5] what waits in a chat is listed when it is asked, decided there
   view.unmount()
 })
 
-test('[RE11] what is asked and decided elsewhere shows by the feed, without looking at intervals', async () => {
+test('[RE11] the feed reports approvals and decisions of other pages, without polling', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const view = render(<InboxPage api={browser.api} pollMs={1_000_000} />)
@@ -104,7 +104,7 @@ test('[RE11] what is asked and decided elsewhere shows by the feed, without look
   view.unmount()
 })
 
-test('[RE11] a page that nobody sees holds no feed', async () => {
+test('[RE11] a hidden page holds no feed', async () => {
   const open = new Set<object>()
   const api: InboxApi = {
     listApprovals: () => Promise.resolve([]),
@@ -133,38 +133,36 @@ test('[RE11] a page that nobody sees holds no feed', async () => {
   seen.mockRestore()
 })
 
-function ignore(): void {}
-
-test('[RE200] events that come together are answered by one look', async () => {
-  let looks = 0
-  let isAsked = false
-  let tell: Parameters<NonNullable<InboxApi['watch']>>[0] = ignore
+test('[RE200] several events within milliseconds cause one request', async () => {
+  let requests = 0
+  let isPending = false
+  let emit: Parameters<NonNullable<InboxApi['watch']>>[0] | undefined
   const api: InboxApi = {
     listApprovals: () => {
-      looks += 1
-      return Promise.resolve(isAsked ? [pending('one', 50)] : [])
+      requests += 1
+      return Promise.resolve(isPending ? [pending('one', 50)] : [])
     },
     decide: () => Promise.resolve('approved'),
     watch: (listener) => {
-      tell = listener
+      emit = listener
       return () => undefined
     },
   }
   const view = render(<InboxPage api={api} />)
   await screen.findByText('No approvals are pending.')
-  const before = looks
-  isAsked = true
+  const before = requests
+  isPending = true
   for (const state of ['requested', 'approved', 'started', 'succeeded'])
-    tell({ type: 'approval', approvalId: 'one', state })
+    emit?.({ type: 'approval', approvalId: 'one', state })
   await waitFor(() => expect(forms()).toHaveLength(1))
-  expect(looks).toBe(before + 1)
-  // What is told after that look is answered by another one.
-  tell({ type: 'approval', approvalId: 'one', state: 'requested' })
-  await waitFor(() => expect(looks).toBe(before + 2))
+  expect(requests).toBe(before + 1)
+  // An event after that request causes another one.
+  emit?.({ type: 'approval', approvalId: 'one', state: 'requested' })
+  await waitFor(() => expect(requests).toBe(before + 2))
   view.unmount()
 })
 
-test('[RE11] a refusal is told where it was decided', async () => {
+test('[RE11] the list shows a refusal at its approval', async () => {
   await using testBridge = await TestBridge.open()
   await using browser = new TestBrowser(testBridge, 'sse')
   const page = browser.show({ api: browser.api })
@@ -275,7 +273,7 @@ test('[RE11] it is looked up again at intervals while the page is seen; a list t
   seen.mockRestore()
 })
 
-test('[RE11][RE5] where several people decide, a vote is counted and decides nothing yet', async () => {
+test('[RE11][RE5] if several people must approve, one vote is counted and decides nothing', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
   })
@@ -301,7 +299,7 @@ test('[RE11][RE5] where several people decide, a vote is counted and decides not
   view.unmount()
 })
 
-test('[RE22] who has voted is what the server says: another person’s vote takes no button away, one’s own does', async () => {
+test('[RE22] the buttons disappear after the person’s own vote, not after another person’s', async () => {
   const people = { principals: ['hanako'], roles: ['manager'] }
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: people, approvers: 2 } },
@@ -326,7 +324,7 @@ test('[RE22] who has voted is what the server says: another person’s vote take
   expect(testBridge.wallet.payments).toHaveLength(1)
 })
 
-test('[RE22] one’s own vote is known after the page was loaded again', async () => {
+test('[RE22] the person’s own vote is known after a reload', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { chain: [{ principals: ['hanako'] }, { roles: ['manager'] }] } },
   })
@@ -398,7 +396,7 @@ test('[RE140] a vote is taken back from the inbox, and the card of the chat coun
   view.unmount()
 })
 
-test('[RE190] a person withdraws their vote by a button, and can decide again', async () => {
+test('[RE190] a button withdraws the vote, and the person can decide again', async () => {
   await using testBridge = await TestBridge.open({
     approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },
   })
@@ -431,7 +429,7 @@ const words = [
 ] as const
 
 test.each(words)(
-  '[RE190] more is listed by a button that says when it is busy (%s)',
+  '[RE190] a button loads more and shows when it is busy (%s)',
   async (_language, labels) => {
     const { loadMore, loadingMore, withdraw } = labels.inbox
     const all = Array.from({ length: 101 }, (_, index) => ({

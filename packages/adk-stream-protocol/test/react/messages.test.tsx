@@ -12,7 +12,7 @@ import {
   MessageList,
   ProblemCard,
 } from '../../src/react/index.ts'
-import { answer, payment, told } from './support/messages.ts'
+import { answer, payment, approvalPart } from './support/messages.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -24,7 +24,7 @@ const says = (id: string, text: string): AdkUIMessage => ({
 })
 
 const grown = (text: string): AdkUIMessage =>
-  answer({ type: 'text', text: 'first part' }, payment(), told(), {
+  answer({ type: 'text', text: 'first part' }, payment(), approvalPart(), {
     type: 'text',
     text,
     state: 'streaming',
@@ -62,7 +62,7 @@ describe('the conversation', () => {
   test('[RE12] a part that was written on where it was shown is shown as it is next', () => {
     const first = grown('He')
     const view = render(<MessageList messages={[first]} status="streaming" />)
-    // The AI SDK begins an answer with the message that it goes on writing in; copies follow.
+    // The AI SDK mutates the first message object of a reply; copies follow.
     Object.assign(first.parts.at(-1) ?? {}, { text: 'Hello' })
     view.rerender(<MessageList messages={[grown('Hello')]} status="streaming" />)
     expect(screen.queryByText('Hello')).not.toBeNull()
@@ -76,7 +76,7 @@ describe('the conversation', () => {
     }
     const messages = [
       says('m1', 'earlier'),
-      answer({ type: 'text', text: 'May I?' }, payment(), told({ deadline: 0 })),
+      answer({ type: 'text', text: 'May I?' }, payment(), approvalPart({ deadline: 0 })),
     ]
     const renderActions = vi.fn(() => null)
     const page = (refusals: ReadonlyMap<string, { code: string; message: string }>) => (
@@ -97,7 +97,7 @@ describe('the conversation', () => {
     expect(renderActions).not.toHaveBeenCalled()
   })
 
-  test('[RE16] it is a log of articles, each with who speaks; what is not for the eye is left out', () => {
+  test('[RE16] a conversation is a log of articles that name the speaker, without internal parts', () => {
     render(
       <MessageList
         status="submitted"
@@ -154,7 +154,7 @@ describe('the conversation', () => {
     expect(document.querySelector('b')).toBeNull()
   })
 
-  test('[RE16] the last answer can be made again, with what it cost; not while a call waits', async () => {
+  test('[RE16] the last reply shows its usage and can be regenerated, except while a call is pending', async () => {
     const onRegenerate = vi.fn()
     const whole: AdkUIMessage = {
       ...says('m1', 'Done.'),
@@ -170,7 +170,10 @@ describe('the conversation', () => {
     await user.click(screen.getByRole('button', { name: 'Try again' }))
     expect(onRegenerate).toHaveBeenCalledOnce()
     view.rerender(
-      <MessageList messages={[whole, answer(payment(), told())]} onRegenerate={onRegenerate} />,
+      <MessageList
+        messages={[whole, answer(payment(), approvalPart())]}
+        onRegenerate={onRegenerate}
+      />,
     )
     expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
   })
@@ -181,7 +184,7 @@ describe('the conversation', () => {
     { call: payment({ state: 'output-error', errorText: 'x' }), state: 'expired', again: 1 },
     { call: payment({ state: 'output-denied' }), state: 'denied', again: 1 },
   ] as const)('[RE20] an answer whose call is $state can be made again: $again', (given) => {
-    const done = answer(given.call, told({ state: given.state }))
+    const done = answer(given.call, approvalPart({ state: given.state }))
     // A live answer may be several messages: all of them would be taken back.
     for (const messages of [[done], [done, says('m2', 'And more.')]]) {
       const view = render(<MessageList messages={messages} onRegenerate={() => undefined} />)
@@ -190,7 +193,7 @@ describe('the conversation', () => {
     }
   })
 
-  test('[RE20] an answer with a call that nobody is asked about can be made again', () => {
+  test('[RE20] a reply with a call that needs no approval can be regenerated', () => {
     const call = { state: 'output-available', input: {}, output: {}, toolCallId: 'w' } as const
     const weather = answer({ type: 'tool-get_weather', ...call })
     render(<MessageList messages={[weather]} onRegenerate={() => undefined} />)
@@ -198,7 +201,7 @@ describe('the conversation', () => {
   })
 })
 
-describe('words', () => {
+describe('labels', () => {
   test('[RE16] English and Japanese say the same things', () => {
     expect(shapeOf(ja)).toEqual(
       shapeOf({ ...en, approval: { ...en.approval, refusals: ja.approval.refusals } }),
@@ -208,7 +211,7 @@ describe('words', () => {
   })
 
   test('[RE16] a page in Japanese, and one in words of its own', () => {
-    const message = answer(payment(), told())
+    const message = answer(payment(), approvalPart())
     const view = render(
       <AdkProvider locale="ja">
         <MessageList messages={[message]} />
@@ -226,7 +229,7 @@ describe('words', () => {
   })
 })
 
-describe('what is wrong', () => {
+describe('problems', () => {
   test('[RE10] a rate limit counts down, and only then can be tried again', async () => {
     vi.useFakeTimers()
     const onRecover = vi.fn()
@@ -280,7 +283,7 @@ describe('what is wrong', () => {
   })
 })
 
-/** The names of all labels, without what they say. */
+/** Returns the keys of all labels without their values. */
 function shapeOf(labels: object): unknown {
   return Object.fromEntries(
     Object.entries(labels).map(([name, value]: [string, unknown]) => [

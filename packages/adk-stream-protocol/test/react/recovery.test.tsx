@@ -5,14 +5,14 @@ import { planRecovery, planLocalRecovery } from '../../src/react/reading/recover
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'
-import { answer, payment, told } from './support/messages.ts'
+import { answer, payment, approvalPart } from './support/messages.ts'
 
 const ways: readonly Way[] = ['live', 'sse']
 const FAIL_AFTER = `${callPayment(50)}[[then]][[fail 429 retry=0]]`
 
 describe.each(ways)('over %s', (way) => {
   test.each(['with', 'without'])(
-    '[RE20] a payment that ran before the answer failed is kept, and not asked anew, %s an api',
+    '[RE20] a payment that ran before the reply failed is kept and not repeated, %s an api',
     async (how) => {
       await using testBridge = await TestBridge.open()
       await using browser = new TestBrowser(testBridge, way)
@@ -36,7 +36,7 @@ describe.each(ways)('over %s', (way) => {
     },
   )
 
-  test('[RE10] a failed answer without calls is made anew without an api', async () => {
+  test('[RE10] a failed reply without calls is regenerated, without an api', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
@@ -58,15 +58,22 @@ const PAID = payment({ state: 'output-available', output: {} })
 const DENIED = { id: 'approval-1', approved: false as const }
 
 test.each([
-  { name: 'ran', parts: [PAID, told({ state: 'approved' })], step: 'show' },
-  { name: 'may have run', parts: [PAID, told({ state: 'unknown' })], step: 'show' },
+  { name: 'ran', parts: [PAID, approvalPart({ state: 'approved' })], step: 'show' },
+  { name: 'may have run', parts: [PAID, approvalPart({ state: 'unknown' })], step: 'show' },
   { name: 'was begun', parts: [payment({ state: 'input-available' })], step: 'show' },
-  { name: 'was decided unheard', parts: [payment(), told({ state: 'approved' })], step: 'show' },
-  { name: 'expired', parts: [payment(), told({ state: 'expired' })], step: 'regenerate' },
-  { name: 'waits', parts: [payment(), told()], step: 'regenerate' },
+  {
+    name: 'was decided unheard',
+    parts: [payment(), approvalPart({ state: 'approved' })],
+    step: 'show',
+  },
+  { name: 'expired', parts: [payment(), approvalPart({ state: 'expired' })], step: 'regenerate' },
+  { name: 'waits', parts: [payment(), approvalPart()], step: 'regenerate' },
   {
     name: 'was denied',
-    parts: [payment({ state: 'output-denied', approval: DENIED }), told({ state: 'denied' })],
+    parts: [
+      payment({ state: 'output-denied', approval: DENIED }),
+      approvalPart({ state: 'denied' }),
+    ],
     step: 'regenerate',
   },
 ])('[RE20] of a failed answer with a call that $name: $step', ({ parts, step }) => {

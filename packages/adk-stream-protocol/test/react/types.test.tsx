@@ -59,7 +59,7 @@ test('[RE19] the tools of messages are those that the agent declares', () => {
   expectTypeOf<Part['output']>().toEqualTypeOf<{ balance: number }>()
 })
 
-test('[RE19] functions for the page get and give what the messages say', () => {
+test('[RE19] browser tools have the input and output types of the messages', () => {
   type Tools = InferAdkTools<readonly [typeof payment, typeof location]>
   type Functions = BrowserToolsOf<Tools>
   type Locate = Extract<Functions['get_location'], (...given: never[]) => unknown>
@@ -77,7 +77,7 @@ test('[RE19] functions for the page get and give what the messages say', () => {
   expect(use).toBeTypeOf('function')
 })
 
-test('[RE19] every transport fits, and what the hook gives fits the list', () => {
+test('[RE19] every transport is accepted, and the list accepts the result of the hook', () => {
   type Tools = InferAdkTools<readonly [typeof payment]>
   expectTypeOf<WebSocketTransport>().toExtend<AnyChatTransport<Tools>>()
   expectTypeOf<SseTransport>().toExtend<AnyChatTransport<Tools>>()

@@ -107,7 +107,7 @@ describe('talking', () => {
     expect(voice.did).toEqual(['start', 'press', 'release'])
   })
 
-  test('[RE18] hands-free goes on until it is ended, with a meter that renders nothing', async () => {
+  test('[RE18] hands-free continues until it is ended, with a level meter that causes no render', async () => {
     const voice = new TestVoice()
     render(<VoiceButton voice={voice} />)
     await user.click(handsFree())

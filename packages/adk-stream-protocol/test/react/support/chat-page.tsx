@@ -92,7 +92,7 @@ export class TestBrowser implements AsyncDisposable {
   }
 }
 
-/** What is on the screen, and who sits in front of it. */
+/** The rendered page and a simulated user. */
 export class TestPage {
   readonly user = userEvent.setup()
   readonly errors: unknown[] = []

@@ -1,7 +1,7 @@
 import { Window } from 'happy-dom'
 import { afterEach } from 'vitest'
 
-/** Of a browser, what React and the components look for; the network stays Node's. */
+/** The browser globals that React and the components need. The network is Node's. */
 const NAMES = [
   'document',
   'navigator',

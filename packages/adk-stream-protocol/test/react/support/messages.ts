@@ -20,7 +20,7 @@ export function payment(state: Partial<Call> = {}): Call {
 }
 
 /** What the bridge tells of its approval. */
-export function told(data: Partial<DataParts['approval']> = {}): Part {
+export function approvalPart(data: Partial<DataParts['approval']> = {}): Part {
   return {
     type: 'data-approval',
     id: 'approval-1',

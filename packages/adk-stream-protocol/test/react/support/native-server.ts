@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 import type { AdkUIMessage } from '../../../src/client/index.ts'
 
-/** One step of the model: what it says, and what it calls. */
+/** One step of the model: its text and its calls. */
 type Step = readonly (
   | { readonly say: string }
   | { readonly call: string; readonly input: object }
@@ -17,8 +17,8 @@ export class NativeServer {
   readonly payments: unknown[] = []
   /** The messages of each request. */
   readonly requests: UIMessage[][] = []
-  /** What the model was told last. */
-  told = ''
+  /** The messages that the model received last. */
+  prompt = ''
   readonly #steps: Step[]
 
   constructor(...steps: Step[]) {
@@ -57,7 +57,7 @@ export class NativeServer {
 
   #model(): Model {
     const doStream = ({ prompt }: { prompt: unknown }) => {
-      this.told = JSON.stringify(prompt)
+      this.prompt = JSON.stringify(prompt)
       return Promise.resolve({ stream: toStream(this.#steps.shift() ?? []) })
     }
     // A language model by the specification that both versions read.
