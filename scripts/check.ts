@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 
-/** What is checked without running tests. Each task is a list of commands, one after the other; tasks do not depend on one another. */
+/** The static checks. A task is a list of commands that run in order. Tasks are independent of each other. */
 const TASKS: readonly (readonly string[])[] = [
-  // The longest first.
+  // The slowest tasks first.
   ['oxlint --type-aware'],
   ['tsc -p packages/adk-stream-protocol'],
   [
@@ -24,16 +24,16 @@ const TASKS: readonly (readonly string[])[] = [
   ['oxfmt --check'],
 ]
 
-/** As many as there are cores on the smallest machine that this is meant for. */
+/** The number of cores of the smallest supported machine. */
 const AT_ONCE = 2
 
 async function run(command: string): Promise<boolean> {
-  const begun = performance.now()
-  // npm has put the tools of the workspace on the path.
+  const startedAt = performance.now()
+  // npm adds the workspace's tools to the path.
   const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended])
-  const seconds = ((performance.now() - begun) / 1_000).toFixed(1)
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
   console.log(`${code === 0 ? 'ok    ' : 'FAILED'} ${seconds.padStart(5)} s  ${command}`)
   if (code !== 0) console.log(output + errors)
   return code === 0

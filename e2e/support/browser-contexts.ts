@@ -6,7 +6,7 @@ import { launchChromium } from './launch-chromium.ts'
 interface Used {
   readonly key: string
   readonly context: BrowserContext
-  /** An empty page that keeps the renderer process, with the compiled scripts in it, alive between two tests. */
+  /** An empty page that keeps the renderer process and its compiled scripts alive between tests. */
   readonly keeper: Page
   readonly origins: Set<string>
   faults: string[]
@@ -15,10 +15,10 @@ interface Used {
 let launched: Promise<Browser> | undefined
 const idle: Used[] = []
 
-/** How many contexts wait for the next test that needs such a one. */
-const MOST_IDLE = 3
+/** The maximum number of contexts that are kept for later tests. */
+const MAX_IDLE = 3
 
-/** The one browser of this process. It ends with the process. */
+/** Returns the browser that all tests of this process share. It exits with the process. */
 function sharedBrowser(): Promise<Browser> {
   // The pages of a context share one renderer process: a second tab does not compile the page's scripts again.
   launched ??= launchChromium(['--renderer-process-limit=1'])
@@ -26,8 +26,8 @@ function sharedBrowser(): Promise<Browser> {
 }
 
 /**
- * Takes a context with these options. One that another test has left is as good as a new one, except that it has the page's
- * scripts in its cache: cookies, storage, pages and settings are gone.
+ * Returns a context with these options. It may be one of an earlier test without its cookies, storage, pages and settings; only the
+ * page's scripts stay in its cache.
  */
 export async function takeContext(options: BrowserContextOptions): Promise<Used> {
   const key = JSON.stringify(options)
@@ -74,7 +74,7 @@ export async function giveBack(used: Used): Promise<string[]> {
   await session.detach()
   origins.clear()
   idle.push(used)
-  while (idle.length > MOST_IDLE) await idle.shift()?.context.close()
+  while (idle.length > MAX_IDLE) await idle.shift()?.context.close()
   return faults
 }
 

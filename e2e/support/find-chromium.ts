@@ -9,8 +9,8 @@ export interface ChromiumChoice {
 }
 
 /**
- * The Chromium to test with: the one that `CHROMIUM_PATH` names, else the one that comes with npm. That one exists for x64 only;
- * elsewhere the system's is used. Both are the headless shell where there is one: a page in it costs a third of the CPU time.
+ * Returns the Chromium for the tests: `CHROMIUM_PATH`, or the one from npm, which exists for x64 only, or the system's. The headless
+ * shell is preferred, because a page in it costs a third of the CPU time.
  */
 export async function findChromium(): Promise<ChromiumChoice> {
   const named =
@@ -21,12 +21,12 @@ export async function findChromium(): Promise<ChromiumChoice> {
       `npm has no Chromium for ${process.arch}. Install one (apt-get install chromium), or set CHROMIUM_PATH.`,
     )
   }
-  // The page must be protected by the browser as it is for a reader.
+  // Keeps the browser's security features on, as they are for users.
   const args = sparticuz.args.filter((flag) => !UNWANTED.has(flag))
   return { executablePath: await sparticuz.executablePath(), args }
 }
 
-/** Installs Debian's headless shell where npm has no Chromium and this process may; a full Chromium that is there already will do. */
+/** Installs Debian's headless shell if npm has no Chromium for this platform and the process is root. Falls back to an installed Chromium. */
 export function installChromium(): void {
   const mayInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
   if (process.env['CHROMIUM_PATH'] || process.arch === 'x64' || existsSync(SHELL) || !mayInstall)
@@ -53,10 +53,10 @@ function findOfSystem(): string | undefined {
   )
 }
 
-// The program itself: its script in /usr/bin would stay between it and a signal.
+// The binary, not its wrapper script in /usr/bin, which would not forward signals.
 const SHELL = '/usr/lib/chromium/chromium-headless-shell'
 
-// Containers run as root, where Chromium's own sandbox cannot start; the rest keeps it from looking up Google's hosts.
+// Containers run as root, where Chromium's sandbox cannot start. The other flags disable requests to Google's hosts.
 const SYSTEM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -65,7 +65,7 @@ const SYSTEM_ARGS = [
   '--disable-sync',
 ]
 
-// A single process dies with its first page, and a test opens several.
+// A single-process Chromium exits with its first page, and a test opens several.
 const UNWANTED = new Set([
   '--disable-web-security',
   '--allow-running-insecure-content',

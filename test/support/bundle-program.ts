@@ -10,8 +10,8 @@ import { build, type Plugin } from 'esbuild'
 const bundles = new Map<string, Promise<string>>()
 
 /**
- * Makes JavaScript of a TypeScript program, once for all tests of a worker; gives its path. Node starts it in a fraction of the time that
- * tsx takes to load ADK file by file. It is below the temporary folder of the run, and removed with that.
+ * Bundles a TypeScript program, once per worker. Returns the path of the bundle. Node starts it in a fraction of the time that tsx
+ * takes to load ADK file by file. The bundle is deleted with the temporary folder of the test run.
  */
 export function bundleProgram(source: URL): Promise<string> {
   const file = fileURLToPath(source)
@@ -20,10 +20,10 @@ export function bundleProgram(source: URL): Promise<string> {
   return known
 }
 
-/** Makes JavaScript of several programs at once, which costs as much as one: what they share is compiled once. Gives their paths. */
+/** Bundles several programs with their shared code compiled once. Returns the paths of the bundles. */
 export async function bundlePrograms(sources: readonly string[]): Promise<string[]> {
   const outdir = mkdtempSync(path.join(tmpdir(), 'program-'))
-  // Native code cannot be bundled.
+  // esbuild cannot bundle native code.
   const libsql = createRequire(import.meta.url).resolve('libsql')
   symlinkSync(path.dirname(path.dirname(libsql)), path.join(outdir, 'node_modules'))
   await build({
@@ -38,13 +38,13 @@ export async function bundlePrograms(sources: readonly string[]): Promise<string
     conditions: ['@adk-stream-protocol/source'],
     external: ['libsql'],
     logLevel: 'error',
-    plugins: [ownPlaces],
+    plugins: [keepSourceUrls],
     banner: { js: COMMON_JS },
   })
   return sources.map((_, index) => path.join(outdir, `program-${index}.mjs`))
 }
 
-/** What CommonJS packages look for. */
+/** Variables that CommonJS packages expect. */
 const COMMON_JS = `
 import { createRequire as createRequireOfBundle } from 'node:module'
 import { fileURLToPath as toPathOfBundle } from 'node:url'
@@ -53,9 +53,9 @@ const __filename = toPathOfBundle(import.meta.url)
 const __dirname = toPathOfBundle(new URL('.', import.meta.url))
 `
 
-/** Modules of the workspace find the files beside them where they are, and not beside the bundle. */
-const ownPlaces: Plugin = {
-  name: 'own-places',
+/** Keeps `import.meta.url` of workspace modules at the source file, so that they find files next to it. */
+const keepSourceUrls: Plugin = {
+  name: 'keep-source-urls',
   setup: (bundler) => {
     bundler.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
       if (file.includes('/node_modules/')) return undefined

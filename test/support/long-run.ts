@@ -1,7 +1,7 @@
-/** Whether tests that try many cases by chance try as many as there is time for: `npm run test:long`. */
+/** Set by `npm run test:long`, which runs the randomised and crash tests with more rounds. */
 const isLong = process.env['LONG_TESTS'] === '1'
 
-/** How often something is tried: `short` times in `npm test`, `long` times in the long run. */
+/** Returns the number of rounds: `short` in `npm test`, `long` in `npm run test:long`. */
 export function times(short: number, long: number): number {
   return isLong ? long : short
 }
