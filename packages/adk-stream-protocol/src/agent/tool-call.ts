@@ -1,5 +1,5 @@
 import type { BaseTool, Context, Session } from '@google/adk'
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /** A tool call as ADK passes it to callbacks. */
 export interface ToolCall {
@@ -9,6 +9,6 @@ export interface ToolCall {
 }
 
 /** Returns the chat of an ADK session. */
-export function chatOf({ appName, userId, id }: Session): ApprovalChat {
+export function chatOf({ appName, userId, id }: Session): AppChatRef {
   return { appName, principalId: userId, chatId: id }
 }

@@ -1,6 +1,7 @@
-import type { Approval, ApprovalChat, ApprovalStateName } from './approval.ts'
+import type { Approval, ApprovalStateName } from './approval.ts'
 import type { AuditEntry, AuditRecord } from './audit-entry.ts'
 import type { Decider, Transition } from './next-approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /**
  * Stores approvals, their audit record, worker leases and chat locks. Every method is atomic. Its effect is durable
@@ -20,7 +21,7 @@ export interface ApprovalStore {
     quota: PendingQuota,
   ): Promise<'inserted' | 'exists' | 'too-many-pending'>
   get(id: string): Promise<Approval | undefined>
-  findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined>
+  findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined>
   /**
    * Stores a transition and its audit entry. Returns false, and stores nothing, if the stored version is not the
    * preceding one, if the time of `before` has passed, or if the worker in `silent` has renewed its lease.
@@ -42,7 +43,7 @@ export interface ApprovalStore {
    * Records that the conversation shows the outcome of these calls. Ignores calls that are approved but not started.
    * The record may be lost in a power failure.
    */
-  markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
+  markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
 
   /** Reads the audit record in write order. */
   audit(filter: AuditFilter): AsyncIterable<AuditRecord>
@@ -71,19 +72,19 @@ export interface ApprovalStore {
    * Until `unlockChat`, the sessions of this store reject writes of this process to the chat if the stored token is a
    * different one. A lock need not survive a power failure.
    */
-  lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean>
+  lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean>
   /** Returns the holder of a chat lock, even if its lease has expired. Returns undefined if the chat is not locked. */
-  findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined>
+  findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined>
   /** Lists the chats of a principal that other workers with a valid lease have locked. */
   listLockedByOthers(filter: LockedChatsFilter): Promise<string[]>
   /** Unlocks a chat. Does nothing if another token holds the lock. */
-  unlockChat(chat: ApprovalChat, token: string): Promise<void>
+  unlockChat(chat: AppChatRef, token: string): Promise<void>
 
   /**
    * Cancels all pending and approved calls of a chat and returns them. Marks all calls of the chat as reported. Keeps
    * the audit record.
    */
-  deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]>
+  deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]>
 }
 
 /** A lease that must be renewed while the event loop of the worker is blocked. */
@@ -145,7 +146,7 @@ export interface ApprovalFilter {
   readonly appName?: string
   /** Approvals in chats of this principal. */
   readonly principalId?: string
-  readonly chat?: ApprovalChat
+  readonly chat?: AppChatRef
   readonly states?: readonly ApprovalStateName[]
   /**
    * Pending approvals in chats of this principal, pending approvals that they can decide now, and those for which
@@ -160,7 +161,7 @@ export interface ApprovalFilter {
 export interface AuditFilter {
   readonly appName?: string
   readonly approvalId?: string
-  readonly chat?: ApprovalChat
+  readonly chat?: AppChatRef
   /** The `seq` of the last entry that the caller has read. */
   readonly after?: number
   readonly limit?: number

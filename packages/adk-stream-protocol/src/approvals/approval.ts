@@ -1,15 +1,9 @@
-/** Identifies a chat: the application, the principal that owns it, and its id. */
-export interface ApprovalChat {
-  readonly appName: string
-  readonly principalId: string
-  readonly chatId: string
-}
-
+import type { AppChatRef } from '../shared/chat-ref.ts'
 /** A tool call that people approve or deny: an entry of the ledger. Only `state`, `votes` and `version` change. */
 export interface Approval {
   /** The id of ADK's confirmation request. It cannot be guessed. */
   readonly id: string
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   /** The assistant message whose turn waits for the decision. */
   readonly messageId: string
   /** The worker whose live session made the call and continues after the decision. Undefined for calls outside a live session. */

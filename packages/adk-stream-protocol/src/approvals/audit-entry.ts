@@ -1,9 +1,10 @@
-import type { ApprovalChat, ApprovalTerms } from './approval.ts'
+import type { ApprovalTerms } from './approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /** An entry of the audit record: one transition of an approval. It is written together with the transition and never changes. */
 export interface AuditEntry {
   readonly approvalId: string
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   /** The version of the approval after the transition. 0 for the request. */
   readonly version: number
   /** When the transition happened, by the clock of the store. */

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import canonicalizeExport from 'canonicalize'
-import type { ApprovalChat } from './approval.ts'
 import { ApprovalError } from './approval-error.ts'
 import { isDeeperThan, MAX_DEPTH } from './plain-json.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface Call {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   readonly toolCallId: string
   readonly toolName: string
   readonly args: Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Approval, ApprovalChat, ApprovalTerms } from './approval.ts'
+import type { Approval, ApprovalTerms } from './approval.ts'
 import { ApprovalError } from './approval-error.ts'
 import type {
   ApprovalFilter,
@@ -22,6 +22,7 @@ import {
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
 import { isRefusal, type Refusal } from './refusal.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LedgerOptions {
   readonly store: ApprovalStore
@@ -187,7 +188,7 @@ export class Ledger {
   }
 
   /** Cancels all approvals of a chat that have not started to run. */
-  async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
+  async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
     const cancelled = await this.#store.deleteChat(chat, reason)
     for (const approval of cancelled) this.#publish(approval)
     return cancelled
@@ -211,7 +212,7 @@ export class Ledger {
   }
 
   /** Records that the conversation shows the outcome of these calls. */
-  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
     if (toolCallIds.length > 0) await this.#store.markReported(chat, toolCallIds)
   }
 
@@ -248,12 +249,12 @@ export class Ledger {
     return principal === undefined || maySee(approval, principal) ? approval : undefined
   }
 
-  async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
+  async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
     return this.#store.findByCall(chat, toolCallId)
   }
 
   /** Lists the pending approvals of a chat. */
-  async pendingOf(chat: ApprovalChat): Promise<Approval[]> {
+  async pendingOf(chat: AppChatRef): Promise<Approval[]> {
     return this.#store.list({ chat, states: ['requested'], limit: 1_000 })
   }
 
@@ -280,7 +281,7 @@ export class Ledger {
    * Locks a chat for this worker and returns the token, or undefined if another worker holds the lock. Requests wait
    * for a `background` lock instead of failing.
    */
-  async lockChat(chat: ApprovalChat, background = false): Promise<string | undefined> {
+  async lockChat(chat: AppChatRef, background = false): Promise<string | undefined> {
     const { worker, leaseMs } = this
     const token = randomUUID()
     const lock = { worker, token, leaseMs, background }
@@ -290,7 +291,7 @@ export class Ledger {
   }
 
   /** Whether this worker still holds its lock on a chat. Returns true if it has not locked the chat. */
-  async stillHoldsLock(chat: ApprovalChat): Promise<boolean> {
+  async stillHoldsLock(chat: AppChatRef): Promise<boolean> {
     const token = this.#locks.get(keyOf(chat))
     return token === undefined || (await this.#store.findLockHolder(chat))?.token === token
   }
@@ -301,11 +302,11 @@ export class Ledger {
     return this.#store.listLockedByOthers({ appName, principalId, worker, leaseMs })
   }
 
-  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+  async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
     return this.#store.findLockHolder(chat)
   }
 
-  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+  async unlockChat(chat: AppChatRef, token: string): Promise<void> {
     if (this.#locks.get(keyOf(chat)) === token)
       this.#updateHeld(() => this.#locks.delete(keyOf(chat)))
     await this.#store.unlockChat(chat, token)
@@ -427,7 +428,7 @@ export class Ledger {
   }
 }
 
-function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
+function keyOf({ appName, principalId, chatId }: AppChatRef): string {
   return JSON.stringify([appName, principalId, chatId])
 }
 

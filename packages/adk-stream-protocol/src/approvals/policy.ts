@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import type { ApprovalChat, ApprovalStep, ApprovalTerms } from './approval.ts'
+import type { ApprovalStep, ApprovalTerms } from './approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 const Deciders = z.strictObject({
   principals: z.array(z.string().min(1)).readonly().optional(),
@@ -45,7 +46,7 @@ export type PolicyVerdict = z.infer<typeof PolicyVerdict>
 
 /** The call that a policy judges. */
 export interface PolicyCall {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   readonly toolName: string
   readonly args: Readonly<Record<string, unknown>>
 }

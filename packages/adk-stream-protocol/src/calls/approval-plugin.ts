@@ -10,7 +10,7 @@ import type {
 import { isBaseTool, ToolConfirmation } from '@google/adk'
 import type { Content, Part } from '@google/genai'
 
-import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -48,6 +48,7 @@ import type { ToolCall } from '../agent/tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
 import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface ApprovalPluginOptions extends TermsOptions {
   readonly ledger: Ledger
@@ -84,13 +85,13 @@ export class ApprovalPlugin extends QuietPlugin {
   }
 
   /** Registers a run of a chat. The caller must close it. */
-  open(chat: ApprovalChat, messageId: string, cause: RunCause): RunState {
+  open(chat: AppChatRef, messageId: string, cause: RunCause): RunState {
     const run = new RunState(messageId, cause)
     this.#runs.set(keyOf(chat), run)
     return run
   }
 
-  close(chat: ApprovalChat, run: RunState): void {
+  close(chat: AppChatRef, run: RunState): void {
     if (this.#runs.get(keyOf(chat)) === run) this.#runs.delete(keyOf(chat))
     for (const [id, bound] of this.#invocations) if (bound === run) this.#invocations.delete(id)
   }
@@ -305,7 +306,7 @@ function findQuestion({ toolContext }: ToolCall): ToolQuestion | undefined {
   return toolContext.actions.requestedToolConfirmations[toolContext.functionCallId ?? '']
 }
 
-function keyOf({ appName, principalId, chatId }: ApprovalChat): string {
+function keyOf({ appName, principalId, chatId }: AppChatRef): string {
   return JSON.stringify([appName, principalId, chatId])
 }
 

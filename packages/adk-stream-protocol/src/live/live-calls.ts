@@ -28,16 +28,17 @@ import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
-import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toApprovalEvents } from '../gemini-live/approval-events.ts'
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
 import type { OutputResponse } from '../protocol/read-responses.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LiveCallsOptions {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   readonly ledger: Ledger
   readonly terms: TermsOptions
   /** Runs a tool with the host's plugins and callbacks. */

@@ -6,7 +6,7 @@ import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
 import { ToolErrors } from '../calls/tool-errors.ts'
-import type { Approval, ApprovalChat } from '../approvals/approval.ts'
+import type { Approval } from '../approvals/approval.ts'
 import { AudioEpochs } from '../gemini-live/audio-epochs.ts'
 import { toLiveAgent } from '../gemini-live/live-agent.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
@@ -34,12 +34,13 @@ import type { LiveListener } from './live-watchers.ts'
 import { SessionWriter } from './session-writer.ts'
 import { partialUserMessage, SpeechTranscript, transcriptOf } from './speech-transcript.ts'
 import { TurnTaking } from './turn-taking.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 export interface LiveConversationOptions extends Pick<
   LiveCallsOptions,
   'ledger' | 'terms' | 'browserCalls' | 'onError'
 > {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   readonly agent: BaseAgent
   /** Whether the model receives the text of an error that a tool threw. */
   readonly exposeErrors: boolean

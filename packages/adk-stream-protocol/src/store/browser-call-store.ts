@@ -1,8 +1,8 @@
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /** A call of a browser tool that waits for the result of a client. */
 export interface BrowserCall {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   /** The assistant message whose turn waits for the result. */
   readonly messageId: string
   readonly toolCallId: string
@@ -16,8 +16,8 @@ export interface BrowserCallStore {
   /** Adds a call with its deadline. Does nothing if the call is already stored. */
   add(call: BrowserCall, timeoutMs: number): Promise<void>
   /** Removes calls that have a result. */
-  drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void>
-  dropChat(chat: ApprovalChat): Promise<void>
+  drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void>
+  dropChat(chat: AppChatRef): Promise<void>
   /**
    * Returns calls whose deadline has passed, by the clock of the store. No other process gets them for `leaseMs`. The
    * caller removes them with `drop` after it has reported the timeout.

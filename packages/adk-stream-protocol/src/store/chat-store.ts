@@ -1,4 +1,4 @@
-import type { ApprovalChat } from '../approvals/approval.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
 
 /** The title and the creation time of a chat, derived from its first message. */
 export interface ChatNote {
@@ -15,16 +15,16 @@ export type ChatEntry = Partial<ChatNote> & { readonly name?: string; readonly a
 export interface ChatStore {
   /** Returns the entries of these chats of a principal, by chat id. Chats without an entry are missing from the map. */
   find(
-    owner: Omit<ApprovalChat, 'chatId'>,
+    owner: Omit<AppChatRef, 'chatId'>,
     chatIds: readonly string[],
   ): Promise<Map<string, ChatEntry>>
   /** Stores the title and the creation time of a chat. */
-  note(chat: ApprovalChat, note: ChatNote): Promise<void>
+  note(chat: AppChatRef, note: ChatNote): Promise<void>
   /** Sets the name of a chat. The name stays when the chat is cleared. */
-  rename(chat: ApprovalChat, name: string): Promise<void>
+  rename(chat: AppChatRef, name: string): Promise<void>
   /** Sets the agent of a chat if it has none. Returns the agent of the chat. */
-  assignAgent(chat: ApprovalChat, agent: string): Promise<string>
+  assignAgent(chat: AppChatRef, agent: string): Promise<string>
   /** Removes the title and the creation time, because the first message was replaced. Name and agent stay. */
-  forgetNote(chat: ApprovalChat): Promise<void>
-  drop(chat: ApprovalChat): Promise<void>
+  forgetNote(chat: AppChatRef): Promise<void>
+  drop(chat: AppChatRef): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../protocol/server-views.ts'
-import type { ChatKey } from './turn-registry.ts'
 import { keyOf } from './turn-registry.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 
 type Listener = (event: ChatEvent) => void
 
@@ -8,16 +8,16 @@ type Listener = (event: ChatEvent) => void
 export class ChatEvents {
   readonly #listeners = new Map<string, Set<Listener>>()
 
-  publish(chat: ChatKey, event: ChatEvent): void {
+  publish(chat: ChatRef, event: ChatEvent): void {
     for (const listener of this.#listeners.get(keyOf(chat)) ?? []) listener(event)
   }
 
-  isWatched(chat: ChatKey): boolean {
+  isWatched(chat: ChatRef): boolean {
     return this.#listeners.has(keyOf(chat))
   }
 
   /** Adds a listener for a chat. Returns a function that removes it. */
-  watch(chat: ChatKey, listener: Listener): () => void {
+  watch(chat: ChatRef, listener: Listener): () => void {
     const key = keyOf(chat)
     const listeners = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, listeners.add(listener))

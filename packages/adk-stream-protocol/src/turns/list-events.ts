@@ -1,7 +1,7 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/next-approval.ts'
 import type { FeedEvent } from '../protocol/chat-summary.ts'
-import type { ChatKey } from './turn-registry.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 
 type Listener = (event: FeedEvent) => void
 
@@ -12,11 +12,11 @@ type Reader = () => { readonly id: string; readonly roles?: readonly string[] }
 export class ListEvents {
   readonly #watchers = new Map<Listener, Reader>()
 
-  chatChanged({ principalId, chatId }: ChatKey): void {
+  chatChanged({ principalId, chatId }: ChatRef): void {
     this.#publish(principalId, { type: 'chat', chatId })
   }
 
-  turnStarted({ principalId, chatId }: ChatKey, messageId: string): void {
+  turnStarted({ principalId, chatId }: ChatRef, messageId: string): void {
     this.#publish(principalId, { type: 'turn', chatId, messageId })
   }
 
@@ -37,7 +37,7 @@ export class ListEvents {
   }
 
   /** Whether the owner of a chat has a listener. */
-  isWatched({ principalId }: Pick<ChatKey, 'principalId'>): boolean {
+  isWatched({ principalId }: Pick<ChatRef, 'principalId'>): boolean {
     for (const reader of this.#watchers.values()) if (reader().id === principalId) return true
     return false
   }

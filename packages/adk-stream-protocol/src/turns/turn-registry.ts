@@ -4,6 +4,7 @@ import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from './quota.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
+import type { ChatRef } from '../shared/chat-ref.ts'
 
 export interface TurnRegistryOptions extends TurnOptions {
   /** What happens to a message that arrives while a turn runs and has a reader. */
@@ -13,21 +14,15 @@ export interface TurnRegistryOptions extends TurnOptions {
   /** Messages that may wait in one chat when `whileRunning` is `queue`. */
   readonly maxQueued: number
   /** Called when a turn of a chat starts or ends. */
-  readonly onChange: (chat: ChatKey) => void
+  readonly onChange: (chat: ChatRef) => void
   /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
-  readonly lockChat: (chat: ChatKey, request: ChatLockRequest) => Promise<() => Promise<void>>
+  readonly lockChat: (chat: ChatRef, request: ChatLockRequest) => Promise<() => Promise<void>>
 }
 
 /** How a turn requests the chat lock. */
 export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   /** What happens while another process holds the lock. `wait` is for responses to questions of the chat. */
   readonly onLocked: 'refuse' | 'queue' | 'wait'
-}
-
-/** Identifies a chat of a principal. Turns of one chat run one after the other. */
-export interface ChatKey {
-  readonly principalId: string
-  readonly chatId: string
 }
 
 /** The work of a turn. */
@@ -68,13 +63,13 @@ export class TurnRegistry {
     return this.#running.size > 0
   }
 
-  running(chat: ChatKey): Turn | undefined {
+  running(chat: ChatRef): Turn | undefined {
     const turn = this.#running.get(keyOf(chat))
     return turn?.log.ended ? undefined : turn
   }
 
   /** Starts a turn when the chat has no other one. */
-  async start(chat: ChatKey, messageId: string, job: TurnJob): Promise<Turn> {
+  async start(chat: ChatRef, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
     while (this.#running.has(key)) await this.#waitFor(key, job.waitForRunning === true)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
@@ -111,7 +106,7 @@ export class TurnRegistry {
   }
 
   /** Stops the running turn of a chat, and waits until it is settled. */
-  async stop(chat: ChatKey): Promise<void> {
+  async stop(chat: ChatRef): Promise<void> {
     const turn = this.#running.get(keyOf(chat))
     turn?.stop()
     await turn?.settled
@@ -131,7 +126,7 @@ export class TurnRegistry {
   }
 
   /** Locks the chat and prepares the turn for its readers. Returns a function that unlocks the chat. */
-  async #prepare(chat: ChatKey, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
+  async #prepare(chat: ChatRef, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
     const { signal, background } = turn
     const onLocked = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
     const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
@@ -180,6 +175,6 @@ async function runAndUnlock(turn: Turn, job: TurnJob, unlock: () => Promise<void
 }
 
 /** Returns a chat as one string. A chat id contains no slash, so the key is unambiguous. */
-export function keyOf({ principalId, chatId }: ChatKey): string {
+export function keyOf({ principalId, chatId }: ChatRef): string {
   return `${chatId}/${principalId}`
 }

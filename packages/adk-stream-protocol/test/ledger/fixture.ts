@@ -1,9 +1,4 @@
-import type {
-  Approval,
-  ApprovalChat,
-  ApprovalStep,
-  ApprovalTerms,
-} from '../../src/approvals/approval.ts'
+import type { Approval, ApprovalStep, ApprovalTerms } from '../../src/approvals/approval.ts'
 import type { AuditEntry } from '../../src/approvals/audit-entry.ts'
 import { digestCall } from '../../src/approvals/digest.ts'
 import type { ApprovalRequest } from '../../src/approvals/ledger.ts'
@@ -14,8 +9,9 @@ import {
   type Transition,
 } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
+import type { AppChatRef } from '../../src/shared/chat-ref.ts'
 
-export const chat: ApprovalChat = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
+export const chat: AppChatRef = { appName: 'demo', principalId: 'hanako', chatId: 'chat-1' }
 
 export const hanako: Decider = { id: 'hanako', roles: [] }
 export const manager: Decider = { id: 'ichiro', roles: ['manager'] }

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalChat } from '../../src/approvals/approval.ts'
+import type { Approval } from '../../src/approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -17,6 +17,7 @@ import {
   type Transition,
 } from '../../src/approvals/next-approval.ts'
 import { isRefusal } from '../../src/approvals/refusal.ts'
+import type { AppChatRef } from '../../src/shared/chat-ref.ts'
 
 /** Stores approvals in memory. The shortest implementation of the interface, for tests. */
 export class MemoryApprovalStore implements ApprovalStore {
@@ -26,10 +27,7 @@ export class MemoryApprovalStore implements ApprovalStore {
   /** Since when the outcome is unreported, by approval id. */
   readonly #unreportedSince = new Map<string, number>()
   readonly #beats = new Map<string, number>()
-  readonly #locks = new Map<
-    string,
-    ChatLock & { readonly at: number; readonly chat: ApprovalChat }
-  >()
+  readonly #locks = new Map<string, ChatLock & { readonly at: number; readonly chat: AppChatRef }>()
   /** When each running call was claimed. */
   readonly #startedAt = new Map<string, number>()
   readonly #clock: () => number
@@ -65,7 +63,7 @@ export class MemoryApprovalStore implements ApprovalStore {
     return structuredClone(this.#approvals.get(id))
   }
 
-  async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
+  async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
     return this.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
   }
 
@@ -108,7 +106,7 @@ export class MemoryApprovalStore implements ApprovalStore {
     return structuredClone(inTurns(found).slice(0, limit))
   }
 
-  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
     for (const toolCallId of toolCallIds) {
       const id = this.#byCall.get(callKey(chat, toolCallId)) ?? ''
       if (this.#approvals.get(id)?.state.name !== 'approved') this.#unreportedSince.delete(id)
@@ -142,14 +140,14 @@ export class MemoryApprovalStore implements ApprovalStore {
     )
   }
 
-  async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
+  async lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean> {
     const held = this.#locks.get(callKey(chat))
     if (held?.worker !== lock.worker && this.#isHeld(chat, lock.leaseMs)) return false
     this.#locks.set(callKey(chat), { ...lock, chat, at: this.#leaseClock() })
     return true
   }
 
-  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+  async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
     const held = this.#locks.get(callKey(chat))
     if (!held) return undefined
     const { token, background, worker, at } = held
@@ -168,11 +166,11 @@ export class MemoryApprovalStore implements ApprovalStore {
     return held.map(({ chat }) => chat.chatId)
   }
 
-  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+  async unlockChat(chat: AppChatRef, token: string): Promise<void> {
     if (this.#locks.get(callKey(chat))?.token === token) this.#locks.delete(callKey(chat))
   }
 
-  async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
+  async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
     const open = this.#select({ chat, states: ['requested', 'approved'] })
     const cancelled = open.flatMap((approval) => {
       const result = nextApproval(approval, { type: 'cancel', reason }, this.#clock())
@@ -205,7 +203,7 @@ export class MemoryApprovalStore implements ApprovalStore {
     )
   }
 
-  #isHeld(chat: ApprovalChat, leaseMs: number): boolean {
+  #isHeld(chat: AppChatRef, leaseMs: number): boolean {
     const held = this.#locks.get(callKey(chat))
     return held !== undefined && this.#lives(held.worker, held.at, leaseMs)
   }
@@ -231,10 +229,10 @@ function inTurns(approvals: readonly Approval[]): Approval[] {
   return ranked.toSorted((one, other) => one.rank - other.rank).map(({ approval }) => approval)
 }
 
-function callKey({ appName, principalId, chatId }: ApprovalChat, toolCallId?: string): string {
+function callKey({ appName, principalId, chatId }: AppChatRef, toolCallId?: string): string {
   return JSON.stringify([appName, principalId, chatId, toolCallId])
 }
 
-function isSameChat(one: ApprovalChat, other: ApprovalChat): boolean {
+function isSameChat(one: AppChatRef, other: AppChatRef): boolean {
   return callKey(one) === callKey(other)
 }

@@ -29,7 +29,7 @@ import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
 import type { StoredTurn } from '../../agent/history/replay-turn.ts'
 import { splitTurns } from '../../agent/history/replay-turn.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
-import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
@@ -42,6 +42,7 @@ import { readError } from '../http/read-error.ts'
 import type { StateDelta } from './request-context.ts'
 import { changesIn } from './request-context.ts'
 import type { TurnRunConfig } from '../options.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** ADK services that the bridge passes to ADK's `Runner`. */
 export interface AgentServices {
@@ -59,7 +60,7 @@ export interface AgentHostOptions extends AgentServices {
   /** The agents by name, each with its approval plugin. */
   readonly agents: ReadonlyMap<string, HostedAgent>
   /** Returns the name of the agent of a chat. */
-  readonly agentOf: (chat: ApprovalChat) => Promise<string>
+  readonly agentOf: (chat: AppChatRef) => Promise<string>
   readonly appName: string
   readonly sessions: BaseSessionService
   readonly ledger: Ledger
@@ -99,7 +100,7 @@ interface ResumeOptions extends Pick<DriveOptions, 'signal' | 'onStored'> {
 /** Runs the agents. Every chat has one ADK session. */
 export class AgentHost {
   readonly #agents: ReadonlyMap<string, RunnableAgent>
-  readonly #agentOf: (chat: ApprovalChat) => Promise<string>
+  readonly #agentOf: (chat: AppChatRef) => Promise<string>
   readonly #sessions: BaseSessionService
   /** Whether no plugin can end a run or change its message before a tool is called. */
   readonly #predictable: boolean
@@ -153,7 +154,7 @@ export class AgentHost {
 
   /** Runs the agent on a new message. */
   run(
-    chat: ApprovalChat,
+    chat: AppChatRef,
     { message, replaces }: MessageRequest,
     {
       messageId,
@@ -174,7 +175,7 @@ export class AgentHost {
   }
 
   /** Sets session state of a chat without a message. Writes only the values that differ. */
-  async setState(chat: ApprovalChat, delta: StateDelta): Promise<void> {
+  async setState(chat: AppChatRef, delta: StateDelta): Promise<void> {
     const session = await this.#sessions.getOrCreateSession(keyOf(chat))
     const stateDelta = changesIn(session.state, delta)
     if (Object.keys(stateDelta).length === 0) return
@@ -185,7 +186,7 @@ export class AgentHost {
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
-  async startCall(chat: ApprovalChat, approval: Approval, signal: AbortSignal): Promise<boolean> {
+  async startCall(chat: AppChatRef, approval: Approval, signal: AbortSignal): Promise<boolean> {
     if (!this.#predictable) return false
     const session = await this.#sessions.getSession(keyOf(chat))
     if (!session) return false
@@ -208,7 +209,7 @@ export class AgentHost {
 
   /** Resumes a turn with responses. */
   resume(
-    chat: ApprovalChat,
+    chat: AppChatRef,
     messageId: string,
     { content, notes: added = {}, signal, onStored }: ResumeOptions,
   ): AsyncGenerator<Event> {
@@ -220,7 +221,7 @@ export class AgentHost {
   }
 
   /** Converts the final result of a long-running call to the form that the agent of the chat reads. */
-  async toCompletion(chat: ApprovalChat, content: Content): Promise<NotedContent> {
+  async toCompletion(chat: AppChatRef, content: Content): Promise<NotedContent> {
     const toolCallId = content.parts?.[0]?.functionResponse?.id ?? ''
     // A workflow reads the function response itself. Only a model needs text.
     const session = isBaseAgent((await this.#find(chat)).runner.agent)
@@ -233,7 +234,7 @@ export class AgentHost {
 
   /** Stores results that no run produced. */
   async append(
-    chat: ApprovalChat,
+    chat: AppChatRef,
     messageId: string,
     event: { content: Content; notes: EventNotes },
   ): Promise<void> {
@@ -251,7 +252,7 @@ export class AgentHost {
   }
 
   /** Repairs the session after a run for the next turn. */
-  async settle(chat: ApprovalChat, { end, unstored, paused }: RunOutcome): Promise<void> {
+  async settle(chat: AppChatRef, { end, unstored, paused }: RunOutcome): Promise<void> {
     if (end === 'completed' && !paused) return
     // Loads the session into the cache now, before a response arrives that a person waits for.
     const session = await this.#sessions.getSession(keyOf(chat))
@@ -263,27 +264,27 @@ export class AgentHost {
   }
 
   /** Returns a stored turn, or undefined if it does not exist. */
-  async turn(chat: ApprovalChat, messageId: string): Promise<StoredTurn | undefined> {
+  async turn(chat: AppChatRef, messageId: string): Promise<StoredTurn | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && this.#findTurn(session, messageId)
   }
 
   /** Returns all stored turns of a chat, in order. */
-  async turns(chat: ApprovalChat): Promise<StoredTurn[]> {
+  async turns(chat: AppChatRef): Promise<StoredTurn[]> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session ? splitTurns(session.events) : []
   }
 
   /** Returns the stored messages without the one that is being streamed, or undefined if the chat does not exist. */
   async messages(
-    chat: ApprovalChat,
+    chat: AppChatRef,
     options: ReadConversationOptions,
   ): Promise<Message[] | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && readConversation(session.events, options)
   }
 
-  async exists(chat: ApprovalChat): Promise<boolean> {
+  async exists(chat: AppChatRef): Promise<boolean> {
     const session = await this.#sessions.getSession({
       ...keyOf(chat),
       config: { numRecentEvents: 1 },
@@ -292,7 +293,7 @@ export class AgentHost {
   }
 
   /** Returns the first message event of the user in a chat. */
-  async opening(chat: ApprovalChat): Promise<Event | undefined> {
+  async opening(chat: AppChatRef): Promise<Event | undefined> {
     if (canReadFirstMessage(this.#sessions)) return this.#sessions.readFirstMessage(keyOf(chat))
     const session = await this.#sessions.getSession(keyOf(chat))
     return session?.events.find(
@@ -300,14 +301,14 @@ export class AgentHost {
     )
   }
 
-  async delete(chat: ApprovalChat): Promise<void> {
+  async delete(chat: AppChatRef): Promise<void> {
     await this.#sessions.deleteSession(keyOf(chat))
     await this.#chats.drop(chat)
   }
 
   // A single generator: every additional one would cost each token another microtask.
   async *#drive(
-    chat: ApprovalChat,
+    chat: AppChatRef,
     newMessage: Content,
     { notes, cause, signal, prepare, onStored, state = {} }: DriveOptions,
   ): AsyncGenerator<Event> {
@@ -348,13 +349,13 @@ export class AgentHost {
   }
 
   /** Returns the error that ended a run. If another process has taken over the chat, this is the cause, whatever ADK reports. */
-  async #explain(chat: ApprovalChat, thrown: unknown): Promise<ProtocolError> {
+  async #explain(chat: AppChatRef, thrown: unknown): Promise<ProtocolError> {
     const isHeld = await this.#ledger.stillHoldsLock(chat).catch(() => true)
     return isHeld ? readError(thrown) : new ProtocolError('turn-lost', { cause: thrown })
   }
 
   /** AP23: stores the results of approved calls that ran, because ADK drops the results of a stopped run. */
-  async #keepLateResults(chat: ApprovalChat, run: RunState): Promise<void> {
+  async #keepLateResults(chat: AppChatRef, run: RunState): Promise<void> {
     for (const [id, { name, response }] of run.results) {
       const note = run.decided.get(id)
       if (!note) continue
@@ -365,13 +366,13 @@ export class AgentHost {
   }
 
   /** Rewinds a chat to before a user message. */
-  async rewind(chat: ApprovalChat, userMessageId: string): Promise<void> {
+  async rewind(chat: AppChatRef, userMessageId: string): Promise<void> {
     const session = await this.#sessions.getSession(keyOf(chat))
     if (session) await this.#rewind(session, userMessageId)
   }
 
   /** Returns the events that a rewind to before a user message would remove, or undefined if the chat does not contain the message. */
-  async cut(chat: ApprovalChat, userMessageId: string): Promise<Cut | undefined> {
+  async cut(chat: AppChatRef, userMessageId: string): Promise<Cut | undefined> {
     const session = await this.#sessions.getSession(keyOf(chat))
     return session && cutEvents(session.events, userMessageId)
   }
@@ -393,7 +394,7 @@ export class AgentHost {
   }
 
   /** Returns the agent of a chat. */
-  async #find(chat: ApprovalChat): Promise<RunnableAgent> {
+  async #find(chat: AppChatRef): Promise<RunnableAgent> {
     const found = this.#agents.get(await this.#agentOf(chat))
     if (!found) throw new ProtocolError('unknown-agent')
     return found
@@ -425,6 +426,6 @@ function findCall(events: readonly Event[], toolCallId: string): FunctionCall | 
     .find(({ functionCall }) => functionCall?.id === toolCallId)?.functionCall
 }
 
-function keyOf({ appName, principalId, chatId }: ApprovalChat) {
+function keyOf({ appName, principalId, chatId }: AppChatRef) {
   return { appName, userId: principalId, sessionId: chatId }
 }

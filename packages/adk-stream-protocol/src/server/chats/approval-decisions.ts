@@ -11,13 +11,13 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { Responses, DecisionResponse } from '../../protocol/read-responses.ts'
 import type { NamedApproval } from '../../protocol/read-tool-result.ts'
 import { readToolResult, createAwaitingApprovalError } from '../../protocol/read-tool-result.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkEdit } from './policy-checks.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
@@ -37,7 +37,7 @@ export class ApprovalDecisions {
   }
 
   /** Sorts results into decisions and outputs. Some clients send both under the id of an approval or of a call. */
-  async resolve(chat: ChatKey, responses: Responses): Promise<Responses> {
+  async resolve(chat: ChatRef, responses: Responses): Promise<Responses> {
     const decisions = [...responses.decisions]
     const outputs = [...responses.outputs]
     for (const [index, result] of responses.results.entries()) {
@@ -50,7 +50,7 @@ export class ApprovalDecisions {
   }
 
   /** Returns the error for outputs that change nothing. If a call waits for a decision, the error says what to send. */
-  async refuseOutputs(chat: ChatKey, outputs: Responses['outputs']): Promise<ProtocolError> {
+  async refuseOutputs(chat: ChatRef, outputs: Responses['outputs']): Promise<ProtocolError> {
     for (const { toolCallId } of outputs.toReversed()) {
       const known = await this.find(chat, toolCallId)
       if (known?.waits === true) return createAwaitingApprovalError(known)
@@ -64,7 +64,7 @@ export class ApprovalDecisions {
    */
   async decideAll(
     principal: Principal,
-    chat: ChatKey,
+    chat: ChatRef,
     { decisions, outputs, messageId }: Responses,
   ): Promise<Continuation> {
     const backend = await this.#options.backend.get()
@@ -98,7 +98,7 @@ export class ApprovalDecisions {
   /** AP131: records decisions about approvals that are still pending, and ignores decisions about others. */
   async decideEarlier(
     principal: Principal,
-    chat: ChatKey,
+    chat: ChatRef,
     decisions: readonly DecisionResponse[],
   ): Promise<void> {
     const backend = await this.#options.backend.get()
@@ -115,7 +115,7 @@ export class ApprovalDecisions {
    * Records a decision from the chat, and resumes the turn without a reader. A repeated decision with the same outcome succeeds and has
    * no effect: a client that lost its connection cannot know whether the first one arrived (WS8).
    */
-  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<Approval> {
+  async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
     const result = await this.#record(backend, principal, { decision, chat })
     if (!isRefusal(result)) {
@@ -146,7 +146,7 @@ export class ApprovalDecisions {
   }
 
   /** Finds the approval that an id names in a chat: its own id, or the id of its call. */
-  async find(chat: ChatKey, id: string): Promise<NamedApproval | undefined> {
+  async find(chat: ChatRef, id: string): Promise<NamedApproval | undefined> {
     const backend = await this.#options.backend.get()
     const { ledger } = backend
     const own = await ledger.get(id)
@@ -166,7 +166,7 @@ export class ApprovalDecisions {
   async #record(
     backend: Backend,
     principal: Principal,
-    { decision, chat }: { decision: DecisionResponse; chat?: ChatKey },
+    { decision, chat }: { decision: DecisionResponse; chat?: ChatRef },
   ): Promise<Approval | Refusal> {
     const { ledger } = backend
     const by = toDecider(principal)

@@ -1,16 +1,17 @@
 import type { Event } from '@google/adk'
 
 import { describeEnding } from '../../agent/call-responses.ts'
-import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Backend } from './backend.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 const MOVED_ON = 'the person wrote something else'
 
 /** Cancels the pending approvals of a chat, and writes the cancellations into its session for the model and the client. */
 export async function cancelPending(
   backend: Backend,
-  chat: ApprovalChat,
+  chat: AppChatRef,
   { isWritten = () => false }: { readonly isWritten?: (approval: Approval) => boolean } = {},
 ): Promise<void> {
   for (const approval of await backend.ledger.pendingOf(chat)) {

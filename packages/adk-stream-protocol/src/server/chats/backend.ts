@@ -1,6 +1,5 @@
 import type { BaseTool } from '@google/adk'
 
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { ChatAgents } from './chat-agents.ts'
@@ -9,6 +8,7 @@ import type { BrowserCallStore } from '../../store/browser-call-store.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
 import { openSqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Store } from '../../store/store.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The agents with their sessions, and the stores. */
 export interface Backend {
@@ -21,7 +21,7 @@ export interface Backend {
   /** Titles and agents of chats. */
   readonly chats: ChatStore
   /** Finds a tool of the agent of a chat by its name. */
-  readonly findTool: (chat: ApprovalChat, toolName: string) => Promise<BaseTool | undefined>
+  readonly findTool: (chat: AppChatRef, toolName: string) => Promise<BaseTool | undefined>
   /** Returns true if a person may approve a call with edited arguments alone (LG9). */
   readonly mayEdit: MayEdit
   /** Updates the hint of a pending approval from the policy. */
@@ -65,7 +65,7 @@ export class LazyBackend {
 export function toApprovalChat(
   { appName }: Pick<Backend, 'appName'>,
   { principalId, chatId }: { readonly principalId: string; readonly chatId: string },
-): ApprovalChat {
+): AppChatRef {
   return { appName, principalId, chatId }
 }
 

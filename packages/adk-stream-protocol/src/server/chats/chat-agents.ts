@@ -1,12 +1,12 @@
 import type { BaseAgent, BaseTool, RunnerConfig } from '@google/adk'
 import { isBaseAgent, isLlmAgent } from '@google/adk'
 
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
 import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The root of an ADK run: an agent or a workflow. */
 export type RootAgent = NonNullable<RunnerConfig['agent']>
@@ -84,7 +84,7 @@ export class ChatAgents {
   }
 
   /** Returns the name of the agent of a chat. Throws `unknown-agent` if the bridge does not have it. */
-  async of(chat: ApprovalChat): Promise<string> {
+  async of(chat: AppChatRef): Promise<string> {
     if (this.#isSingle) return ONLY
     const name = (await this.#recorded(chat)) ?? this.#first
     if (!this.#names.has(name)) throw new ProtocolError('unknown-agent')
@@ -92,7 +92,7 @@ export class ChatAgents {
   }
 
   /** Returns false if the bridge does not have the agent of a chat. Reports each missing agent once: another server may have it. */
-  async has(chat: ApprovalChat): Promise<boolean> {
+  async has(chat: AppChatRef): Promise<boolean> {
     if (this.#isSingle) return true
     const name = (await this.#recorded(chat)) ?? this.#first
     if (this.#names.has(name)) return true
@@ -107,7 +107,7 @@ export class ChatAgents {
   /** Returns the agent of a chat, or the agent to record for a new chat. */
   async choose(
     principal: Principal,
-    chat: ApprovalChat,
+    chat: AppChatRef,
     { context = { body: {} }, exists, ...asked }: AgentRequest & { exists: Exists },
   ): Promise<ChosenAgent> {
     if (this.#isSingle) return { name: ONLY, isNamed: false }
@@ -130,7 +130,7 @@ export class ChatAgents {
   }
 
   /** Records the agent of a new chat. Throws `other-agent` if the client named this agent and the chat has got another one meanwhile. */
-  async record(chat: ApprovalChat, { name, isNamed }: ChosenAgent): Promise<void> {
+  async record(chat: AppChatRef, { name, isNamed }: ChosenAgent): Promise<void> {
     if (this.#isSingle || (await this.#recorded(chat)) === name) return
     const has = await this.#options.chats.assignAgent(chat, name)
     if (has !== name && isNamed) throw new ProtocolError('other-agent')
@@ -142,14 +142,14 @@ export class ChatAgents {
   }
 
   /** Returns the agent of a chat, or undefined if the chat does not exist. */
-  async #known(chat: ApprovalChat, exists: Exists): Promise<string | undefined> {
+  async #known(chat: AppChatRef, exists: Exists): Promise<string | undefined> {
     const recorded = await this.#recorded(chat)
     if (recorded !== undefined || !(await exists())) return recorded
     // The agent is recorded before the session is created, so a chat that was created since the first read has its agent now.
     return (await this.#recorded(chat)) ?? this.#first
   }
 
-  async #recorded({ chatId, ...owner }: ApprovalChat): Promise<string | undefined> {
+  async #recorded({ chatId, ...owner }: AppChatRef): Promise<string | undefined> {
     const found = await this.#options.chats.find(owner, [chatId])
     return found.get(chatId)?.agent
   }

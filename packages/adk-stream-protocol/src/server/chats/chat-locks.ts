@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AppendEventRequest, BaseSessionService, Event } from '@google/adk'
 
 import { interceptAppend } from '../../agent/adk-workarounds/intercept-append.ts'
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatLockRequest, TurnRegistryOptions } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The interval between attempts to lock a chat that another process holds. */
 const RETRY_MS = 25
@@ -29,7 +29,7 @@ export function createChatLocker(
 
 async function lockChat(
   ledger: Ledger,
-  chat: ApprovalChat,
+  chat: AppChatRef,
   request: ChatLockRequest,
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
@@ -49,10 +49,10 @@ async function lockChat(
 /** The process that holds a chat lock. It is alive if it renews the lease between two checks. */
 class LockHolder {
   readonly #ledger: Ledger
-  readonly #chat: ApprovalChat
+  readonly #chat: AppChatRef
   #signAt: number | undefined
 
-  constructor(ledger: Ledger, chat: ApprovalChat) {
+  constructor(ledger: Ledger, chat: AppChatRef) {
     this.#ledger = ledger
     this.#chat = chat
   }

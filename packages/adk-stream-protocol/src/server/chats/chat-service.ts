@@ -3,7 +3,7 @@ import type { Responses, DecisionResponse, OutputResponse } from '../../protocol
 import type { ResponsesRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
-import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
@@ -11,6 +11,7 @@ import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { RequestContext } from './request-context.ts'
 import type { TurnService } from './turn-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A turn that a client reads, and the position from which it reads. */
 export interface OpenedTurn {
@@ -26,11 +27,11 @@ export interface ChatService {
    */
   send(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
   /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
-  running(chat: ChatKey): Promise<Turn | undefined>
+  running(chat: ChatRef): Promise<Turn | undefined>
   /** Records a decision. Returns the new state of the approval. */
-  decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string>
+  decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<string>
   /** Submits the result of a browser tool. */
-  submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void>
+  submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void>
 }
 
 export interface ChatServiceParts {
@@ -128,7 +129,7 @@ export class RequestChatService implements ChatService {
   }
 
   /** Sorts the responses into decisions and outputs, and finds their message. */
-  async #resolve(chat: ChatKey, request: ResponsesRequest): Promise<Responses> {
+  async #resolve(chat: ChatRef, request: ResponsesRequest): Promise<Responses> {
     const { decisions, turnService } = this.#parts
     const responses = await decisions.resolve(chat, request)
     const [output] = responses.outputs
@@ -136,19 +137,19 @@ export class RequestChatService implements ChatService {
     return { ...responses, messageId: await turnService.messageOf(chat, output.toolCallId) }
   }
 
-  async running(chat: ChatKey): Promise<Turn | undefined> {
+  async running(chat: ChatRef): Promise<Turn | undefined> {
     const { turns, runs } = this.#parts
     await runs?.whenOpened(chat)
     const turn = turns.running(chat)
     return turn?.log.replayable === true ? turn : undefined
   }
 
-  async decide(principal: Principal, chat: ChatKey, decision: DecisionResponse): Promise<string> {
+  async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<string> {
     const { state } = await this.#parts.decisions.decide(principal, chat, decision)
     return state.name
   }
 
-  async submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void> {
+  async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
     const { runs, turnService } = this.#parts
     if (runs?.find(chat)?.submitOutput(output) !== true)
       await turnService.submitToolResult(chat, output)

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { MessageRequest, StreamRequest } from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { OpenedTurn, ChatServiceParts } from './chat-service.ts'
 import { RequestChatService } from './chat-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 interface Parts extends ChatServiceParts {
   readonly runs: LiveRuns
@@ -39,20 +39,20 @@ export class LiveChatService extends RequestChatService {
   }
 
   /** Sends a message to the live session of a chat. */
-  sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
+  sendLive(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
     return this.#parts.runs.opening(chat, this.#sendLive(principal, chat, request))
   }
 
   async #decideEarlier(
     principal: Principal,
-    chat: ChatKey,
+    chat: ChatRef,
     { earlier = [] }: Partial<Pick<StreamRequest, 'earlier'>>,
   ): Promise<void> {
     if (earlier.length > 0) await this.#parts.decisions.decideEarlier(principal, chat, earlier)
   }
 
   /** Sets the agent and the session state of a chat before speech, which carries neither. */
-  async prepareSpeech(principal: Principal, chat: ChatKey, asked: AgentRequest): Promise<void> {
+  async prepareSpeech(principal: Principal, chat: ChatRef, asked: AgentRequest): Promise<void> {
     const { context, turnService } = this.#parts
     const agent = await turnService.chooseAgent(principal, chat, asked)
     const state = await context.toState(principal, chat.chatId, undefined)
@@ -60,7 +60,7 @@ export class LiveChatService extends RequestChatService {
     await turnService.setState(chat, state)
   }
 
-  async #sendLive(principal: Principal, chat: ChatKey, request: LiveMessageRequest): Promise<Turn> {
+  async #sendLive(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
     const { runs, turnService, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
     // RQ121: all checks run before the request changes anything.

@@ -12,12 +12,12 @@ import { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { Quota } from '../../turns/quota.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { RootAgent } from './chat-agents.ts'
 import type { TurnService } from './turn-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** Options of Gemini Live sessions. */
 export interface LiveOptions {
@@ -98,7 +98,7 @@ export class LiveRuns {
   }
 
   /** Whether a client of this process receives the turns of a chat. */
-  hasListeners(chat: ChatKey): boolean {
+  hasListeners(chat: ChatRef): boolean {
     return this.#chats.get(keyOf(chat))?.room.hasListeners === true
   }
 
@@ -109,18 +109,18 @@ export class LiveRuns {
   }
 
   /** Returns the open session of a chat, if there is one. */
-  find(chat: ChatKey): LiveConversation | undefined {
+  find(chat: ChatRef): LiveConversation | undefined {
     return this.#chats.get(keyOf(chat))?.run
   }
 
   /** Whether a chat has a session, or one is being started. */
-  isTalking(chat: ChatKey): boolean {
+  isTalking(chat: ChatRef): boolean {
     const { run, opening } = this.#chats.get(keyOf(chat)) ?? {}
     return run !== undefined || opening !== undefined
   }
 
   /** Records that a turn of a chat is being opened, so that `whenOpened` waits for it. */
-  opening(chat: ChatKey, turn: Promise<Turn>): Promise<Turn> {
+  opening(chat: ChatRef, turn: Promise<Turn>): Promise<Turn> {
     const key = keyOf(chat)
     const opened = turn.then(ignore, ignore).finally(() => {
       if (this.#opening.get(key) === opened) this.#opening.delete(key)
@@ -130,12 +130,12 @@ export class LiveRuns {
   }
 
   /** Resolves when no turn of a chat is being opened. */
-  async whenOpened(chat: ChatKey): Promise<void> {
+  async whenOpened(chat: ChatRef): Promise<void> {
     await this.#opening.get(keyOf(chat))
   }
 
   /** Returns the session of a chat. Starts a new one, after `prepare`, if there is none or if it is not up to date with the chat. */
-  async open(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
+  async open(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
     const entry = this.#entryOf(chat)
     entry.opening ??= this.#open(chat, entry, prepare).finally(() => {
       delete entry.opening
@@ -146,19 +146,19 @@ export class LiveRuns {
   }
 
   /** Resolves when no session of a chat is being started. Its start records the agent of the chat. */
-  async whenStarted(chat: ChatKey): Promise<void> {
+  async whenStarted(chat: ChatRef): Promise<void> {
     await settled(this.#chats.get(keyOf(chat))?.opening)
   }
 
   /** Returns the session of a chat for audio, which arrives many times per second. Checks only now and then whether it is up to date. */
-  async openForAudio(chat: ChatKey, prepare?: () => Promise<void>): Promise<LiveConversation> {
+  async openForAudio(chat: ChatRef, prepare?: () => Promise<void>): Promise<LiveConversation> {
     const { run, opening, checkedAt = -Infinity } = this.#entryOf(chat)
     const isTrusted = performance.now() - checkedAt < TRUSTED_MS
     return run && !opening && isTrusted ? run : this.open(chat, prepare)
   }
 
   /** Subscribes to the session of a chat. Returns a function that unsubscribes; the session then stays open for `graceMs`. */
-  watch(chat: ChatKey, watcher: LiveWatcher): () => void {
+  watch(chat: ChatRef, watcher: LiveWatcher): () => void {
     const entry = this.#entryOf(chat)
     clearTimeout(entry.graceTimer)
     entry.room.add(watcher)
@@ -174,7 +174,7 @@ export class LiveRuns {
   }
 
   /** Sends a turn that no live session produced to the watchers of a chat. */
-  show(chat: ChatKey, turn: Turn): void {
+  show(chat: ChatRef, turn: Turn): void {
     this.#chats.get(keyOf(chat))?.room.onTurn(turn)
   }
 
@@ -183,7 +183,7 @@ export class LiveRuns {
   }
 
   /** Closes the session of a chat. Its messages stay stored. */
-  async leave(chat: ChatKey): Promise<void> {
+  async leave(chat: ChatRef): Promise<void> {
     const entry = this.#chats.get(keyOf(chat))
     const run = entry?.run
     if (!run) return
@@ -217,13 +217,13 @@ export class LiveRuns {
   }
 
   /** Starts the grace period of a session without clients. Removes the entry if there is no session. */
-  #keepFor(chat: ChatKey, entry: LiveChat): void {
+  #keepFor(chat: ChatRef, entry: LiveChat): void {
     if (!entry.room.isEmpty) return
     if (entry.run || entry.opening) this.#abandonLater(chat, entry)
     else this.#forget(chat, entry)
   }
 
-  #abandonLater(chat: ChatKey, entry: LiveChat): void {
+  #abandonLater(chat: ChatRef, entry: LiveChat): void {
     if (this.#closed) return
     const { graceMs = MINUTE_MS, onError } = this.#options
     clearTimeout(entry.graceTimer)
@@ -232,14 +232,14 @@ export class LiveRuns {
   }
 
   /** Closes a session, even one that is being started, if no client has returned. */
-  async #abandon(chat: ChatKey, entry: LiveChat): Promise<void> {
+  async #abandon(chat: ChatRef, entry: LiveChat): Promise<void> {
     await settled(entry.opening)
     if (!entry.room.isEmpty || this.#closed) return
     this.#forget(chat, entry)
     await entry.run?.close()
   }
 
-  #entryOf(chat: ChatKey): LiveChat {
+  #entryOf(chat: ChatRef): LiveChat {
     const key = keyOf(chat)
     const known = this.#chats.get(key)
     if (known) return known
@@ -248,19 +248,19 @@ export class LiveRuns {
     return entered
   }
 
-  #forget(chat: ChatKey, entry: LiveChat): void {
+  #forget(chat: ChatRef, entry: LiveChat): void {
     clearTimeout(entry.graceTimer)
     if (this.#chats.get(keyOf(chat)) === entry) this.#chats.delete(keyOf(chat))
   }
 
-  async #forgetWhenEnded(chat: ChatKey, entry: LiveChat, run: LiveConversation): Promise<void> {
+  async #forgetWhenEnded(chat: ChatRef, entry: LiveChat, run: LiveConversation): Promise<void> {
     await run.ended
     if (entry.run === run) delete entry.run
     if (!entry.run && !entry.opening && entry.room.isEmpty) this.#forget(chat, entry)
   }
 
   async #open(
-    chat: ChatKey,
+    chat: ChatRef,
     entry: LiveChat,
     prepare?: () => Promise<void>,
   ): Promise<LiveConversation> {
@@ -272,7 +272,7 @@ export class LiveRuns {
     return entry.run
   }
 
-  async #start(chat: ChatKey, entry: LiveChat): Promise<LiveConversation> {
+  async #start(chat: ChatRef, entry: LiveChat): Promise<LiveConversation> {
     const backend = await this.#options.backend.get()
     const agent = this.#agents.get(await backend.agents.of(toApprovalChat(backend, chat)))
     if (!agent) throw new ProtocolError('unknown-agent')
@@ -291,7 +291,7 @@ export class LiveRuns {
   }
 
   #createRun(
-    chat: ChatKey,
+    chat: ChatRef,
     listener: LiveWatchers,
     { backend, agent, model }: LiveModelAgent & { readonly backend: Backend },
   ): LiveConversation {

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Approval } from '../../approvals/approval.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../feeds/approval-news.ts'
 import type { LazyBackend } from './backend.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { TurnService } from './turn-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface RemoteTurnsOptions {
   readonly backend: LazyBackend
@@ -22,7 +22,7 @@ export interface RemoteTurnsOptions {
 
 /** A message that another process continues. */
 interface RemoteTurn {
-  readonly chat: ChatKey
+  readonly chat: ChatRef
   readonly messageId: string
   /** Its approvals that have changed. */
   readonly approvals: Map<string, Approval>
@@ -115,7 +115,7 @@ export class RemoteTurns {
     return true
   }
 
-  #isWatched(chat: ChatKey): boolean {
+  #isWatched(chat: ChatRef): boolean {
     const { events, lists, runs } = this.#options
     return events.isWatched(chat) || lists.isWatched(chat) || runs?.hasListeners(chat) === true
   }

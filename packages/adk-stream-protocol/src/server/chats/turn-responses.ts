@@ -5,15 +5,16 @@ import { toBrowserResponse } from '../../calls/browser-tool.ts'
 import { asBrowserTool } from '../../calls/browser-tool.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { Call, Translation } from '../../agent/translate/translation.ts'
-import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { OutputResponse } from '../../protocol/read-responses.ts'
 import type { AgentHost } from './agent-host.ts'
 import type { Backend } from './backend.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** The inputs for the calls of a turn. Decisions are in the ledger. */
 export interface TurnInputs {
-  readonly chat: ApprovalChat
+  readonly chat: AppChatRef
   /** The results of browser tools. */
   readonly outputs: readonly OutputResponse[]
   /** The final result of a long-running call, from the application. */
@@ -79,7 +80,7 @@ export function refuseForeignOutput({ toolName }: { readonly toolName: string })
 export async function findCompletionFault(
   call: Call | undefined,
   { findTool }: Pick<Backend, 'findTool'>,
-  chat: ApprovalChat,
+  chat: AppChatRef,
 ): Promise<ProtocolError | undefined> {
   if (!call) return new ProtocolError('unknown-call')
   if (call.completed) return new ProtocolError('call-completed')
@@ -119,7 +120,7 @@ function canResume(approval: Approval, host: Pick<AgentHost, 'isRunning'>): bool
 export async function isBlockedByRunningCall(
   { calls }: Translation,
   { ledger, host }: Pick<Backend, 'ledger' | 'host'>,
-  chat: ApprovalChat,
+  chat: AppChatRef,
 ): Promise<boolean> {
   const approvals: Approval[] = []
   for (const [id, { state }] of calls) {

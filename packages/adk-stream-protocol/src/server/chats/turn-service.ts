@@ -12,7 +12,7 @@ import type { ReplayedTurn } from '../../agent/history/replay-turn.ts'
 import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/history/replay-turn.ts'
 import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
 import type { Call } from '../../agent/translate/translation.ts'
-import type { Approval, ApprovalChat, ApprovalStateName } from '../../approvals/approval.ts'
+import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -23,7 +23,7 @@ import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import {
   afterCancelling,
   cancelPending,
@@ -45,6 +45,7 @@ import type { TurnInfo } from '../options.ts'
 import type { StateDelta } from './request-context.ts'
 import { traceTurn } from './trace-turn.ts'
 import { ResumeAttempts } from './resume-attempts.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
 
 export interface TurnServiceOptions extends TranslationOptions {
   readonly whilePending: 'keep' | 'cancel'
@@ -122,7 +123,7 @@ export class TurnService {
   /** Returns the agent of a chat, or the agent to record for a new chat. */
   async chooseAgent(
     principal: Principal,
-    chat: ChatKey,
+    chat: ChatRef,
     request: AgentRequest,
   ): Promise<ChosenAgent> {
     const backend = await this.#backend.get()
@@ -132,14 +133,14 @@ export class TurnService {
   }
 
   /** Records the agent of a new chat. */
-  async recordAgent(chat: ChatKey, agent: ChosenAgent): Promise<void> {
+  async recordAgent(chat: ChatRef, agent: ChosenAgent): Promise<void> {
     const backend = await this.#backend.get()
     await backend.agents.record(toApprovalChat(backend, chat), agent)
   }
 
   /** Starts a turn for a new message. */
   async start(
-    chat: ChatKey,
+    chat: ChatRef,
     request: MessageRequest,
     { state, agent }: { readonly state: StateDelta; readonly agent: ChosenAgent },
   ): Promise<Turn> {
@@ -166,14 +167,14 @@ export class TurnService {
   }
 
   /** Sets session state of a chat without a message. Writes only the values that differ. */
-  async setState(chat: ChatKey, delta: StateDelta): Promise<void> {
+  async setState(chat: ChatRef, delta: StateDelta): Promise<void> {
     if (Object.keys(delta).length === 0) return
     const backend = await this.#backend.get()
     await backend.host.setState(toApprovalChat(backend, chat), delta)
   }
 
   /** Resumes a paused turn with responses. */
-  async resume(chat: ChatKey, messageId: string, responses: TurnResponses): Promise<Turn> {
+  async resume(chat: ChatRef, messageId: string, responses: TurnResponses): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
@@ -210,7 +211,7 @@ export class TurnService {
    * Completes a long-running call with its final result. Resolves when the result is stored; the model then continues without a
    * reader.
    */
-  async complete(chat: ChatKey, result: OutputResponse): Promise<Turn> {
+  async complete(chat: ChatRef, result: OutputResponse): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const found = await this.findCall(chat, result.toolCallId)
@@ -230,7 +231,7 @@ export class TurnService {
   }
 
   /** Finds a call in the stored conversation. If a turn is running, waits for its end and looks again. */
-  async findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+  async findCall(chat: ChatRef, toolCallId: string): Promise<FoundCall | undefined> {
     const found = await this.#findCall(chat, toolCallId)
     const running = found ? undefined : this.#turns.running(chat)
     if (!running) return found
@@ -238,7 +239,7 @@ export class TurnService {
     return this.#findCall(chat, toolCallId)
   }
 
-  async #findCall(chat: ChatKey, toolCallId: string): Promise<FoundCall | undefined> {
+  async #findCall(chat: ChatRef, toolCallId: string): Promise<FoundCall | undefined> {
     const backend = await this.#backend.get()
     const turns = await backend.host.turns(toApprovalChat(backend, chat))
     for (const turn of turns.toReversed()) {
@@ -252,7 +253,7 @@ export class TurnService {
   async #check(
     backend: Backend,
     { state, chunks }: ReplayedTurn,
-    { key: chat, responses, pause }: { key: ApprovalChat; responses: TurnResponses; pause: number },
+    { key: chat, responses, pause }: { key: AppChatRef; responses: TurnResponses; pause: number },
   ): Promise<void> {
     const { outputs, completion, background = false, refuse } = responses
     if (completion) {
@@ -277,7 +278,7 @@ export class TurnService {
    * the history does not prove that, or if the removed part contains an approved call that ran.
    */
   async findRemoved(
-    chat: ChatKey,
+    chat: ChatRef,
     { history, replaces }: Pick<MessageRequest, 'history' | 'replaces'>,
   ): Promise<string | undefined> {
     if (this.#options.whenShortened === 'keep' || replaces || history.length === 0) return undefined
@@ -294,13 +295,13 @@ export class TurnService {
   }
 
   /** AP170: throws if a rewind to before a message would remove an approved call. */
-  async checkRewind(chat: ChatKey, userMessageId: string): Promise<void> {
+  async checkRewind(chat: ChatRef, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
     if (await this.#hasActed(backend, chat, userMessageId)) throw new ProtocolError('already-acted')
   }
 
-  async #hasActed(backend: Backend, chat: ChatKey, userMessageId: string): Promise<boolean> {
+  async #hasActed(backend: Backend, chat: ChatRef, userMessageId: string): Promise<boolean> {
     const cut = await backend.host.cut(toApprovalChat(backend, chat), userMessageId)
     for (const [id, end] of readRequestedApprovals(cut?.removed ?? [])) {
       const approval = await backend.ledger.get(id)
@@ -311,7 +312,7 @@ export class TurnService {
   }
 
   /** Cancels the pending approvals of a chat before a rewind. */
-  async #prepareRewind(backend: Backend, key: ApprovalChat, userMessageId: string): Promise<void> {
+  async #prepareRewind(backend: Backend, key: AppChatRef, userMessageId: string): Promise<void> {
     await this.checkRewind(key, userMessageId)
     await cancelPending(backend, key)
     // Check again: a person may have approved a call meanwhile.
@@ -319,7 +320,7 @@ export class TurnService {
   }
 
   /** Rewinds a chat to before a user message, while it holds the chat lock. */
-  async rewind(chat: ChatKey, userMessageId: string): Promise<void> {
+  async rewind(chat: ChatRef, userMessageId: string): Promise<void> {
     const backend = await this.#backend.get()
     if (!backend.host.rewindable) throw new ProtocolError('not-rewindable')
     const key = toApprovalChat(backend, chat)
@@ -338,14 +339,14 @@ export class TurnService {
   }
 
   /** Cancels the pending approvals of a chat if `whilePending` is `cancel`. A live session itself writes the ends of its calls. */
-  async cancelPending(chat: ChatKey, isLive: (approval: Approval) => boolean): Promise<void> {
+  async cancelPending(chat: ChatRef, isLive: (approval: Approval) => boolean): Promise<void> {
     if (this.#options.whilePending === 'keep') return
     const backend = await this.#backend.get()
     await cancelPending(backend, toApprovalChat(backend, chat), { isWritten: isLive })
   }
 
   /** Streams a message of a live session when the previous turn has ended. */
-  async streamLive(chat: ChatKey, messageId: string, live: LiveStream): Promise<Turn> {
+  async streamLive(chat: ChatRef, messageId: string, live: LiveStream): Promise<Turn> {
     const { events, leavesCalls, resumes, background, graceMs } = live
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
@@ -375,7 +376,7 @@ export class TurnService {
   }
 
   /** Streams a stored message again for clients that have not read all of it. Does not run the agent. */
-  async replay(chat: ChatKey, messageId: string): Promise<Turn> {
+  async replay(chat: ChatRef, messageId: string): Promise<Turn> {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     const { exposeState, onError } = this.#options
@@ -399,7 +400,7 @@ export class TurnService {
   async #startCall(
     { host }: Backend,
     { signal }: Turn,
-    { key, approval }: { key: ApprovalChat; approval: Approval },
+    { key, approval }: { key: AppChatRef; approval: Approval },
   ): Promise<void> {
     if (approval.state.name !== 'approved') return
     // Let the tool start before the turn is loaded.
@@ -409,7 +410,7 @@ export class TurnService {
   /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
   #resumeWhenCallEnds(
     { host }: Backend,
-    { chat, approval }: { chat: ChatKey; approval: Approval },
+    { chat, approval }: { chat: ChatRef; approval: Approval },
   ): void {
     if (!host.isRunning(approval)) return
     const again = { outputs: [], background: true, finishes: true }
@@ -425,7 +426,7 @@ export class TurnService {
   }
 
   /** Resumes, without a reader, the turn of a browser call with its result. Throws if no call waits for this result. */
-  async submitToolResult(chat: ChatKey, output: OutputResponse): Promise<void> {
+  async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
     const backend = await this.#backend.get()
     const found = await this.#findCall(chat, output.toolCallId)
     const key = toApprovalChat(backend, chat)
@@ -441,7 +442,7 @@ export class TurnService {
   }
 
   /** Returns the id of the message that contains a call, or undefined if the chat does not contain the call. */
-  async messageOf(chat: ChatKey, toolCallId: string): Promise<string | undefined> {
+  async messageOf(chat: ChatRef, toolCallId: string): Promise<string | undefined> {
     const found = await this.#findCall(chat, toolCallId)
     return found?.messageId
   }
@@ -505,7 +506,7 @@ export class TurnService {
   async *#runResponses(
     backend: Backend,
     { messageId, signal }: Turn,
-    { key, responses }: { key: ApprovalChat; responses: TurnResponses },
+    { key, responses }: { key: AppChatRef; responses: TurnResponses },
   ): AsyncGenerator<Event> {
     const { outputs, completion, background = false } = responses
     const sent = new Set<string>()
@@ -542,7 +543,7 @@ export class TurnService {
       chat,
       events,
       ...options
-    }: { chat: ChatKey; events: AsyncIterable<Event> } & Pick<
+    }: { chat: ChatRef; events: AsyncIterable<Event> } & Pick<
       RunTurnOptions,
       'from' | 'passSound' | 'leavesCalls'
     >,
@@ -592,7 +593,7 @@ export class TurnService {
 
   async #replay(
     { host }: Backend,
-    key: ApprovalChat,
+    key: AppChatRef,
     messageId: string,
   ): Promise<ReplayedTurn | undefined> {
     const stored = await host.turn(key, messageId)
@@ -626,7 +627,7 @@ function readIds(content: Content | undefined): string[] {
 async function prefill(
   turn: Turn,
   replayed: ReplayedTurn,
-  { backend, key, pause }: { backend: Backend; key: ApprovalChat; pause: number },
+  { backend, key, pause }: { backend: Backend; key: AppChatRef; pause: number },
 ): Promise<void> {
   const { chunks, state } = replayed
   const decided = new Set<string>()

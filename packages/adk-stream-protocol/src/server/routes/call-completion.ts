@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import { readJson } from '../http/read-request.ts'
 import type { Reply } from '../http/exchange.ts'
@@ -10,9 +9,10 @@ import type { LiveRuns } from '../chats/live-runs.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { Route, AuthenticatedRequest } from '../http/route.ts'
 import type { TurnService } from '../chats/turn-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** Identifies a tool call. A background job stores it to complete the call later. */
-export interface CallAddress extends ChatKey {
+export interface CallAddress extends ChatRef {
   readonly toolCallId: string
 }
 

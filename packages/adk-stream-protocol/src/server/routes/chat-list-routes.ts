@@ -1,7 +1,6 @@
 import type { Session } from '@google/adk'
 
 import { createTitle, toLine } from '../../agent/history/chat-title.ts'
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import { ChatChange } from '../../protocol/chat-change.ts'
 import type { ChatSummary, FeedEvent } from '../../protocol/chat-summary.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -18,6 +17,7 @@ import { reply } from '../http/exchange.ts'
 import { readJson } from '../http/read-request.ts'
 import type { AuthenticatedRequest, Route } from '../http/route.ts'
 import type { BridgeLimits } from '../options.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface ChatListRoutesOptions {
   readonly backend: LazyBackend
@@ -133,7 +133,7 @@ async function countPending(
 }
 
 /** Records the title and the creation time of a chat. Records nothing if its first message gives no title yet. */
-async function recordOpening({ host, chats }: Backend, chat: ApprovalChat): Promise<ChatEntry> {
+async function recordOpening({ host, chats }: Backend, chat: AppChatRef): Promise<ChatEntry> {
   const opening = await host.opening(chat)
   if (!opening?.content) return {}
   const note = { title: createTitle(opening.content), createdAt: opening.timestamp }

@@ -6,7 +6,7 @@ import type { ChatEvent } from '../../protocol/server-views.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { ListEvents } from '../../turns/list-events.ts'
-import type { ChatKey, TurnRegistry } from '../../turns/turn-registry.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
@@ -17,6 +17,7 @@ import { reply } from '../http/exchange.ts'
 import { readAgent, readDialect, readJson } from '../http/read-request.ts'
 import type { AuthenticatedRequest, Route } from '../http/route.ts'
 import type { BridgeLimits } from '../options.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ChatRoutesOptions {
   readonly backend: LazyBackend
@@ -122,7 +123,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   ]
 }
 
-function chatOf({ principal, id }: AuthenticatedRequest): ChatKey {
+function chatOf({ principal, id }: AuthenticatedRequest): ChatRef {
   return { principalId: principal.id, chatId: id }
 }
 

@@ -6,11 +6,11 @@ import type { DecisionResponse, OutputResponse } from '../../protocol/read-respo
 import type { NamedApproval, ToolResult } from '../../protocol/read-tool-result.ts'
 import { decides, readToolResult } from '../../protocol/read-tool-result.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { TurnService } from '../chats/turn-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A call or approval that was looked up by its id. */
 interface FoundCall {
@@ -21,7 +21,7 @@ interface FoundCall {
   readonly live: boolean
 }
 
-export type FindCall = (chat: ChatKey, id: string) => Promise<FoundCall>
+export type FindCall = (chat: ChatRef, id: string) => Promise<FoundCall>
 
 export interface CallFinderParts {
   readonly decisions: ApprovalDecisions

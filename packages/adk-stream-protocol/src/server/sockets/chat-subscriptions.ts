@@ -5,10 +5,10 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AudioMode } from './turn-readers.ts'
 import type { Turn } from '../../turns/turn.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import { readDialect } from '../http/read-request.ts'
 import type { Connection } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** How a client takes part in a chat. */
 interface Subscription {
@@ -110,7 +110,7 @@ export class ChatSubscriptions {
     return this.#runs.isTalking(this.#chatOf(chatId))
   }
 
-  #chatOf(chatId: string): ChatKey {
+  #chatOf(chatId: string): ChatRef {
     return { principalId: this.#connection.principal.id, chatId }
   }
 

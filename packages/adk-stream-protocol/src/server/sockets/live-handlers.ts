@@ -5,7 +5,6 @@ import type { Blob } from '@google/genai'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
 import type { LiveConversation } from '../../live/live-conversation.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import { readAgent } from '../http/read-request.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
@@ -13,6 +12,7 @@ import type { LiveChatService } from '../chats/live-chat-service.ts'
 import type { BridgeLimits } from '../options.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
 import { openTurnHandlers } from './turn-handlers.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveHandlersOptions {
   readonly runs: LiveRuns
@@ -29,7 +29,7 @@ export function openLiveHandlers(
   { runs, chats, limits }: LiveHandlersOptions,
 ): FrameHandlers {
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
-  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   /** Sets the agent and the session state before a live session starts without a text message. */
   const prepareSpeech = (chatId: string, named?: string) => (): Promise<void> => {
     const agent = { named, ...readAgent(connection.exchange()) }

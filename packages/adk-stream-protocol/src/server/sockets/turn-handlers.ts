@@ -2,11 +2,11 @@ import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { AudioMode } from './turn-readers.ts'
-import type { ChatKey } from '../../turns/turn-registry.ts'
 import { readAgent, readDialect } from '../http/read-request.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface TurnHandlersOptions {
   readonly chats: ChatService
@@ -22,7 +22,7 @@ export function openTurnHandlers(
 ): FrameHandlers {
   const requests = new SocketRequests(connection, options)
   const { chats } = options
-  const chatOf = (chatId: string): ChatKey => ({ principalId: connection.principal.id, chatId })
+  const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   const decisions = requests.decisions
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload } = frame

@@ -1,12 +1,13 @@
-import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { currentStep } from '../../approvals/next-approval.ts'
 import { checkName } from '../session-key.ts'
 import { decodeJson, encodeJson } from '../stored-json.ts'
 import type { ApprovalRow, AuditRow } from './approval-statements.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** Returns the columns that identify a chat, in column order. */
-export function chatColumns({ appName, principalId, chatId }: ApprovalChat): string[] {
+export function chatColumns({ appName, principalId, chatId }: AppChatRef): string[] {
   return [
     checkName('appName', appName),
     checkName('principalId', principalId),

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalChat } from '../../approvals/approval.ts'
+import type { Approval } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
   ApprovalStore,
@@ -40,6 +40,7 @@ import type { Connection, Statement } from './connection.ts'
 import { LockedChats } from './locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { LeaseThread } from './lease-thread-host.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface SqliteApprovalStoreOptions {
   /** The SQL expression of the clock for deadlines, in ms. Default: the clock of SQLite. */
@@ -119,7 +120,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.get.select(id)).map(decodeApproval)[0]
   }
 
-  async findByCall(chat: ApprovalChat, toolCallId: string): Promise<Approval | undefined> {
+  async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
     if (!isStorable(toolCallId)) return undefined
     const rows = await this.#statements.findByCall.select(...chatColumns(chat), toolCallId)
     return rows.map(decodeApproval)[0]
@@ -152,7 +153,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.unreported.select(...values)).map(decodeApproval)
   }
 
-  async markReported(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
     // A power failure may lose the events that report the outcome. It then loses this record too, and the outcome is
     // reported again.
@@ -211,7 +212,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     return (await this.#statements.stale.select(this.#leaseNow() - leaseMs)).map(decodeApproval)
   }
 
-  async lockChat(chat: ApprovalChat, lock: ChatLock): Promise<boolean> {
+  async lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean> {
     const { token, leaseMs } = lock
     const key = chatColumns(chat)
     const names = [checkName('worker', lock.worker), checkName('token', token)]
@@ -226,7 +227,7 @@ export class SqliteApprovalStore implements ApprovalStore {
     return true
   }
 
-  async findLockHolder(chat: ApprovalChat): Promise<ChatLockHolder | undefined> {
+  async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
     const [held] = await this.#statements.findLockHolder.select(...chatColumns(chat))
     if (!held) return undefined
     return { token: held.token, background: held.background === 1, lastSeenAt: held.sign_at }
@@ -248,14 +249,14 @@ export class SqliteApprovalStore implements ApprovalStore {
     return rows.map((row) => row.chat_id)
   }
 
-  async unlockChat(chat: ApprovalChat, token: string): Promise<void> {
+  async unlockChat(chat: AppChatRef, token: string): Promise<void> {
     const key = chatColumns(chat)
     this.#held.release(key, token)
     const row = [...key, checkName('token', token)]
     await this.#connection.write(() => this.#statements.unlockChat.run(...row), 'process-death')
   }
 
-  async deleteChat(chat: ApprovalChat, reason: string): Promise<Approval[]> {
+  async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
     const key = chatColumns(chat)
     return this.#connection.write(() => {
       const open = this.#statements.findOpen.rows(...key).map(decodeApproval)

@@ -1,10 +1,10 @@
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import { checkName } from '../session-key.ts'
 import type { DueBrowserCalls, BrowserCall, BrowserCallStore } from '../browser-call-store.ts'
 import { chatColumns } from './approval-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** Stores calls that wait for clients in SQLite, as durable as the conversation itself. */
 export class SqliteBrowserCallStore implements BrowserCallStore {
@@ -30,14 +30,14 @@ export class SqliteBrowserCallStore implements BrowserCallStore {
     await this.#connection.write(() => this.#statements.add.run(...row), 'process-death')
   }
 
-  async drop(chat: ApprovalChat, toolCallIds: readonly string[]): Promise<void> {
+  async drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
     const key = chatColumns(chat)
     await this.#connection.write(() => {
       for (const id of toolCallIds) this.#statements.drop.run(...key, id)
     }, 'process-death')
   }
 
-  async dropChat(chat: ApprovalChat): Promise<void> {
+  async dropChat(chat: AppChatRef): Promise<void> {
     const key = chatColumns(chat)
     await this.#connection.write(() => this.#statements.dropChat.run(...key), 'process-death')
   }

@@ -1,8 +1,8 @@
-import type { ApprovalChat } from '../../approvals/approval.ts'
 import type { ChatEntry, ChatNote, ChatStore } from '../chat-store.ts'
 import { checkName } from '../session-key.ts'
 import { chatColumns } from './approval-rows.ts'
 import type { Connection } from './connection.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 /** Stores the entries of the chat list in SQLite, as durable as the conversation itself. */
 export class SqliteChatStore implements ChatStore {
@@ -15,7 +15,7 @@ export class SqliteChatStore implements ChatStore {
   }
 
   async find(
-    { appName, principalId }: Omit<ApprovalChat, 'chatId'>,
+    { appName, principalId }: Omit<AppChatRef, 'chatId'>,
     chatIds: readonly string[],
   ): Promise<Map<string, ChatEntry>> {
     const owner = [checkName('appName', appName), checkName('principalId', principalId)]
@@ -23,29 +23,29 @@ export class SqliteChatStore implements ChatStore {
     return new Map(rows.map((row) => [row.chat_id, readEntry(row)]))
   }
 
-  async note(chat: ApprovalChat, { title, createdAt }: ChatNote): Promise<void> {
+  async note(chat: AppChatRef, { title, createdAt }: ChatNote): Promise<void> {
     await this.#write(() =>
       this.#statements.note.run(...chatColumns(chat), checkName('title', title), createdAt),
     )
   }
 
-  async rename(chat: ApprovalChat, name: string): Promise<void> {
+  async rename(chat: AppChatRef, name: string): Promise<void> {
     await this.#write(() =>
       this.#statements.rename.run(...chatColumns(chat), checkName('name', name)),
     )
   }
 
-  async assignAgent(chat: ApprovalChat, agent: string): Promise<string> {
+  async assignAgent(chat: AppChatRef, agent: string): Promise<string> {
     const row = [...chatColumns(chat), checkName('agent', agent)] as const
     const rows = await this.#connection.write(() => this.#statements.assignAgent.rows(...row))
     return rows[0]?.agent ?? agent
   }
 
-  async forgetNote(chat: ApprovalChat): Promise<void> {
+  async forgetNote(chat: AppChatRef): Promise<void> {
     await this.#write(() => this.#statements.forgetNote.run(...chatColumns(chat)))
   }
 
-  async drop(chat: ApprovalChat): Promise<void> {
+  async drop(chat: AppChatRef): Promise<void> {
     const key = chatColumns(chat)
     const dropped = await this.#connection.write(() => this.#statements.drop.run(...key))
     if (dropped > 0) await this.#connection.emptyLog()
