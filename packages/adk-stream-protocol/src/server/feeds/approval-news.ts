@@ -1,6 +1,7 @@
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 
 /** A change of an approval. */
@@ -64,8 +65,7 @@ export class ApprovalNews {
     if (this.#isReported(id, version)) return
     this.#reported.delete(id)
     this.#reported.set(id, version)
-    const [oldest] = this.#reported.keys()
-    if (this.#reported.size > MAX_REPORTED && oldest !== undefined) this.#reported.delete(oldest)
+    keepNewest(this.#reported, MAX_REPORTED)
     this.#notify(change)
   }
 

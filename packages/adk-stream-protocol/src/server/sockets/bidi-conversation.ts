@@ -10,6 +10,7 @@ import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { TurnService } from '../chats/turn-service.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** A call or approval that was looked up by its id. */
@@ -82,8 +83,7 @@ export class BidiConversation {
   /** Records that a message is read on this socket. */
   noteRead(messageId: string): void {
     this.#read.add(messageId)
-    const [oldest] = this.#read
-    if (this.#read.size > MAX_READ && oldest !== undefined) this.#read.delete(oldest)
+    keepNewest(this.#read, MAX_READ)
   }
 
   async handle(event: BidiEvent): Promise<void> {
