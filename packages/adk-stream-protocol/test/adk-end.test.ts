@@ -1,8 +1,7 @@
 import type { FinishReason } from '@google/genai'
 import { describe, expect, test } from 'vitest'
 
-import { readFinishReason } from '../src/agent/translate/finish-reason.ts'
-import { describeModelError } from '../src/agent/translate/model-error.ts'
+import { readFinishReason, describeModelError } from '../src/agent/translate/model-outcome.ts'
 import { call, event, lines, partial, response, translateTurn, whole } from './translate-events.ts'
 
 const usage = (promptTokenCount: number, candidatesTokenCount: number, more = {}) => ({

@@ -1,6 +1,6 @@
 import { createEvent, InMemorySessionService } from '@google/adk'
 import { expect, test } from 'vitest'
-import { canAppendResponse } from '../src/agent/history/append-response.ts'
+import { canAppendResponse } from '../src/agent/history/cut-events.ts'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import { isRewindable } from '../src/store/store.ts'
 import { deltaEvent, idsOf, key, readSession, temporaryFolder, textEvent } from './store-fixture.ts'

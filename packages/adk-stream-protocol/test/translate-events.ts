@@ -2,8 +2,7 @@ import type { CreateEventParams } from '@google/adk'
 import { createEvent } from '@google/adk'
 import type { Part } from '@google/genai'
 
-import { finishTranslation } from '../src/agent/translate/finish-translation.ts'
-import { translateEvent } from '../src/agent/translate/translate-event.ts'
+import { finishTranslation, translateEvent } from '../src/agent/translate/translate-event.ts'
 import { beginTranslation } from '../src/agent/translate/translation.ts'
 import type { Chunk } from '../src/protocol/chunk.ts'
 

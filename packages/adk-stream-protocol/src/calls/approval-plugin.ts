@@ -20,6 +20,7 @@ import {
   PENDING,
   toResponse,
   APPROVAL_UNAVAILABLE,
+  ApprovalUnavailableError,
 } from '../agent/call-responses.ts'
 import { recordOutcome } from './approved-call.ts'
 import type { ToolQuestion, TermsOptions } from './call-terms.ts'
@@ -38,15 +39,16 @@ import {
 import { chatOf } from '../agent/tool-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
-import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
-import { AgentTransfers } from '../agent/adk-workarounds/agent-transfers.ts'
-import { pickAgent } from '../agent/adk-workarounds/pick-agent.ts'
+import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
+import {
+  hasTransferred,
+  pickAgent,
+  hasRepliedWithNothing,
+} from '../agent/adk-workarounds/agent-flow.ts'
 import type { CallOutcome } from './run-call.ts'
-import { hasRepliedWithNothing } from '../agent/adk-workarounds/silent-model.ts'
 import { splitTurns, replayTurn } from '../agent/history/replay-turn.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import { ToolErrors } from './tool-errors.ts'
-import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
 import { isWaiting } from '../agent/translate/translation.ts'
 import type { AppChatRef } from '../shared/chat-ref.ts'
 
@@ -70,7 +72,6 @@ export class ApprovalPlugin extends QuietPlugin {
   /** The plugin that responds for tools that threw. It must be the last one. */
   readonly errors: ToolErrors
   readonly #options: ApprovalPluginOptions
-  readonly #transfers = new AgentTransfers()
   readonly #runs = new Map<string, RunState>()
   /** Runs by ADK invocation id. The tools of an abandoned run may still end while its chat has a new run. */
   readonly #invocations = new Map<string, RunState>()
@@ -200,7 +201,7 @@ export class ApprovalPlugin extends QuietPlugin {
     // follows counts as the last event. Gemini rejects a conversation that ends with an unanswered call, and a
     // transfer would get two replies.
     const isOver = endsOnCall(llmRequest.contents) || endsOnRequest(callbackContext)
-    return isOver || this.#transfers.has(callbackContext) ? {} : undefined
+    return isOver || hasTransferred(callbackContext) ? {} : undefined
   }
 
   override async onModelErrorCallback(params: {

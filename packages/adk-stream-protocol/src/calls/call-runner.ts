@@ -18,7 +18,7 @@ import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { RunState } from './run-state.ts'
 import { runCall } from './run-call.ts'
-import { toError } from '../agent/adk-workarounds/to-error.ts'
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { ToolErrors } from './tool-errors.ts'
 

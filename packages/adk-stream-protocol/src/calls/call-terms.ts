@@ -1,9 +1,8 @@
 import type { ApprovalPolicy, ResolvedTerms } from '../approvals/policy.ts'
 import { resolvePolicy } from '../approvals/policy.ts'
-import { UNDETERMINED } from '../agent/call-responses.ts'
+import { UNDETERMINED, describeIssues } from '../agent/call-responses.ts'
 import { chatOf } from '../agent/tool-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { describeIssues } from '../agent/tool-failure.ts'
 
 export interface TermsOptions {
   /** Which calls need approval, and on which terms, in addition to what the tools require. */

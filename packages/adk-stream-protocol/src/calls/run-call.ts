@@ -1,10 +1,10 @@
 import { isLlmAgent } from '@google/adk'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 
-import { toError } from '../agent/adk-workarounds/to-error.ts'
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { ToolErrors } from './tool-errors.ts'
-import { returnsCaughtError } from '../agent/tool-failure.ts'
+import { returnsCaughtError } from '../agent/call-responses.ts'
 
 /** The outcome of a call. A callback may return a result instead of the tool, or for a tool that failed. */
 export type CallOutcome =

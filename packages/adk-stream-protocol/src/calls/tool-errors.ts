@@ -1,13 +1,13 @@
 import type { Context } from '@google/adk'
 
 import { guardNested, guardTool } from '../agent/adk-workarounds/guard-tool.ts'
-import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
+import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import {
   describeToolError,
   returnsCaughtError,
   ApprovalUnavailableError,
-} from '../agent/tool-failure.ts'
+} from '../agent/call-responses.ts'
 
 export interface ToolErrorsOptions {
   /** Whether the model may read the message of an error that a tool threw. */

@@ -1,6 +1,5 @@
-import type { ErrorCode } from '../protocol/error-codes.ts'
-import type { ErrorBody } from '../protocol/error-body.ts'
-import { isErrorBody } from '../protocol/error-body.ts'
+import type { ErrorCode, ErrorBody } from '../protocol/error-codes.ts'
+import { isErrorBody } from '../protocol/error-codes.ts'
 
 /** An error that the server reported: a rejected request, or a turn that failed. PROTOCOL.md §9 lists the codes. */
 export class AdkError extends Error {

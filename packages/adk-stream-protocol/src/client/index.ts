@@ -30,7 +30,7 @@ export type { PlayerOptions } from './recording/player.ts'
 export { Player } from './recording/player.ts'
 export type { AnyTransport, RecordedLine } from './recording/recording.ts'
 export { readRecording, Recorder } from './recording/recording.ts'
-export type { ChatSummary, ListEvent } from '../protocol/chat-summary.ts'
+export type { ChatSummary, ListEvent } from '../protocol/server-views.ts'
 export type {
   ApprovalPage,
   ApprovalRecord,

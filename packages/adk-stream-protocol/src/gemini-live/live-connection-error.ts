@@ -1,4 +1,4 @@
-import { readRetryDelay } from '../agent/translate/model-error.ts'
+import { readRetryDelay } from '../agent/translate/model-outcome.ts'
 import type { ErrorCode } from '../protocol/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 

@@ -3,7 +3,7 @@ import type { Content } from '@google/genai'
 
 import { APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
 import type { TermsOptions } from '../calls/call-terms.ts'
-import { QuietPlugin } from '../agent/adk-workarounds/quiet-plugin.ts'
+import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
 import { checkCall } from '../calls/call-terms.ts'
 import { isLiveTool } from './live-tool.ts'
 

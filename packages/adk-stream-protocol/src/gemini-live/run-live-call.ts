@@ -4,7 +4,7 @@ import { Context, InvocationContext, isLlmAgent } from '@google/adk'
 import { toResponse } from '../agent/call-responses.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import { runCall } from '../calls/run-call.ts'
-import { toError } from '../agent/adk-workarounds/to-error.ts'
+import { toError } from '../agent/adk-workarounds/guard-tool.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { ToolErrors } from '../calls/tool-errors.ts'
 

@@ -8,6 +8,7 @@ import {
   describeRefusedRequest,
   toResponse,
   APPROVAL_UNAVAILABLE,
+  ApprovalUnavailableError,
 } from '../agent/call-responses.ts'
 import {
   confirmCall,
@@ -16,9 +17,8 @@ import {
   withEditedArgs,
   toApprovedNote,
 } from '../calls/approved-call.ts'
-import { BROWSER_TIMED_OUT, toBrowserResponse } from '../calls/browser-tool.ts'
+import { BROWSER_TIMED_OUT, toBrowserResponse, asBrowserTool } from '../calls/browser-tool.ts'
 import type { BrowserTool } from '../calls/browser-tool.ts'
-import { asBrowserTool } from '../calls/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
 import type { ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
@@ -27,7 +27,6 @@ import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/cal
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
-import { ApprovalUnavailableError } from '../agent/tool-failure.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'

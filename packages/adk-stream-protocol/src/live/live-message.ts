@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Event } from '@google/adk'
 
-import { countSpeech } from '../agent/translate/count-audio.ts'
+import { countSpeech } from '../agent/translate/count-usage.ts'
 import type { AudioCount } from '../protocol/message.ts'
 import { AsyncQueue } from '../shared/async-queue.ts'
 import type { Turn } from '../turns/turn.ts'

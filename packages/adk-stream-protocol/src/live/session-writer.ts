@@ -1,7 +1,10 @@
 import type { BaseSessionService, Event, InvocationContext, Session } from '@google/adk'
 
-import { canAppendResponse } from '../agent/history/append-response.ts'
-import { respondsToKnownCalls, responseIds } from '../agent/history/cut-events.ts'
+import {
+  canAppendResponse,
+  respondsToKnownCalls,
+  responseIds,
+} from '../agent/history/cut-events.ts'
 
 /** Appends events to the ADK session of a live run, in addition to those that ADK appends. */
 export class SessionWriter {

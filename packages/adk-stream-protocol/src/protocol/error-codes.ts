@@ -1,3 +1,5 @@
+import { isNumber, isObjectOf, isString, optional } from './guards.ts'
+
 /** The codes of all errors. Apart from their messages, which a page does not need: they are 3 KB. */
 export const ERROR_CODES = [
   'malformed-json',
@@ -53,3 +55,20 @@ export const ERROR_CODES = [
 
 /** An error code. PROTOCOL.md lists them. */
 export type ErrorCode = (typeof ERROR_CODES)[number]
+
+/** An error of the bridge. PROTOCOL.md lists the codes. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string
+    readonly message: string
+    readonly retryAfterSeconds?: number | undefined
+  }
+}
+
+export const isErrorBody = isObjectOf<ErrorBody>({
+  error: isObjectOf<ErrorBody['error']>({
+    code: isString,
+    message: isString,
+    retryAfterSeconds: optional(isNumber),
+  }),
+})

@@ -1,4 +1,4 @@
-export type { ChatSummary, ListEvent } from './chat-summary.ts'
+export type { ChatSummary, ListEvent } from './server-views.ts'
 export type { Chunk, DataChunk, FinishReason } from './chunk.ts'
 export { serialiseChunk } from './chunk.ts'
 export type { ClientFrame, ClientFrameOf, FrameFault } from './client-frame.ts'

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-import { CONFIRMATION_TOOL } from './message.ts'
+import type { ToolResult } from './bidi-events.ts'
 import { ProtocolError } from './errors.ts'
-import type { RawMessage, RawPart } from './raw-message.ts'
 import { isRecord } from './guards.ts'
+import { CONFIRMATION_TOOL } from './message.ts'
+import type { RawMessage, RawPart } from './raw-message.ts'
 import { isRawPart, partsOf } from './raw-message.ts'
-import type { ToolResult } from './read-tool-result.ts'
 
 /** A person's decision about a call. */
 export interface DecisionResponse {

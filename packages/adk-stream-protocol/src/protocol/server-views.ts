@@ -1,5 +1,3 @@
-import type { ChatSummary } from './chat-summary.ts'
-import { isChatSummary } from './chat-summary.ts'
 import type { Guard } from './guards.ts'
 import {
   isAnything,
@@ -11,6 +9,7 @@ import {
   isRecord,
   isString,
   optional,
+  isEither,
 } from './guards.ts'
 
 /** The HTTP responses of the server, as clients read them. Times are in ms since 1970. */
@@ -89,6 +88,46 @@ export type ChatEvent =
   | { readonly type: 'turn'; readonly messageId: string }
   | { readonly type: 'approval'; readonly approvalId: string; readonly state: string }
 
+interface ChatChanged {
+  readonly type: 'chat'
+  readonly chatId: string
+}
+
+interface ApprovalChanged {
+  readonly type: 'approval'
+  readonly approvalId: string
+  readonly state: string
+  /** The chat, if it belongs to the reader. */
+  readonly chatId?: string | undefined
+}
+
+interface TurnStarted {
+  readonly type: 'turn'
+  readonly chatId: string
+  readonly messageId: string
+}
+
+/** An event that says which list has changed. */
+export type ListEvent = ChatChanged | ApprovalChanged
+
+/** An event of `GET /events`: a list has changed, or a turn has started in a chat of the reader. */
+export type FeedEvent = ListEvent | TurnStarted
+
+const isListEvent: Guard<ListEvent> = isEither(
+  isObjectOf<ChatChanged>({ type: isOneOf('chat'), chatId: isString }),
+  isObjectOf<ApprovalChanged>({
+    type: isOneOf('approval'),
+    approvalId: isString,
+    state: isString,
+    chatId: optional(isString),
+  }),
+)
+
+export const isFeedEvent: Guard<FeedEvent> = isEither(
+  isListEvent,
+  isObjectOf<TurnStarted>({ type: isOneOf('turn'), chatId: isString, messageId: isString }),
+)
+
 /** The fields of a message that a page relies on. */
 interface StoredMessage {
   readonly id: string
@@ -123,6 +162,31 @@ export const isStoredChat = isObjectOf<{
   readonly messages: StoredMessage[]
   readonly running: boolean
 }>({ messages: isArrayOf(isStoredMessage), running: isBoolean })
+
+/** An entry of the chat list. */
+export interface ChatSummary {
+  readonly id: string
+  /** The name that the owner chose, or the beginning of the first message. Empty if there is no message. */
+  readonly title: string
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** Whether a reply is being written. */
+  readonly running: boolean
+  /** The number of pending approvals. */
+  readonly pending: number
+  /** The name of the agent, if the bridge has several. */
+  readonly agent?: string | undefined
+}
+
+const isChatSummary = isObjectOf<ChatSummary>({
+  id: isString,
+  title: isString,
+  createdAt: isNumber,
+  updatedAt: isNumber,
+  running: isBoolean,
+  pending: isNumber,
+  agent: optional(isString),
+})
 
 export const isChatList = isObjectOf<{ readonly chats: ChatSummary[] }>({
   chats: isArrayOf(isChatSummary),

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 import { checkSessions } from '../agent/adk-workarounds/checked-sessions.ts'
+import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
@@ -96,8 +97,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     ...(policy && { policy }),
     ...(appName && { appName }),
   })
-  // OB2: ADK writes prompts into its spans unless this is set. An application that wants them there sets it first.
-  process.env['ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS'] ??= 'false'
+  hideSpanContent()
   const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
   const store = new LazyStore(options.store)

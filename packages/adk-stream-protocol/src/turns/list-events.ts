@@ -1,6 +1,6 @@
 import type { Approval, ApprovalStateName } from '../approvals/approval.ts'
 import { maySee } from '../approvals/next-approval.ts'
-import type { FeedEvent } from '../protocol/chat-summary.ts'
+import type { FeedEvent } from '../protocol/server-views.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'
 
 type Listener = (event: FeedEvent) => void

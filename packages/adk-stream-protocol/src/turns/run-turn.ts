@@ -1,8 +1,7 @@
 import type { Event } from '@google/adk'
 
-import { finishTranslation } from '../agent/translate/finish-translation.ts'
+import { finishTranslation, translateEvent } from '../agent/translate/translate-event.ts'
 import type { TranslationOptions } from '../agent/translate/translate-event.ts'
-import { translateEvent } from '../agent/translate/translate-event.ts'
 import { isAudioOnly } from '../agent/translate/translate-parts.ts'
 import type { Translation } from '../agent/translate/translation.ts'
 import { beginTranslation, isWaiting } from '../agent/translate/translation.ts'

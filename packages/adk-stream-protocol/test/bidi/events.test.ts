@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 
-import { isBidiShaped, readBidiEvent } from '../../src/protocol/bidi-events.ts'
-import type { NamedApproval } from '../../src/protocol/read-tool-result.ts'
-import { readToolResult } from '../../src/protocol/read-tool-result.ts'
+import { isBidiShaped, readBidiEvent, readToolResult } from '../../src/protocol/bidi-events.ts'
+import type { NamedApproval } from '../../src/protocol/bidi-events.ts'
 
 const bytes = (value: unknown): Uint8Array =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))

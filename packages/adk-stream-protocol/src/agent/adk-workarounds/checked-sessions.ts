@@ -2,8 +2,7 @@ import type { BaseSessionService, Event, Session } from '@google/adk'
 
 import type { ApprovalPolicy } from '../../approvals/policy.ts'
 import { resolvePolicy } from '../../approvals/policy.ts'
-import { interceptAppend } from './intercept-append.ts'
-import { ApprovalUnavailableError } from '../tool-failure.ts'
+import { ApprovalUnavailableError } from '../call-responses.ts'
 
 export interface CheckedSessionsOptions {
   readonly appName: string
@@ -67,4 +66,19 @@ async function refuseCallsThatNeedApproval(
 function readToolName({ originalFunctionCall: call }: Record<string, unknown>): string {
   const name: unknown = typeof call === 'object' && call !== null && Reflect.get(call, 'name')
   return typeof name === 'string' ? name : ''
+}
+
+/** Returns the session service with a different `appendEvent`. */
+export function interceptAppend<Service extends BaseSessionService>(
+  service: Service,
+  appendEvent: BaseSessionService['appendEvent'],
+): Service {
+  return new Proxy(service, {
+    get(target, name) {
+      if (name === 'appendEvent') return appendEvent
+      const value: unknown = Reflect.get(target, name)
+      // Private fields exist on the service, not on the proxy.
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
 }

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { inspect } from 'node:util'
 
 import type { BaseAgent, BaseTool, Context, SingleBeforeToolCallback } from '@google/adk'
 import { isAgentTool, isBaseAgent, isLlmAgent } from '@google/adk'
 
-import { toError } from './to-error.ts'
+import { returnsCaughtError } from '../call-responses.ts'
 import type { ToolCall } from '../tool-call.ts'
-import { returnsCaughtError } from '../tool-failure.ts'
 
 /** Returns the error that the model may read instead of the one that a tool threw. */
 export type ReplaceError = (call: ToolCall, error: Error) => Error
@@ -77,4 +77,11 @@ const guardNestedTool: SingleBeforeToolCallback = ({ tool }) => {
   guardTool(tool)
   guardAgentOf(tool)
   return undefined
+}
+
+/** Returns a thrown value as an `Error`. JavaScript can throw any value. */
+export function toError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown
+  const message = typeof thrown === 'string' ? thrown : inspect(thrown, { depth: 2 })
+  return new Error(message, { cause: thrown })
 }

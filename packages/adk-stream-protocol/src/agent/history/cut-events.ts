@@ -1,4 +1,4 @@
-import type { Event } from '@google/adk'
+import type { Event, AppendEventRequest } from '@google/adk'
 
 import { readNotes } from './event-notes.ts'
 import { splitTurns } from './replay-turn.ts'
@@ -64,4 +64,15 @@ function callIds({ content }: Event): string[] {
 /** Returns the ids of the calls that an event responds to. */
 export function responseIds({ content }: Event): string[] {
   return (content?.parts ?? []).flatMap(({ functionResponse }) => functionResponse?.id ?? [])
+}
+
+/** A session service that appends a response only if the session still contains the calls. */
+interface ResponseAppender {
+  /** Checks and appends in one transaction. Returns false, and stores nothing, if a call was removed. */
+  appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean>
+}
+
+/** Whether a session service implements `appendResponse`. */
+export function canAppendResponse(service: object): service is ResponseAppender {
+  return 'appendResponse' in service && typeof service.appendResponse === 'function'
 }

@@ -3,11 +3,11 @@ import type { Blob, FunctionCall, FunctionResponse, Part } from '@google/genai'
 
 import type { TextKind } from '../../protocol/chunk.ts'
 import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
-import { countAudio, isPcm, toPcm } from './count-audio.ts'
+import { describeToolFailure } from '../call-responses.ts'
 import type { DecidedNote, EventNotes } from '../history/event-notes.ts'
 import { readNotes } from '../history/event-notes.ts'
 import type { ChunkWriter, ToolResult } from './chunk-writer.ts'
-import { describeToolFailure } from '../tool-failure.ts'
+import { countAudio, isPcm, toPcm } from './count-usage.ts'
 
 /** ADK's own calls, which request something from the client or transfer the conversation. They are not tools of the agent. */
 const CREDENTIAL_CALL = 'adk_request_credential'

@@ -1,5 +1,11 @@
-import type { ChatSummary, ListEvent, FeedEvent } from '../../protocol/chat-summary.ts'
-import type { ApprovalPage, ApprovalRecord, PendingApproval } from '../../protocol/server-views.ts'
+import type {
+  ChatSummary,
+  ListEvent,
+  FeedEvent,
+  ApprovalPage,
+  ApprovalRecord,
+  PendingApproval,
+} from '../../protocol/server-views.ts'
 import {
   isApprovalNow,
   isApprovalPage,

@@ -1,5 +1,5 @@
-import type { FeedEvent } from '../../protocol/chat-summary.ts'
-import { isFeedEvent } from '../../protocol/chat-summary.ts'
+import type { FeedEvent } from '../../protocol/server-views.ts'
+import { isFeedEvent } from '../../protocol/server-views.ts'
 import type { Http } from './http.ts'
 import type { WatchEvent, WatchListener, WatchOptions } from './watch-feed.ts'
 import { watchFeed } from './watch-feed.ts'

@@ -1,8 +1,8 @@
 import type { Session } from '@google/adk'
+import { z } from 'zod'
 
 import { createTitle, toLine } from '../../agent/history/chat-title.ts'
-import { ChatChange } from '../../protocol/chat-change.ts'
-import type { ChatSummary, FeedEvent } from '../../protocol/chat-summary.ts'
+import type { ChatSummary, FeedEvent } from '../../protocol/server-views.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
 import type { ChatEntry } from '../../store/chat-store.ts'
@@ -68,6 +68,9 @@ export function chatListRoutes(options: ChatListRoutesOptions): readonly Route[]
     { method: 'GET', path: '/events', handle: watch },
   ]
 }
+
+/** The body of `PATCH /chats/:chatId`. */
+const ChatChange = z.strictObject({ title: z.string().trim().min(1).max(200) })
 
 const BAD_BODY = 'Send { "title": 1 to 200 characters }.'
 

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-import type { BidiEvent } from '../../protocol/bidi-events.ts'
+import type { BidiEvent, NamedApproval, ToolResult } from '../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
-import type { NamedApproval, ToolResult } from '../../protocol/read-tool-result.ts'
-import { decides, readToolResult } from '../../protocol/read-tool-result.ts'
+import { decides, readToolResult } from '../../protocol/bidi-events.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import type { FrameHandlers } from './frame-handlers.ts'
