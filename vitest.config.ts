@@ -23,7 +23,9 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     environment: 'node',
-    globalSetup: [fileURLToPath(new URL('test/support/temporary-folder.ts', import.meta.url))],
+    globalSetup: ['temporary-folder.ts', 'postgres-server.ts'].map((file) =>
+      fileURLToPath(new URL(`test/support/${file}`, import.meta.url)),
+    ),
     // What is waited for comes soon, or on a busy machine late.
     testTimeout: 60_000,
     hookTimeout: 60_000,

