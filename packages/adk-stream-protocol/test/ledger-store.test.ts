@@ -254,6 +254,26 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.lastSeq()).toBe(all.at(-1)?.seq)
   })
 
+  test('[LG220] the audit record is read by time, in pages', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one = askedFor(), two = askedFor(), three = askedFor()] = numbered(3)
+    await insert(store, one, two, three)
+    for (const [approval, at] of [
+      [two, NOON + 30],
+      [three, NOON + 20],
+      [one, NOON + 40],
+    ] as const)
+      expect(await store.replace(step(approval, approve(hanako), at))).toBe(true)
+    const all = await collect(store.audit({}))
+    expect(await collect(store.audit({ from: NOON + 30 }))).toEqual([all[3], all[5]])
+    expect(await collect(store.audit({ to: NOON + 30, after: 3 }))).toEqual([all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, to: NOON + 40 }))).toEqual([all[3], all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, limit: 2 }))).toEqual([all[3], all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, limit: 2, after: 5 }))).toEqual([all[5]])
+    expect(await collect(store.audit({ approvalId: 'a-1', to: NOON + 30 }))).toEqual([all[1]])
+  })
+
   test('[LG27] a long audit record is read completely and in order', async () => {
     await using subject = await open()
     await insert(

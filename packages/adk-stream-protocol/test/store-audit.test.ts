@@ -134,6 +134,38 @@ test('[LG91] the command verifies a record, prints the head, and exports the rec
     expect(await run(...args)).toMatchObject({ code: 2, output: '' })
 })
 
+test('[AP222] the command exports the entries that its filters select, and reports a changed record', async () => {
+  await using folder = await temporaryFolder()
+  const path = await writeRecord(folder)
+  const seqs = async (...args: string[]) => {
+    const { code, output } = await run('export', path, ...args)
+    expect(code).toBe(0)
+    return output
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { seq: number }).seq]))
+  }
+  expect(await seqs()).toEqual([1, 2, 3, 4, 5, 6])
+  expect(await seqs('--approval', 'b')).toEqual([3, 4])
+  expect(await seqs('--after', '4')).toEqual([5, 6])
+  expect(await seqs('--app', 'demo', '--principal', 'hanako', '--approval', 'a')).toEqual([1, 2])
+  expect(await seqs('--app', 'other')).toEqual([])
+  expect(await seqs('--chat', 'other')).toEqual([])
+  expect(await seqs('--from', '2020-01-01', '--to', String(Date.now() + 60_000))).toHaveLength(6)
+  expect(await seqs('--to', '2020-01-01T00:00:00Z')).toEqual([])
+  for (const args of [
+    ['--from', 'noon'],
+    ['--after', 'x'],
+    ['--colour', 'red'],
+  ])
+    expect(await run('export', path, ...args)).toMatchObject({ code: 2, output: '' })
+
+  tamper(path, FORGERIES[0][1])
+  const { code, output, errors } = await run('export', path, '--approval', 'b')
+  expect(code).toBe(1)
+  expect(output.split('\n')).toHaveLength(2)
+  expect(errors).toContain('Entry 4')
+})
+
 async function run(...args: string[]) {
   const output: string[] = []
   const errors: string[] = []

@@ -162,6 +162,10 @@ export interface AuditFilter {
   readonly appName?: string
   readonly approvalId?: string
   readonly chat?: AppChatRef
+  /** Entries at or after this time, in ms since 1970. */
+  readonly from?: number
+  /** Entries before this time, in ms since 1970. */
+  readonly to?: number
   /** The `seq` of the last entry that the caller has read. */
   readonly after?: number
   readonly limit?: number

@@ -214,6 +214,7 @@ const Options = z.strictObject({
   whenShortened: z.enum(['keep', 'rewind'], { error: "'keep' or 'rewind'" }).optional(),
   whilePending: z.enum(['keep', 'cancel'], { error: "'keep' or 'cancel'" }).optional(),
   mayCompleteCalls: Method.optional(),
+  mayReadAudit: Method.optional(),
   context: Context.optional(),
   live: Live.optional(),
   exposeState: Method.optional(),

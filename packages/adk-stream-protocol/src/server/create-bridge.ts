@@ -44,6 +44,8 @@ import { toObservers } from './observers.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
 import { toLimits } from './options.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
+import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
+import { auditRoutes, readAudit } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
 import { CallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
@@ -73,6 +75,11 @@ export interface Bridge extends AsyncDisposable {
    * `not-completable` if it waits for something else, such as an approval.
    */
   readonly completeCall: (completion: CallCompletion) => Promise<void>
+  /**
+   * Reads a page of the audit record of approvals, oldest entry first: all chats of all principals, or those that the query selects.
+   * The entries contain the arguments and results of calls, and the messages of errors that tools threw.
+   */
+  readonly audit: (query?: AuditQuery) => Promise<AuditPage>
   /** Returns true if the bridge serves this path, for hosts that also serve other paths. */
   readonly handles: (pathname: string) => boolean
   /**
@@ -170,6 +177,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     node: (request, response) => handleNodeRequest(request, response, { router, ...limits }),
     upgrade: (request, socket, head) => upgrader.upgrade(request, socket, head),
     completeCall: (completion) => services.completeCall(completion),
+    audit: (query) => readAudit(backend, query),
     handles: (pathname) => router.handles(pathname),
     close,
     [Symbol.asyncDispose]: () => close(),
@@ -285,6 +293,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
         exposeState,
       }),
       ...approvalRoutes({ backend, decisions, limits }),
+      ...auditRoutes(backend, options.mayReadAudit),
       ...completions.routes,
     ],
     completeCall: (completion) => completions.complete(completion),

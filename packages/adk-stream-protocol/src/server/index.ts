@@ -9,6 +9,7 @@ export { isAllowedHost } from './http/allowed-hosts.ts'
 export { apiKey } from './auth/api-key.ts'
 export type { Authenticate, AuthenticateRequest, Principal } from './auth/authenticate.ts'
 export { anyOf } from './auth/authenticate.ts'
+export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 export type {
   CallAddress,
   CallCompletion,

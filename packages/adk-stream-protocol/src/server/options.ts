@@ -8,6 +8,7 @@ import type { SocketLimits } from './sockets/socket-peer.ts'
 import type { AgentServices } from './chats/agent-host.ts'
 import type { AllowedHosts } from './http/allowed-hosts.ts'
 import type { Authenticate } from './auth/authenticate.ts'
+import type { MayReadAudit } from './routes/audit-routes.ts'
 import type { MayCompleteCalls } from './routes/call-completion.ts'
 import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
 import type { ContextOptions } from './chats/request-context.ts'
@@ -75,6 +76,11 @@ export interface BridgeOptions extends AgentServices {
    * principal may. `bridge.completeCall()` does not check this permission.
    */
   readonly mayCompleteCalls?: MayCompleteCalls
+  /**
+   * Returns true if a principal may read the audit record of all chats over HTTP (`GET /audit`), for example by a role:
+   * `({ roles = [] }) => roles.includes('auditor')`. Default: no principal may. `bridge.audit()` does not check this permission.
+   */
+  readonly mayReadAudit?: MayReadAudit
   /**
    * Converts the `body` and `metadata` of a request, and the attributes of the principal, to session state. Default: the agent
    * receives none of them.

@@ -117,12 +117,14 @@ export class MemoryApprovalStore implements ApprovalStore {
     return this.#audit.length
   }
 
-  async *audit({ appName, approvalId, chat, after = 0, limit = Infinity }: AuditFilter) {
-    let left = limit
+  async *audit(filter: AuditFilter) {
+    const { appName, approvalId, chat, from = -Infinity, to = Infinity, after = 0 } = filter
+    let left = filter.limit ?? Infinity
     for (const record of this.#audit.slice(after)) {
       if (appName !== undefined && record.chat.appName !== appName) continue
       if (approvalId !== undefined && record.approvalId !== approvalId) continue
       if (chat !== undefined && !isSameChat(record.chat, chat)) continue
+      if (record.at < from || record.at >= to) continue
       if (left-- <= 0) return
       yield structuredClone(record)
     }

@@ -1,3 +1,5 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+
 import type { Approval } from '../../approvals/approval.ts'
 import type {
   ApprovalFilter,
@@ -167,13 +169,23 @@ export class SqliteApprovalStore implements ApprovalStore {
     const statement = memoize(this.#audits, conditions, () =>
       this.#connection.prepare<AuditRow>(readAudit(filter, conditions)),
     )
+    const { from = -Infinity, to = Infinity } = filter
+    const isTimed = from > -Infinity || to < Infinity
     let { after = 0, limit: left = Infinity } = filter
     while (left > 0) {
-      const rows = await statement.select(...values, after, Math.min(left, AUDIT_PAGE))
-      for (const row of rows) yield decodeAudit(row)
-      if (rows.length < AUDIT_PAGE) return
-      left -= rows.length
+      const size = isTimed ? AUDIT_PAGE : Math.min(left, AUDIT_PAGE)
+      const rows = await statement.select(...values, after, size)
+      for (const row of rows) {
+        const record = decodeAudit(row)
+        // There is no index on the time, and the clock of the computer may have been set back.
+        if (record.at < from || record.at >= to) continue
+        yield record
+        left -= 1
+        if (left <= 0) return
+      }
+      if (rows.length < size) return
       after = rows.at(-1)?.seq ?? after
+      await yieldToEventLoop()
     }
   }
 
