@@ -124,6 +124,26 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     expect(await store.replace(step(missing, approve(hanako)))).toBe(false)
   })
 
+  test('[LG210] consecutive transitions are stored together or not at all', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    const approved = step(approval, approve(hanako))
+    const claimed = step(approved.next, claimOf(approval))
+    const late = { ...approved, before: NOON }
+    expect(await store.replaceAll([late, claimed])).toBe(false)
+    expect(await store.get(approval.id)).toEqual(approval)
+    await expect(store.replaceAll([approved, approved])).rejects.toThrow('consecutive')
+    const again = await subject.restart()
+    expect(await again.get(approval.id)).toEqual(approval)
+    expect(await again.replaceAll([approved, claimed])).toBe(true)
+    expect(await again.replaceAll([approved, claimed])).toBe(false)
+    expect(await again.get(approval.id)).toEqual(claimed.next)
+    const audit = await collect(again.audit({ approvalId: approval.id }))
+    expect(audit.map(({ event }) => event.type)).toEqual(['requested', 'approved', 'started'])
+  })
+
   test('[LG24] a decision that reaches the store after the deadline is not stored', async () => {
     await using subject = await open()
     const approval = askedFor()

@@ -46,6 +46,66 @@ test('[LG4] a late decision is refused, and the approval expires', async () => {
   expect(await ledger.decide('approval-1', yes)).toEqual({ refused: 'expired' })
 })
 
+test('[LG210] a decision that completes an approval also claims its call, in one commit', async () => {
+  const { store, ledger } = openLedger()
+  const changes: string[] = []
+  ledger.onChange(({ state }) => changes.push(state.name))
+  const asked = taken(await ledger.request(requestOf()))
+  const replace = store.replace.bind(store)
+  store.replace = () => Promise.reject(new Error('a second commit'))
+  const result = await ledger.decideAndClaim(asked, yes, requestOf())
+  store.replace = replace
+  expect(result).toMatchObject({
+    decided: { version: 1, state: { name: 'approved' } },
+    claimed: { version: 2, state: { name: 'executing', worker: 'w-1' } },
+  })
+  expect(changes).toEqual(['requested', 'approved', 'executing'])
+  expect(ledger.busy).toBe(true)
+  const again = await ledger.decideAndClaim(asked, yes, requestOf())
+  expect(again).toMatchObject({ refused: 'already-decided', state: { name: 'executing' } })
+})
+
+test.each([
+  ['a vote before the last one', { by: manager, approved: true }, requestOf(), 'requested'],
+  ['a denial', { by: manager, approved: false }, requestOf(), 'denied'],
+])('[LG210] %s claims nothing', async (_, decision, call, state) => {
+  const { ledger } = openLedger()
+  const terms = { ...termsOf(), chain: [{ ...managerStep, count: 2 }] }
+  const asked = taken(await ledger.request(requestOf({ terms })))
+  const result = await ledger.decideAndClaim(asked, decision, call)
+  expect(result).toMatchObject({ decided: { state: { name: state } }, claimed: undefined })
+  expect(ledger.busy).toBe(false)
+})
+
+test('[LG210] a call that differs from the one shown is approved and not claimed', async () => {
+  const { ledger } = openLedger()
+  const asked = taken(await ledger.request(requestOf()))
+  const result = await ledger.decideAndClaim(asked, yes, requestOf({ args: { amount: 1 } }))
+  expect(result).toMatchObject({ decided: { state: { name: 'approved' } }, claimed: undefined })
+  expect(ledger.busy).toBe(false)
+})
+
+test('[LG210] of two decisions of one process at the same time, one is refused and one claims or leaves the call approved', async () => {
+  const { ledger } = openLedger()
+  const asked = taken(await ledger.request(requestOf()))
+  const results = await Promise.all([
+    ledger.decideAndClaim(asked, yes, requestOf()),
+    ledger.decideAndClaim(asked, { by: hanako, approved: false }, requestOf()),
+  ])
+  expect(results.filter((result) => 'refused' in result)).toHaveLength(1)
+  const { state } = (await ledger.get('approval-1')) ?? {}
+  expect(ledger.busy).toBe(state?.name === 'executing')
+})
+
+test('[LG210] a decision on an outdated approval uses the stored one', async () => {
+  const { store, ledger } = openLedger()
+  const other = new Ledger({ store, appName: 'demo', worker: 'w-2', leaseMs: 100 })
+  const asked = taken(await ledger.request(requestOf()))
+  taken(await other.cancel('approval-1', 'gone'))
+  expect(await ledger.decideAndClaim(asked, yes, requestOf())).toEqual({ refused: 'cancelled' })
+  expect(ledger.busy).toBe(false)
+})
+
 test('[LG5] the sweep expires due approvals and publishes the change', async () => {
   const { clock, ledger } = openLedger()
   taken(await ledger.request(requestOf()))

@@ -27,6 +27,11 @@ export interface ApprovalStore {
    * preceding one, if the time of `before` has passed, or if the worker in `silent` has renewed its lease.
    */
   replace(transition: Transition): Promise<boolean>
+  /**
+   * Stores consecutive transitions of one approval in one transaction. Returns false, and stores nothing, if `replace`
+   * would refuse the first one.
+   */
+  replaceAll(transitions: readonly Transition[]): Promise<boolean>
   /** Lists approvals, oldest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
   /** Lists pending approvals whose deadline has passed, most overdue first. */

@@ -18,6 +18,7 @@ import {
   type Decision,
   maySee,
   nextApproval,
+  type Transition,
 } from './next-approval.ts'
 import { plainJson } from './plain-json.ts'
 import { RecentApprovals } from './recent-approvals.ts'
@@ -117,18 +118,37 @@ export class Ledger {
     }
   }
 
-  /** Records a person's decision. It is durable when the promise resolves. */
-  async decide(id: string, decision: Decision): Promise<Approval | Refusal> {
-    const editedArgs =
-      decision.editedArgs === undefined
-        ? {}
-        : { editedArgs: plainJson('`editedArgs`', decision.editedArgs) }
-    const payload =
-      decision.payload === undefined ? {} : { payload: plainJson('`payload`', decision.payload) }
-    const result = await this.#step(id, { type: 'decide', ...decision, ...editedArgs, ...payload })
-    // The deadline has passed, but the sweep has not run yet. Expire the approval now.
-    if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
+  /** Records a person's decision. It is durable when the promise resolves. `known` is the approval as the caller has read it. */
+  async decide(id: string, decision: Decision, known?: Approval): Promise<Approval | Refusal> {
+    const result = await this.#step(id, toCommand(decision), known)
+    await this.#expireIfDue(id, result)
     return result
+  }
+
+  /**
+   * Records a person's decision about an approval as the caller has read it. If the decision completes the approval,
+   * claims the call for this worker in the same commit. The caller then runs the call, as after `claim`.
+   */
+  async decideAndClaim(
+    approval: Approval,
+    decision: Decision,
+    call: Call,
+  ): Promise<DecidedCall | Refusal> {
+    const { id } = approval
+    const command = toCommand(decision)
+    // If another request of this process decides the approval now, one of the two is refused.
+    const steps = this.#running.has(id)
+      ? await this.#stepAll(id, [command], approval)
+      : await this.#claiming(id, call, (claim) => this.#stepAll(id, [command, claim], approval))
+    await this.#expireIfDue(id, steps)
+    if (isRefusal(steps)) return steps
+    const [decided, claimed] = steps
+    return { decided, claimed }
+  }
+
+  /** Expires an approval whose deadline has passed and that the sweep has not found yet. */
+  async #expireIfDue(id: string, result: object): Promise<void> {
+    if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
   }
 
   /**
@@ -142,7 +162,7 @@ export class Ledger {
   /** Withdraws a vote while other people still have to decide. */
   async withdraw(id: string, by: Decider): Promise<Approval | Refusal> {
     const result = await this.#step(id, { type: 'withdraw', by })
-    if (isRefusal(result) && result.refused === 'expired') await this.#step(id, { type: 'expire' })
+    await this.#expireIfDue(id, result)
     return result
   }
 
@@ -151,20 +171,31 @@ export class Ledger {
    * does not run it if the claim is refused.
    */
   async claim(id: string, call: Call): Promise<Approval | Refusal> {
+    const claimed = await this.#claiming(id, call, (claim) => this.#stepAll(id, [claim]))
+    return isRefusal(claimed) ? claimed : claimed[0]
+  }
+
+  /** Holds a call for this worker while `step` claims it, and for as long as it runs. */
+  async #claiming(
+    id: string,
+    call: Call,
+    step: (claim: ApprovalCommand) => Promise<Steps | Refusal>,
+  ): Promise<Steps | Refusal> {
     const { toolCallId, toolName } = call
     const digest = digestCall(call)
     // Another worker may have set the call back to approved because the lease of this one expired. It is still
     // running here and must not run twice.
     if (this.#running.has(id)) return { refused: 'not-approved' }
     this.#updateHeld(() => this.#running.set(id, undefined))
-    let claimed: Approval | Refusal | undefined
+    let steps: Steps | Refusal | undefined
     try {
       const { worker } = this
-      claimed = await this.#step(id, { type: 'claim', toolCallId, toolName, digest, worker })
-      return claimed
+      steps = await step({ type: 'claim', toolCallId, toolName, digest, worker })
+      return steps
     } finally {
-      if (claimed === undefined || isRefusal(claimed))
-        this.#updateHeld(() => this.#running.delete(id))
+      const isClaimed =
+        steps && !isRefusal(steps) && steps.some(({ state }) => state.name === 'executing')
+      if (!isClaimed) this.#updateHeld(() => this.#running.delete(id))
     }
   }
 
@@ -371,36 +402,50 @@ export class Ledger {
     }
   }
 
-  async #step(id: string, command: ApprovalCommand): Promise<Approval | Refusal> {
-    const known = this.#recent.get(id)
-    // The cached approval may be outdated. If the step is possible, the compare-and-set detects that. If it is not,
+  async #step(id: string, command: ApprovalCommand, known?: Approval): Promise<Approval | Refusal> {
+    const steps = await this.#stepAll(id, [command], known)
+    return isRefusal(steps) ? steps : steps[0]
+  }
+
+  /** Executes a command, and the one after it if the first makes the approval `approved`, in one commit. */
+  async #stepAll(
+    id: string,
+    commands: Commands,
+    known = this.#recent.get(id),
+  ): Promise<Steps | Refusal> {
+    // The known approval may be outdated. If the step is possible, the compare-and-set detects that. If it is not,
     // the approval is read again.
-    const result = known && nextApproval(known, command, await this.#store.now())
-    if (result && !isRefusal(result) && (await this.#store.replace(result))) {
-      this.#publish(result.next)
-      return result.next
-    }
+    const transitions = known && nextApprovals(known, commands, await this.#store.now())
+    if (transitions && !isRefusal(transitions) && (await this.#replace(transitions)))
+      return toSteps(transitions)
     const approval = await this.get(id)
     return approval === undefined
       ? { refused: 'unknown-approval' }
-      : this.#advance(approval, command)
+      : this.#advance(approval, commands)
   }
 
-  async #advance(approval: Approval, command: ApprovalCommand): Promise<Approval | Refusal> {
+  async #advance(approval: Approval, commands: Commands): Promise<Steps | Refusal> {
     let current: Approval | undefined = approval
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== undefined; attempt += 1) {
-      const result = nextApproval(current, command, await this.#store.now())
-      if (isRefusal(result)) return result
-      if (await this.#store.replace(result)) {
-        this.#publish(result.next)
-        return result.next
-      }
+      const transitions = nextApprovals(current, commands, await this.#store.now())
+      if (isRefusal(transitions)) return transitions
+      if (await this.#replace(transitions)) return toSteps(transitions)
       current = await this.#store.get(approval.id)
     }
     throw new ApprovalError(
       'contended',
       `The approval ${approval.id} changed ${MAX_ATTEMPTS} times during one update. Try again.`,
     )
+  }
+
+  /** Stores transitions and publishes them. Returns false if the stored approval has changed meanwhile. */
+  async #replace(transitions: Transitions): Promise<boolean> {
+    const [first, ...rest] = transitions
+    const isStored = await (rest.length > 0
+      ? this.#store.replaceAll(transitions)
+      : this.#store.replace(first))
+    if (isStored) for (const transition of transitions) this.#publish(transition.next)
+    return isStored
   }
 
   async #stepEach(
@@ -410,8 +455,8 @@ export class Ledger {
     const changed: Approval[] = []
     for (const approval of approvals) {
       const command = commandFor(approval)
-      const result = command && (await this.#advance(approval, command))
-      if (result !== undefined && !isRefusal(result)) changed.push(result)
+      const result = command && (await this.#advance(approval, [command]))
+      if (result !== undefined && !isRefusal(result)) changed.push(...result)
     }
     return changed
   }
@@ -426,6 +471,44 @@ export class Ledger {
       }
     }
   }
+}
+
+/** A decided approval, and the same approval as claimed by this worker, if the decision completed it. */
+export interface DecidedCall {
+  readonly decided: Approval
+  readonly claimed: Approval | undefined
+}
+
+/** A command, and the command to execute in the same commit if the first one makes the approval `approved`. */
+type Commands = readonly [ApprovalCommand, ApprovalCommand?]
+type Transitions = readonly [Transition, ...Transition[]]
+/** The approval after each command. */
+type Steps = readonly [Approval, ...Approval[]]
+
+function toCommand(decision: Decision): ApprovalCommand {
+  const { editedArgs, payload } = decision
+  return {
+    type: 'decide',
+    ...decision,
+    ...(editedArgs !== undefined && { editedArgs: plainJson('`editedArgs`', editedArgs) }),
+    ...(payload !== undefined && { payload: plainJson('`payload`', payload) }),
+  }
+}
+
+function nextApprovals(
+  approval: Approval,
+  [command, following]: Commands,
+  now: number,
+): Transitions | Refusal {
+  const first = nextApproval(approval, command, now)
+  if (isRefusal(first)) return first
+  const isApproved = first.next.state.name === 'approved'
+  const second = following && isApproved ? nextApproval(first.next, following, now) : undefined
+  return second && !isRefusal(second) ? [first, second] : [first]
+}
+
+function toSteps([first, ...rest]: Transitions): Steps {
+  return [first.next, ...rest.map(({ next }) => next)]
 }
 
 function keyOf({ appName, principalId, chatId }: AppChatRef): string {

@@ -67,13 +67,24 @@ export class MemoryApprovalStore implements ApprovalStore {
     return this.get(this.#byCall.get(callKey(chat, toolCallId)) ?? '')
   }
 
-  async replace({ next, entry, before, silent }: Transition): Promise<boolean> {
+  async replace(transition: Transition): Promise<boolean> {
+    return this.#replace(transition)
+  }
+
+  #replace({ next, entry, before, silent }: Transition): boolean {
     if (this.#approvals.get(next.id)?.version !== next.version - 1) return false
     if (before !== undefined && this.#clock() >= before) return false
     if (silent && this.#lives(silent.worker, this.#startedAt.get(next.id) ?? 0, silent.leaseMs))
       return false
     this.#write(next, entry)
     return true
+  }
+
+  async replaceAll([first, ...rest]: readonly Transition[]): Promise<boolean> {
+    if (!first) return false
+    if (rest.some(({ next }, index) => next.version !== first.next.version + index + 1))
+      throw new Error('The transitions of an approval must be consecutive.')
+    return this.#replace(first) && rest.every((transition) => this.#replace(transition))
   }
 
   async list({ limit, after, ...filter }: ApprovalFilter): Promise<Approval[]> {

@@ -21,6 +21,8 @@ export type Action =
       readonly who: Person | number
       readonly approved: boolean
       readonly edited: boolean
+      /** The instance runs the call if this decision completes its approval. Default false. */
+      readonly claims?: boolean
     }
   | { readonly act: 'withdraw'; readonly call: number; readonly who: Person | number }
   | { readonly act: 'run'; readonly call: number; readonly as: number; readonly fails: boolean }

@@ -42,6 +42,7 @@ const decide: fc.Arbitrary<Action> = fc.record({
   who,
   approved: fc.constantFrom(true, true, true, false),
   edited: fc.constantFrom(false, false, true),
+  claims: fc.constantFrom(false, false, false, true),
 })
 
 const withdraw: fc.Arbitrary<Action> = fc.record({ act: fc.constant('withdraw'), call, who })

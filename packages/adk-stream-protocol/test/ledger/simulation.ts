@@ -4,7 +4,7 @@ import type { ApprovalStore } from '../../src/approvals/approval-store.ts'
 import type { AuditRecord } from '../../src/approvals/audit-entry.ts'
 import type { Call } from '../../src/approvals/digest.ts'
 import type { Ledger, LedgerOptions } from '../../src/approvals/ledger.ts'
-import { argsToRun, type Decider } from '../../src/approvals/next-approval.ts'
+import { argsToRun, type Decider, type Decision } from '../../src/approvals/next-approval.ts'
 import { isRefusal, type Refusal } from '../../src/approvals/refusal.ts'
 import {
   type Action,
@@ -212,12 +212,30 @@ export class LedgerSimulation {
   }
 
   async #decide(action: Extract<Action, { act: 'decide' }>, ledger: Ledger): Promise<void> {
-    const { call, approved, edited } = action
+    const { call, approved, edited, claims = false } = action
     const who = this.#personOf(action)
     const by: Decider = people[who]
     const edit = edited ? { editedArgs: editedArgs(call) } : {}
-    const result = await ledger.decide(this.approvalId(call), { by, approved, ...edit })
+    const decision = { by, approved, ...edit }
+    const id = this.approvalId(call)
+    const known = claims ? await ledger.get(id) : undefined
+    if (known) return this.#decideAndRun(known, { ...action, who }, decision, ledger)
+    const result = await ledger.decide(id, decision)
     this.history.decisions.push({ call, who, approved, edited, answeredAt: this.latest, result })
+  }
+
+  /** Decides, and runs the call if the decision completes its approval, as the bridge does. */
+  async #decideAndRun(
+    known: Approval,
+    { call, who, approved, edited }: Extract<Action, { act: 'decide' }> & { readonly who: Person },
+    decision: Decision,
+    ledger: Ledger,
+  ): Promise<void> {
+    const steps = await ledger.decideAndClaim(known, decision, this.callOf(call))
+    const result = isRefusal(steps) ? steps : steps.decided
+    this.history.decisions.push({ call, who, approved, edited, answeredAt: this.latest, result })
+    if (!isRefusal(steps) && steps.claimed)
+      await this.#runClaimed(steps.claimed, { call, fails: false }, ledger)
   }
 
   async #withdraw(action: Extract<Action, { act: 'withdraw' }>, ledger: Ledger): Promise<void> {
@@ -241,9 +259,18 @@ export class LedgerSimulation {
     const call = this.callOf(action.as)
     const claimed = await ledger.claim(id, call)
     if (isRefusal(claimed)) return
-    this.history.starts.push({ call: action.as, args: argsToRun(claimed), approvalId: id })
+    await this.#runClaimed(claimed, { call: action.as, fails: action.fails }, ledger)
+  }
+
+  async #runClaimed(
+    claimed: Approval,
+    { call, fails }: { readonly call: number; readonly fails: boolean },
+    ledger: Ledger,
+  ): Promise<void> {
+    const { id } = claimed
+    this.history.starts.push({ call, args: argsToRun(claimed), approvalId: id })
     await this.pass('the tool runs')
-    if (action.fails) await ledger.fail(id, 'the tool threw')
+    if (fails) await ledger.fail(id, 'the tool threw')
     else await ledger.succeed(id, { ok: true })
   }
 

@@ -105,6 +105,7 @@ function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
     get: (id) => next().get(id),
     findByCall: (...given) => next().findByCall(...given),
     replace: (transition) => next().replace(transition),
+    replaceAll: (transitions) => next().replaceAll(transitions),
     list: (filter) => next().list(filter),
     due: (limit) => next().due(limit),
     unreported: (filter) => next().unreported(filter),

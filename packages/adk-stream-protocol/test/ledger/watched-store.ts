@@ -73,6 +73,12 @@ export function watchStore(
         if (isStored) note(transition.next)
         return isStored
       }),
+    replaceAll: (transitions) =>
+      written(async () => {
+        const isStored = await store.replaceAll(transitions)
+        if (isStored) for (const { next } of transitions) note(next)
+        return isStored
+      }),
     list: (filter) => through(() => store.list(filter)),
     due: (limit) => through(() => store.due(limit)),
     unreported: (filter) => through(() => store.unreported(filter)),

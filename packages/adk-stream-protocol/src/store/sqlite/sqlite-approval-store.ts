@@ -19,6 +19,7 @@ import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
 import { nextApproval, type Transition, isUnreported } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { checkName, isStorable } from '../session-key.ts'
+import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import { auditConditions, listConditions } from './approval-conditions.ts'
 import {
@@ -130,6 +131,17 @@ export class SqliteApprovalStore implements ApprovalStore {
 
   async replace(transition: Transition): Promise<boolean> {
     return this.#connection.write(() => this.#replace(transition))
+  }
+
+  async replaceAll([first, ...rest]: readonly Transition[]): Promise<boolean> {
+    return this.#connection.write(() => {
+      if (!first || !this.#replace(first)) return false
+      for (const transition of rest)
+        // Throws to roll back the first one.
+        if (!this.#replace(transition))
+          throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
+      return true
+    })
   }
 
   async list(filter: ApprovalFilter): Promise<Approval[]> {

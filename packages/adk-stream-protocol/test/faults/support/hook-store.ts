@@ -23,6 +23,16 @@ export function hookStore(store: Store, reached: Reached): Store {
     const work = () => replace(transition)
     return moment ? between(moment, transition.next.chat.chatId, work) : work()
   }
+  const replaceAll = approvals.replaceAll.bind(approvals)
+  approvals.replaceAll = (transitions) =>
+    transitions.toReversed().reduce(
+      (work, { entry, next }) =>
+        () => {
+          const moment = MOMENTS[entry.event.type]
+          return moment ? between(moment, next.chat.chatId, work) : work()
+        },
+      () => replaceAll(transitions),
+    )()
   const appendEvent = sessions.appendEvent.bind(sessions)
   sessions.appendEvent = (request) => {
     const isResponse = JSON.stringify(request.event.customMetadata ?? {}).includes('"decided":')
