@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createConnection } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-import pg from 'pg'
+import { Client, Pool } from 'pg'
 
 /** An empty database for one test or one test file. */
 export interface TestDatabase extends AsyncDisposable {
@@ -27,7 +27,7 @@ export async function createDatabase(): Promise<TestDatabase> {
   await runOnce(server, `CREATE DATABASE ${name} TEMPLATE template0`)
   const url = new URL(server)
   url.pathname = `/${name}`
-  const pool = new pg.Pool({ connectionString: url.href, max: 1, allowExitOnIdle: true })
+  const pool = new Pool({ connectionString: url.href, max: 1, allowExitOnIdle: true })
   pool.on('error', () => undefined)
   return {
     url: url.href,
@@ -41,7 +41,7 @@ export async function createDatabase(): Promise<TestDatabase> {
 }
 
 async function runOnce(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new Client({ connectionString: url })
   await client.connect()
   try {
     await client.query(sql)

@@ -1,15 +1,6 @@
+import type { ApprovalRow } from '../approval-rows.ts'
 import { prepareAppend } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
-
-export interface ApprovalRow {
-  readonly asked: string
-  readonly moved: string
-}
-
-export interface AuditRow {
-  readonly seq: number
-  readonly entry: string
-}
 
 /** The clock of SQLite in whole ms, which is its precision. */
 export const DATABASE_CLOCK = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"

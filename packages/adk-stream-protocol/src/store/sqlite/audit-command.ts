@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util'
 
 import type { AuditHead, AuditVerification } from '../../approvals/approval-store.ts'
 import type { AuditRecord } from '../../approvals/audit-entry.ts'
-import { decodeAudit } from './approval-rows.ts'
-import type { AuditRow } from './approval-statements.ts'
-import { verifyChain } from './audit-chain.ts'
+import { type AuditRow, decodeAudit } from '../approval-rows.ts'
+import { verifyChain } from '../audit-chain.ts'
+import { auditReader } from './audit-chain.ts'
 import { openExisting } from './open-database.ts'
 
 const USAGE = `Usage:
@@ -64,7 +64,7 @@ async function verify(
   const check = head === undefined ? {} : { head: readHead(head) }
   const connection = await openExisting(path)
   try {
-    const { entries, head: newest, fault } = await verifyChain(connection, check)
+    const { entries, head: newest, fault } = await verifyChain(auditReader(connection), check)
     if (fault) {
       printError(describeFault(fault))
       return 1

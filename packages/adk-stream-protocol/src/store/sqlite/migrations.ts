@@ -1,4 +1,4 @@
-import { decodeApproval, deciderNames } from './approval-rows.ts'
+import { decodeApproval, deciderNames } from '../approval-rows.ts'
 import { selectApprovals } from './approval-statements.ts'
 import { chainExisting } from './audit-chain.ts'
 import type { Connection } from './connection.ts'

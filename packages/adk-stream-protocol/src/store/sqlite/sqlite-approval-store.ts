@@ -23,24 +23,25 @@ import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import { auditConditions, listConditions } from './approval-conditions.ts'
 import {
+  type ApprovalRow,
+  type AuditRow,
   chatColumns,
   decodeApproval,
   decodeAudit,
   deciderNames,
   encodeAsked,
   encodeMoved,
-} from './approval-rows.ts'
+} from '../approval-rows.ts'
 import {
-  type ApprovalRow,
   type ApprovalStatements,
-  type AuditRow,
   DATABASE_CLOCK,
   prepareApprovalStatements,
   selectApprovals,
 } from './approval-statements.ts'
-import { verifyChain } from './audit-chain.ts'
+import { verifyChain } from '../audit-chain.ts'
+import { auditReader } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
-import { LockedChats } from './locked-chats.ts'
+import { LockedChats } from '../locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { LeaseThread } from './lease-thread-host.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
@@ -206,7 +207,7 @@ export class SqliteApprovalStore implements ApprovalStore {
   }
 
   verifyAudit(check?: AuditCheck): Promise<AuditVerification> {
-    return verifyChain(this.#connection, check)
+    return verifyChain(auditReader(this.#connection), check)
   }
 
   async heartbeat(worker: string): Promise<void> {

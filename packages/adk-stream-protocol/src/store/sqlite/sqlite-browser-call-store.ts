@@ -1,6 +1,6 @@
 import { checkName } from '../session-key.ts'
 import type { DueBrowserCalls, BrowserCall, BrowserCallStore } from '../browser-call-store.ts'
-import { chatColumns } from './approval-rows.ts'
+import { chatColumns } from '../approval-rows.ts'
 import { DATABASE_CLOCK } from './approval-statements.ts'
 import type { Connection } from './connection.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'

@@ -1,6 +1,6 @@
 import type { ChatEntry, ChatNote, ChatStore } from '../chat-store.ts'
 import { checkName } from '../session-key.ts'
-import { chatColumns } from './approval-rows.ts'
+import { chatColumns } from '../approval-rows.ts'
 import type { Connection } from './connection.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 

@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 
 import {
-  type AppendEventRequest,
-  BaseSessionService,
   createSession,
   type CompositeSessionKey,
   type CreateSessionRequest,
@@ -15,7 +13,8 @@ import {
   type Session,
 } from '@google/adk'
 import { describePage, readPage } from '../list-page.ts'
-import { selectEvents, continueHistory, extendHistory, shareEvents } from './session-history.ts'
+import { continueHistory, shareEvents } from '../session-history.ts'
+import { extendHistory } from './extend-history.ts'
 import type { SessionCache, SessionHistory } from '../session-cache.ts'
 import { checkName, sessionKey, type SessionKey } from '../session-key.ts'
 import {
@@ -26,16 +25,22 @@ import {
   encodeState,
   mergeScopes,
   type ScopedDelta,
-  scopeDelta,
-  type SessionState,
   type StateDelta,
   withoutTemp,
 } from '../session-state.ts'
 import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
-import { StoreError } from '../store-error.ts'
+import {
+  type Append,
+  checkTimestamp,
+  lockLost,
+  noSuchEvent,
+  sessionGone,
+  StoredSessionService,
+  toSession,
+} from '../stored-session-service.ts'
 import { decodeEvent, encodeEvent } from '../stored-event.ts'
 import type { Connection, SqlValue, Statement } from './connection.ts'
-import { LockedChats } from './locked-chats.ts'
+import { LockedChats } from '../locked-chats.ts'
 import {
   type ListedSession,
   type ListStatements,
@@ -45,27 +50,18 @@ import {
   type SessionView,
 } from './session-statements.ts'
 
-interface Append {
-  readonly session: Session
-  readonly event: Event
-  readonly delta: ScopedDelta
-  /** The ids of calls that the session must contain. */
-  readonly calls: readonly string[]
-}
-
 /**
  * Stores ADK sessions in SQLite. Each append is one transaction that survives a crash of the process. Its cost does
  * not depend on the length of the history.
  */
 export class SqliteSessionService
-  extends BaseSessionService
+  extends StoredSessionService
   implements RewindableSessionService, FirstMessageReader
 {
   readonly #connection: Connection
   readonly #statements: SessionStatements
   readonly #cache: SessionCache
   readonly #locked: LockedChats
-  readonly #written = new WeakMap<Session, SessionState>()
 
   constructor(connection: Connection, cache: SessionCache, locked = new LockedChats()) {
     super()
@@ -73,27 +69,6 @@ export class SqliteSessionService
     this.#connection = connection
     this.#statements = prepareSessionStatements(connection)
     this.#cache = cache
-  }
-
-  override async createSession(request: CreateSessionRequest): Promise<Session> {
-    const session = await this.#insert(request)
-    if (session === undefined) {
-      throw new StoreError(
-        'conflict',
-        `The session ${request.sessionId} already exists. Use getOrCreateSession.`,
-      )
-    }
-    return session
-  }
-
-  override async getOrCreateSession(request: CreateSessionRequest): Promise<Session> {
-    const { appName, userId, sessionId } = request
-    if (!sessionId) return this.createSession(request)
-    const key = { appName, userId, sessionId }
-    const session =
-      (await this.#read(key)) ?? (await this.#insert(request)) ?? (await this.#read(key))
-    if (session === undefined) throw sessionGone(sessionId)
-    return session
   }
 
   override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
@@ -131,31 +106,6 @@ export class SqliteSessionService
     await this.#connection.emptyLog()
   }
 
-  override async appendEvent(request: AppendEventRequest): Promise<Event> {
-    if (request.event.partial) return request.event
-    return (await this.#appendIf(request, [])) ?? request.event
-  }
-
-  /** Appends a response to calls if the session still contains them, in one transaction. Returns false if it does not. */
-  async appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
-    return (await this.#appendIf(request, calls)) !== undefined
-  }
-
-  /** Appends an event if the session contains all of these calls. */
-  async #appendIf(
-    request: AppendEventRequest,
-    calls: readonly string[],
-  ): Promise<Event | undefined> {
-    const event = withWritableActions(request.event)
-    const delta = await this.#selectEffectiveWrites(request.session, event)
-    const row = { session: request.session, event, delta: scopeDelta(delta), calls }
-    if (!(await this.#append(row))) return undefined
-    // Last, so that a rejected append does not change the session of the caller.
-    await super.appendEvent({ session: request.session, event })
-    request.session.lastUpdateTime = event.timestamp
-    return event
-  }
-
   async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
     const [row] = await this.#statements.findFirstMessage.select(...sessionKey(request))
     return row && decodeEvent(row.data)
@@ -170,18 +120,13 @@ export class SqliteSessionService
       if (row === undefined) throw sessionGone(request.sessionId)
       this.#checkLock(key, this.#locked.tokenOf(key) ?? null)
       const [event] = this.#statements.findEvent.rows(row.session, eventId)
-      if (event === undefined) {
-        throw new StoreError(
-          'conflict',
-          `The session has no event ${eventId}. It may have been rewound already.`,
-        )
-      }
+      if (event === undefined) throw noSuchEvent(eventId)
       this.#statements.deleteEventsFrom.run(row.session, event.seq, keep)
       this.#restore(key, row)
     })
   }
 
-  async #insert(request: CreateSessionRequest): Promise<Session | undefined> {
+  protected override async insert(request: CreateSessionRequest): Promise<Session | undefined> {
     const key = { ...request, sessionId: request.sessionId || randomUUID() }
     const columns = sessionKey(key)
     const initial = encodeState(withoutTemp(request.state))
@@ -189,7 +134,7 @@ export class SqliteSessionService
       const inserted = this.#statements.insertSession.run(...columns, Date.now(), initial)
       if (inserted === 0) return undefined
       const [row] = this.#statements.viewSession.rows(...columns)
-      return row && toSession(key, row, [])
+      return row && viewSession(key, row, [])
     }, 'process-death')
   }
 
@@ -200,34 +145,20 @@ export class SqliteSessionService
       const step = await this.#connection.read(() => {
         const [row] = this.#statements.viewSession.rows(...key)
         if (row === undefined) return 'missing'
-        history = continueHistory(row, [this.#cache.get(row.session), history])
+        history = continueHistory(row.epoch, [this.#cache.get(row.session), history])
         const isComplete = extendHistory(history, row, this.#statements)
         this.#cache.keep(row.session, history)
         return isComplete ? { row, events: shareEvents(history) } : 'incomplete'
       })
       if (step === 'missing') return undefined
-      if (step !== 'incomplete') return toSession(request, step.row, step.events)
+      if (step !== 'incomplete') return viewSession(request, step.row, step.events)
       // A long history is read page by page, and other work runs in between. The pages stay valid as long as the
       // epoch does.
       await yieldToEventLoop()
     }
   }
 
-  /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
-  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateDelta> {
-    if (isEmpty(event.actions?.stateDelta)) return []
-    // Without a prototype, even `__proto__` is an ordinary key.
-    const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
-    this.#written.set(session, written)
-    // Only ADK knows when each write was made. It leaves late writes out of `written` and removes `temp:` keys from
-    // the event.
-    await super.appendEvent({ session: { ...session, state: written, events: [] }, event })
-    return Object.entries(event.actions.stateDelta).filter(([key, value]) =>
-      Object.is(written[key], value),
-    )
-  }
-
-  async #append({ session, event, delta, calls }: Append): Promise<boolean> {
+  protected override async append({ session, event, delta, calls }: Append): Promise<boolean> {
     const { id: sessionId, appName, userId } = session
     const key = sessionKey({ appName, userId, sessionId })
     const eventId = checkName('event.id', event.id)
@@ -256,10 +187,7 @@ export class SqliteSessionService
   /** Throws if another process has locked the chat since this process did. */
   #checkLock(key: SessionKey, token: string | null): void {
     if (token === null || this.#statements.isLocked.rows(...key, token).length > 0) return
-    throw new StoreError(
-      'lock-lost',
-      'Another process has taken over this chat. Read the session again.',
-    )
+    throw lockLost()
   }
 
   #appendShared({ appName, userId }: Session, { app, user }: ScopedDelta): void {
@@ -278,26 +206,13 @@ export class SqliteSessionService
   }
 }
 
-function toSession(request: GetSessionRequest, row: SessionView, events: Event[]): Session {
-  return createSession({
-    id: request.sessionId,
-    appName: request.appName,
-    userId: request.userId,
-    state: mergeScopes(
-      decodeState(row.state),
-      decodeState(row.app_state),
-      decodeState(row.user_state),
-    ),
-    events: selectEvents(events, request.config),
-    lastUpdateTime: row.updated_at,
-  })
-}
-
-function sessionGone(sessionId: string): StoreError {
-  return new StoreError(
-    'session-gone',
-    `The session ${sessionId} does not exist. It may have been deleted.`,
+function viewSession(request: GetSessionRequest, row: SessionView, events: Event[]): Session {
+  const state = mergeScopes(
+    decodeState(row.state),
+    decodeState(row.app_state),
+    decodeState(row.user_state),
   )
+  return toSession(request, { state, updatedAt: row.updated_at, events })
 }
 
 function inOrder(
@@ -306,20 +221,6 @@ function inOrder(
 ): Statement<ListedSession> {
   if (order === undefined) return list.created
   return order === 'asc' ? list.ascending : list.descending
-}
-
-function withWritableActions(event: Event): Event {
-  // Events read from this store are frozen, but ADK writes to the actions of an event that it appends.
-  return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
-}
-
-function checkTimestamp(timestamp: number): number {
-  if (Number.isFinite(timestamp)) return timestamp
-  throw new StoreError('invalid', '`event.timestamp` must be a finite number of milliseconds.')
-}
-
-function isEmpty(record: object | undefined): boolean {
-  return record === undefined || Object.keys(record).length === 0
 }
 
 function nextState(delta: StateDelta, readRows: () => { state: string }[]): string | null {

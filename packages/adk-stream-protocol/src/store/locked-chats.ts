@@ -1,4 +1,4 @@
-import type { SessionKey } from '../session-key.ts'
+import type { SessionKey } from './session-key.ts'
 
 /**
  * The chats that this process has locked, with their fencing tokens. A write to such a chat succeeds only while the

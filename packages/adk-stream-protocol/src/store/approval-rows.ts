@@ -1,10 +1,19 @@
-import type { Approval } from '../../approvals/approval.ts'
-import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { currentStep } from '../../approvals/next-approval.ts'
-import { checkName } from '../session-key.ts'
-import { decodeJson, encodeJson } from '../stored-json.ts'
-import type { ApprovalRow, AuditRow } from './approval-statements.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
+import type { Approval } from '../approvals/approval.ts'
+import type { AuditEntry, AuditRecord } from '../approvals/audit-entry.ts'
+import { currentStep } from '../approvals/next-approval.ts'
+import { checkName } from './session-key.ts'
+import { decodeJson, encodeJson } from './stored-json.ts'
+import type { AppChatRef } from '../shared/chat-ref.ts'
+
+export interface ApprovalRow {
+  readonly asked: string
+  readonly moved: string
+}
+
+export interface AuditRow {
+  readonly seq: number
+  readonly entry: string
+}
 
 /** Returns the columns that identify a chat, in column order. */
 export function chatColumns({ appName, principalId, chatId }: AppChatRef): string[] {

@@ -1,0 +1,147 @@
+import {
+  type AppendEventRequest,
+  BaseSessionService,
+  createSession,
+  type CreateSessionRequest,
+  type Event,
+  type GetSessionRequest,
+  type Session,
+} from '@google/adk'
+import { selectEvents } from './session-history.ts'
+import {
+  type ScopedDelta,
+  scopeDelta,
+  type SessionState,
+  type StateDelta,
+} from './session-state.ts'
+import { StoreError } from './store-error.ts'
+
+/** An event to store, with the writes to the state that take effect. */
+export interface Append {
+  readonly session: Session
+  readonly event: Event
+  readonly delta: ScopedDelta
+  /** The ids of calls that the session must contain. */
+  readonly calls: readonly string[]
+}
+
+/** What ADK requires of a session service, independent of the database. */
+export abstract class StoredSessionService extends BaseSessionService {
+  readonly #written = new WeakMap<Session, SessionState>()
+
+  /** Returns undefined if the session exists. */
+  protected abstract insert(request: CreateSessionRequest): Promise<Session | undefined>
+
+  /** Returns false, and stores nothing, if one of the calls is missing. */
+  protected abstract append(append: Append): Promise<boolean>
+
+  override async createSession(request: CreateSessionRequest): Promise<Session> {
+    const session = await this.insert(request)
+    if (session === undefined) {
+      throw new StoreError(
+        'conflict',
+        `The session ${request.sessionId} already exists. Use getOrCreateSession.`,
+      )
+    }
+    return session
+  }
+
+  override async getOrCreateSession(request: CreateSessionRequest): Promise<Session> {
+    const { appName, userId, sessionId } = request
+    if (!sessionId) return this.createSession(request)
+    const key = { appName, userId, sessionId }
+    const session =
+      (await this.getSession(key)) ?? (await this.insert(request)) ?? (await this.getSession(key))
+    if (session === undefined) throw sessionGone(sessionId)
+    return session
+  }
+
+  override async appendEvent(request: AppendEventRequest): Promise<Event> {
+    if (request.event.partial) return request.event
+    return (await this.#appendIf(request, [])) ?? request.event
+  }
+
+  /** Appends a response to calls if the session still contains them, in one transaction. Returns false if it does not. */
+  async appendResponse(request: AppendEventRequest, calls: readonly string[]): Promise<boolean> {
+    return (await this.#appendIf(request, calls)) !== undefined
+  }
+
+  /** Appends an event if the session contains all of these calls. */
+  async #appendIf(
+    request: AppendEventRequest,
+    calls: readonly string[],
+  ): Promise<Event | undefined> {
+    const event = withWritableActions(request.event)
+    const delta = await this.#selectEffectiveWrites(request.session, event)
+    const row = { session: request.session, event, delta: scopeDelta(delta), calls }
+    if (!(await this.append(row))) return undefined
+    // Last, so that a rejected append does not change the session of the caller.
+    await super.appendEvent({ session: request.session, event })
+    request.session.lastUpdateTime = event.timestamp
+    return event
+  }
+
+  /** Returns the writes of an event that take effect, in ADK's order of writes within a run. */
+  async #selectEffectiveWrites(session: Session, event: Event): Promise<StateDelta> {
+    if (isEmpty(event.actions?.stateDelta)) return []
+    // Without a prototype, even `__proto__` is an ordinary key.
+    const written = this.#written.get(session) ?? (Object.create(null) as SessionState)
+    this.#written.set(session, written)
+    // Only ADK knows when each write was made. It leaves late writes out of `written` and removes `temp:` keys from
+    // the event.
+    await super.appendEvent({ session: { ...session, state: written, events: [] }, event })
+    return Object.entries(event.actions.stateDelta).filter(([key, value]) =>
+      Object.is(written[key], value),
+    )
+  }
+}
+
+/** Creates the session that a reader gets. */
+export function toSession(
+  request: GetSessionRequest,
+  { state, updatedAt, events }: { state: SessionState; updatedAt: number; events: Event[] },
+): Session {
+  return createSession({
+    id: request.sessionId,
+    appName: request.appName,
+    userId: request.userId,
+    state,
+    events: selectEvents(events, request.config),
+    lastUpdateTime: updatedAt,
+  })
+}
+
+export function checkTimestamp(timestamp: number): number {
+  if (Number.isFinite(timestamp)) return timestamp
+  throw new StoreError('invalid', '`event.timestamp` must be a finite number of milliseconds.')
+}
+
+export function sessionGone(sessionId: string): StoreError {
+  return new StoreError(
+    'session-gone',
+    `The session ${sessionId} does not exist. It may have been deleted.`,
+  )
+}
+
+export function lockLost(): StoreError {
+  return new StoreError(
+    'lock-lost',
+    'Another process has taken over this chat. Read the session again.',
+  )
+}
+
+export function noSuchEvent(eventId: string): StoreError {
+  return new StoreError(
+    'conflict',
+    `The session has no event ${eventId}. It may have been rewound already.`,
+  )
+}
+
+function withWritableActions(event: Event): Event {
+  // Events read from this store are frozen, but ADK writes to the actions of an event that it appends.
+  return Object.isFrozen(event.actions) ? { ...event, actions: { ...event.actions } } : event
+}
+
+function isEmpty(record: object | undefined): boolean {
+  return record === undefined || Object.keys(record).length === 0
+}
