@@ -128,3 +128,44 @@ test('[ST81] leases that were written with the wall clock have expired', async (
   database.close()
   expect(await readLeft(path)).toEqual({ ...EVERYTHING, waits: 0 })
 })
+
+/** Blocks the event loop until a lease has been renewed. */
+function blockUntilRenewed(path: string, worker: string): void {
+  const database = new Database(path)
+  const select = database.prepare('SELECT beat_at FROM workers WHERE worker = ?')
+  // Every row of this statement has this column.
+  const read = () => (select.all(worker) as { beat_at: number }[])[0]?.beat_at ?? 0
+  const before = read()
+  const deadline = performance.now() + 30_000
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  while (read() === before && performance.now() < deadline) Atomics.wait(never, 0, 0, 5)
+  expect(read()).toBeGreaterThan(before)
+  database.close()
+}
+
+function countThreads(): number {
+  // Node.js describes the report in its documentation only.
+  return (process.report.getReport() as { workers: unknown[] }).workers.length
+}
+
+test('[LG81] the stores of a process share one thread, and each keeps its lease when another is closed', async () => {
+  await using folder = await temporaryFolder()
+  const open = async (name: string) => {
+    const path = folder.path(name)
+    const store = await openSqliteStore({ path })
+    const options = { store: store.approvals, appName: chat.appName, leaseMs: 200 }
+    const ledger = new Ledger({ ...options, maxBlockedMs: 60_000 })
+    await ledger.lockChat(chat)
+    blockUntilRenewed(path, ledger.worker)
+    return { store, renewed: () => blockUntilRenewed(path, ledger.worker) }
+  }
+  const one = await open('one.db')
+  const threads = countThreads()
+  const two = await open('two.db')
+  expect(countThreads()).toBe(threads)
+  await one.store.close()
+  two.renewed()
+  const three = await open('three.db')
+  expect(countThreads()).toBe(threads)
+  await Promise.all([two.store.close(), three.store.close()])
+})

@@ -87,7 +87,7 @@ test(
     let clock: Database.Database | undefined
     await using servers = await startServers({}, async ({ database: path }) => {
       await (await openSqliteStore({ path })).close()
-      clock = new Database(path)
+      clock = new Database(path, { timeout: 30_000 })
       clock.exec(`CREATE TABLE ${JUMP_TABLE} (ms INTEGER); INSERT INTO ${JUMP_TABLE} VALUES (0)`)
     })
     const chats = [0, 1, 2, 3].flatMap((n) => [`a.hold.${n}.pay`, `a.hold.${n}.top_up`])

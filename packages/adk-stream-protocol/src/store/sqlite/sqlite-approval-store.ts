@@ -43,7 +43,7 @@ import { auditReader } from './audit-chain.ts'
 import type { Connection, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
 import { type LeaseClock, monotonicClock } from './lease-clock.ts'
-import { LeaseThread } from './lease-thread-host.ts'
+import { ThreadedRenewal } from './lease-thread-host.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface SqliteApprovalStoreOptions {
@@ -65,8 +65,8 @@ export class SqliteApprovalStore implements ApprovalStore {
   readonly #leaseNow: LeaseClock
   readonly #held: LockedChats
   readonly #path: string | undefined
-  /** The lease threads, by worker. */
-  readonly #threads = new Map<string, LeaseThread>()
+  /** The renewals of leases, by worker. */
+  readonly #renewals = new Map<string, ThreadedRenewal>()
 
   constructor(connection: Connection, options: SqliteApprovalStoreOptions = {}) {
     const {
@@ -217,20 +217,20 @@ export class SqliteApprovalStore implements ApprovalStore {
       this.#statements.heartbeat.run(worker, now)
       this.#statements.forgetWorkers.run(now)
     }, 'process-death')
-    this.#threads.get(worker)?.recordRenewal()
+    this.#renewals.get(worker)?.recordRenewal()
   }
 
   startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {
     if (this.#path === undefined) return NO_RENEWAL
-    const thread = this.#threads.get(lease.worker) ?? new LeaseThread(this.#path, lease)
-    this.#threads.set(lease.worker, thread)
-    return thread
+    const renewal = this.#renewals.get(lease.worker) ?? new ThreadedRenewal(this.#path, lease)
+    this.#renewals.set(lease.worker, renewal)
+    return renewal
   }
 
-  /** Stops the lease threads. */
+  /** Stops the renewal of leases. */
   async close(): Promise<void> {
-    await Promise.all([...this.#threads.values()].map((thread) => thread.close()))
-    this.#threads.clear()
+    await Promise.all([...this.#renewals.values()].map((renewal) => renewal.close()))
+    this.#renewals.clear()
   }
 
   async stale(leaseMs: number): Promise<Approval[]> {
