@@ -1,5 +1,23 @@
-import type { BaseAgent, BaseLlm } from '@google/adk'
-import { isLlmAgent } from '@google/adk'
+import type {
+  BaseAgent,
+  BaseLlm,
+  BaseTool,
+  LlmRequest,
+  RunAsyncToolRequest,
+  Context,
+  Event,
+  InvocationContext,
+  PluginManager,
+} from '@google/adk'
+import { isLlmAgent, BaseTool as Tool } from '@google/adk'
+import { Behavior } from '@google/genai'
+import type { Content } from '@google/genai'
+
+import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
+import { APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import type { TermsOptions } from '../calls/call-terms.ts'
+import { checkCall } from '../calls/call-terms.ts'
 
 /**
  * Returns a copy of the agent for a live run: with the live model, and without tool callbacks. ADK would invoke those when it hands a
@@ -16,4 +34,139 @@ export function toLiveAgent(agent: BaseAgent, model: BaseLlm): BaseAgent {
       `createBridge: the agent ${agent.name} cannot talk live, because it makes its sub-agents itself. Leave out \`live\`, or let an LlmAgent transfer to them.`,
     )
   return live
+}
+
+/** ADK's own tool for transfers. ADK must run it itself. */
+const TRANSFER = 'transfer_to_agent'
+
+/**
+ * A tool that hands its call over and returns at once. While a tool runs, ADK receives neither audio nor interruptions. ADK expects no
+ * result from a long-running tool that returns undefined; `onCall` provides it later.
+ */
+class LiveTool extends Tool {
+  readonly inner: BaseTool
+  readonly #onCall: (call: ToolCall) => void
+
+  constructor(inner: BaseTool, onCall: (call: ToolCall) => void) {
+    super({ name: inner.name, description: inner.description, isLongRunning: true })
+    this.inner = inner
+    this.#onCall = onCall
+  }
+
+  override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<undefined> {
+    this.#onCall({ tool: this.inner, toolArgs: args, toolContext })
+  }
+}
+
+/** Whether a tool only hands its calls over. */
+export function isLiveTool(tool: BaseTool): boolean {
+  return tool instanceof LiveTool
+}
+
+/** Wraps every tool of a live request, so that `onCall` receives its calls. */
+export function wrapTools(request: LlmRequest, onCall: (call: ToolCall) => void): void {
+  for (const [name, tool] of Object.entries(request.toolsDict)) {
+    if (name === TRANSFER || tool instanceof LiveTool) continue
+    request.toolsDict[name] = new LiveTool(tool, onCall)
+  }
+}
+
+/** Returns the original tool of a live request by its name. */
+export function findLiveTool({ toolsDict }: LlmRequest, name: string): BaseTool | undefined {
+  const tool = Object.hasOwn(toolsDict, name) ? toolsDict[name] : undefined
+  return tool instanceof LiveTool ? tool.inner : undefined
+}
+
+/** Declares all functions as `NON_BLOCKING`: the model does not wait for their results. */
+export function declareNonBlocking({ config }: LlmRequest): void {
+  for (const tool of config?.tools ?? []) {
+    if (!('functionDeclarations' in tool)) continue
+    for (const declaration of tool.functionDeclarations ?? []) {
+      if (declaration.name !== TRANSFER) declaration.behavior = Behavior.NON_BLOCKING
+    }
+  }
+}
+
+export interface LivePluginOptions {
+  /** The plugins that the host passed to `createBridge`. */
+  readonly hostPlugins: PluginManager
+  /** Decides which calls need approval. */
+  readonly terms: TermsOptions
+  /** Called before the model connects. */
+  readonly onRun: (context: InvocationContext) => void
+  /** Converts an event before ADK stores and yields it. */
+  readonly prepare: (event: Event) => Promise<Event>
+}
+
+interface ToolParams {
+  readonly tool: BaseTool
+  readonly toolArgs: Record<string, unknown>
+  readonly toolContext: Context
+}
+
+/**
+ * The only plugin that ADK knows in a live run. It calls the host's plugins: for everything except the moment when ADK hands a call over.
+ * `runLiveCall` calls their tool callbacks when the tool runs.
+ */
+export class LivePlugin extends QuietPlugin {
+  readonly #options: LivePluginOptions
+
+  constructor(options: LivePluginOptions) {
+    super('adk-stream-protocol:live')
+    this.#options = options
+  }
+
+  override async beforeRunCallback(params: {
+    invocationContext: InvocationContext
+  }): Promise<Content | undefined> {
+    this.#options.onRun(params.invocationContext)
+    return this.#options.hostPlugins.runBeforeRunCallback(params)
+  }
+
+  override async beforeToolSelection(params: {
+    callbackContext: Context
+    tools: Readonly<Record<string, BaseTool>>
+  }): Promise<Readonly<Record<string, BaseTool>> | undefined> {
+    return this.#options.hostPlugins.runBeforeToolSelection(params)
+  }
+
+  override async afterRunCallback(params: { invocationContext: InvocationContext }): Promise<void> {
+    await this.#options.hostPlugins.runAfterRunCallback(params)
+  }
+
+  override async onEventCallback(params: {
+    invocationContext: InvocationContext
+    event: Event
+  }): Promise<Event> {
+    const { hostPlugins, prepare } = this.#options
+    const changed = hostPlugins.hasPlugins
+      ? await hostPlugins.runOnEventCallback(params)
+      : undefined
+    return prepare(changed ?? params.event)
+  }
+
+  override async beforeToolCallback(
+    params: ToolParams,
+  ): Promise<Record<string, unknown> | undefined> {
+    if (isLiveTool(params.tool)) return undefined
+    // ADK runs this tool itself, so it cannot wait for an approval.
+    const check = await checkCall(params, this.#options.terms)
+    if (check.verdict !== 'run')
+      return check.verdict === 'refuse' ? check.response : APPROVAL_UNAVAILABLE
+    return this.#options.hostPlugins.runBeforeToolCallback(params)
+  }
+
+  override async afterToolCallback(
+    params: ToolParams & { readonly result: Record<string, unknown> },
+  ): Promise<Record<string, unknown> | undefined> {
+    return isLiveTool(params.tool)
+      ? undefined
+      : this.#options.hostPlugins.runAfterToolCallback(params)
+  }
+
+  override async onToolErrorCallback(
+    params: ToolParams & { readonly error: Error },
+  ): Promise<Record<string, unknown> | undefined> {
+    return this.#options.hostPlugins.runOnToolErrorCallback(params)
+  }
 }

@@ -25,3 +25,30 @@ export interface LiveHooks {
   /** An error that the session recovered from: an invalid frame, a failed attempt, a message that the SDK rejected. */
   readonly onError: (error: unknown) => void
 }
+
+/**
+ * Distinguishes audio from before and after an interruption. An interruption is reported at once, while audio still waits in ADK's
+ * queue. The queue keeps the order and does not mark the audio, but it keeps the same `Part` objects.
+ */
+export interface AudioEpochs {
+  /** Records the epoch of new model output. */
+  record(parts: readonly Part[]): void
+  /** Starts a new epoch. */
+  interrupt(): void
+  /** Whether the audio is from before an interruption. */
+  isStale(parts: readonly Part[]): boolean
+}
+
+export function createAudioEpochs(): AudioEpochs {
+  const epochs = new WeakMap<Part, number>()
+  let current = 0
+  return {
+    record(parts) {
+      for (const part of parts) if (part.inlineData) epochs.set(part, current)
+    },
+    interrupt() {
+      current += 1
+    },
+    isStale: (parts) => parts.some((part) => (epochs.get(part) ?? Infinity) < current),
+  }
+}

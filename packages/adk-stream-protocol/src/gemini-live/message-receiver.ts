@@ -31,7 +31,7 @@ export class MessageReceiver {
   /** Calls that wait in ADK's queue. */
   readonly #queued = new Set<FunctionCall>()
   readonly #cancelled = new WeakSet<FunctionCall>()
-  readonly #transcript = new BufferedTranscript()
+  #buffered: Buffered = { isTranscribing: false, isThinking: false }
 
   constructor(options: MessageReceiverOptions) {
     this.#options = options
@@ -45,7 +45,7 @@ export class MessageReceiver {
     }
     if (message.serverContent) {
       this.#receiveContent(message.serverContent)
-      this.#forwardIfAny(this.#transcript.beforeContent(message.serverContent))
+      this.#flushThoughts(message.serverContent)
     }
     if (isContentOnly(message)) this.#options.forward(message)
     else this.#receiveMixed(message)
@@ -83,7 +83,7 @@ export class MessageReceiver {
   #receiveMixed(message: LiveServerMessage): void {
     const { isTool, forward, sendResults, buffer } = this.#options
     const { forAdk, calls, unknownCalls } = splitMessage(message, isTool)
-    if (calls.length > 0) this.#forwardIfAny(this.#transcript.beforeCall())
+    if (calls.length > 0) this.#flushTranscript()
     for (const call of calls) this.#receiveCall(call)
     if (forAdk) forward(forAdk)
     for (const call of unknownCalls) buffer.registerCall(call)
@@ -103,8 +103,19 @@ export class MessageReceiver {
     if (goAway) onGoAway(goAway.timeLeft)
   }
 
-  #forwardIfAny(message: LiveServerMessage | undefined): void {
-    if (message) this.#options.forward(message)
+  /** Makes ADK yield buffered thoughts before the first speech after them. */
+  #flushThoughts(content: LiveServerContent): void {
+    const wasThinking = this.#buffered.isThinking
+    this.#buffered = nextBuffered(this.#buffered, content)
+    if (wasThinking && hasSpeech(content))
+      this.#options.forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
+  }
+
+  /** Makes ADK yield the buffered transcript before a call. */
+  #flushTranscript(): void {
+    if (!this.#buffered.isTranscribing) return
+    this.#buffered = { ...this.#buffered, isTranscribing: false }
+    this.#options.forward(toMessage({ serverContent: { outputTranscription: { finished: true } } }))
   }
 
   #receiveCall(call: FunctionCall): void {
@@ -122,39 +133,33 @@ export class MessageReceiver {
 }
 
 /**
- * Tracks the transcript and the thoughts that ADK 2.0.0 buffers until the model's turn ends. They must be stored and streamed before
- * later output, so this class returns messages that make ADK flush them.
+ * The output that ADK 2.0.0 buffers until the model's turn ends. It must be stored and streamed before later output, so `MessageReceiver`
+ * sends messages that make ADK flush it.
  */
-class BufferedTranscript {
-  #isTranscribing = false
-  #isThinking = false
+interface Buffered {
+  readonly isTranscribing: boolean
+  readonly isThinking: boolean
+}
 
-  /** Returns the message that ADK must receive before this content, if any. */
-  beforeContent(content: LiveServerContent): LiveServerMessage | undefined {
-    const wasThinking = this.#isThinking
-    const isSpeech = this.#updateThinking(content)
-    if (content.outputTranscription?.text) this.#isTranscribing = true
-    if (endsTranscript(content)) this.#isTranscribing = false
-    return wasThinking && isSpeech
-      ? toMessage({ serverContent: { modelTurn: { parts: [] } } })
-      : undefined
+function nextBuffered(
+  { isTranscribing, isThinking }: Buffered,
+  content: LiveServerContent,
+): Buffered {
+  const parts = content.modelTurn?.parts ?? []
+  const isNewOutput = hasSpeech(content) || parts.length > 0
+  return {
+    isTranscribing:
+      !endsTranscript(content) && (isTranscribing || Boolean(content.outputTranscription?.text)),
+    isThinking: isNewOutput ? parts.at(-1)?.thought === true : isThinking,
   }
+}
 
-  /** Returns the message that ADK must receive before a call, if any. */
-  beforeCall(): LiveServerMessage | undefined {
-    if (!this.#isTranscribing) return undefined
-    this.#isTranscribing = false
-    return toMessage({ serverContent: { outputTranscription: { finished: true } } })
-  }
-
-  /** Returns whether the content is speech: audio or a transcript. */
-  #updateThinking({ modelTurn, outputTranscription }: LiveServerContent): boolean {
-    const parts = modelTurn?.parts ?? []
-    const isSpeech =
-      Boolean(outputTranscription?.text) || parts.some(({ inlineData }) => inlineData)
-    if (isSpeech || parts.length > 0) this.#isThinking = parts.at(-1)?.thought === true
-    return isSpeech
-  }
+/** Whether content has audio or a transcript of the model. */
+function hasSpeech({ modelTurn, outputTranscription }: LiveServerContent): boolean {
+  return (
+    Boolean(outputTranscription?.text) ||
+    (modelTurn?.parts ?? []).some(({ inlineData }) => inlineData)
+  )
 }
 
 function endsTranscript(content: LiveServerContent): boolean {

@@ -1,10 +1,9 @@
 import type { BaseLlmConnection, Gemini, LlmRequest, LlmResponse } from '@google/adk'
 import { BaseLlm } from '@google/adk'
-import type { LiveCallbacks, LiveConnectParameters } from '@google/genai'
+import type { LiveCallbacks, LiveConnectParameters, Blob } from '@google/genai'
 
 import type { LiveHooks } from './live-hooks.ts'
 import { supportsThoughts } from './model-capabilities.ts'
-import { ReconnectingLiveConnection } from './reconnecting-connection.ts'
 import type { SessionSink } from './reconnecting-session.ts'
 import { ReconnectingLiveSession } from './reconnecting-session.ts'
 
@@ -24,7 +23,8 @@ export interface ReconnectingLiveModelOptions {
 export class ReconnectingLiveModel extends BaseLlm {
   readonly #inner: Gemini
   readonly #options: ReconnectingLiveModelOptions
-  #connection: ReconnectingLiveConnection | undefined
+  /** The session of the agent that talks. */
+  #session: ReconnectingLiveSession | undefined
 
   constructor(inner: Gemini, options: ReconnectingLiveModelOptions) {
     super({ model: inner.model })
@@ -56,17 +56,15 @@ export class ReconnectingLiveModel extends BaseLlm {
     )
     if (!session) return connection
     // The first agent waits for input. An agent that receives the conversation by a transfer replies to its last message.
-    const isTransfer = this.#connection !== undefined
-    this.#connection = new ReconnectingLiveConnection(connection, session, {
-      repliesToHistory: isTransfer,
-    })
+    const isTransfer = this.#session !== undefined
+    this.#session = session
     hooks.onConnected()
-    return this.#connection
+    return wrapConnection(connection, session, { repliesToHistory: isTransfer })
   }
 
   /** Interrupts the model's speech. */
   interrupt(): void {
-    this.#connection?.interrupt()
+    this.#session?.interrupt()
   }
 
   #createSession(request: LlmRequest, { model, config, callbacks }: LiveConnectParameters) {
@@ -111,4 +109,65 @@ function toSink({ onmessage, onerror, onclose }: LiveCallbacks): SessionSink {
     onError: (error) => onerror?.(error as unknown as Parameters<typeof onerror>[0]),
     onClose: () => onclose?.({} as Parameters<typeof onclose>[0]),
   }
+}
+
+/**
+ * Marks the end of an audio stream. ADK's `LiveRequestQueue` has no request for it, and a message sent past the queue would overtake the
+ * audio in it. So this empty chunk goes through the queue instead.
+ */
+export const AUDIO_END: Blob = Object.freeze({ mimeType: 'audio/pcm', data: '' })
+
+/** Wraps ADK's own connection over a session that reconnects. */
+function wrapConnection(
+  adk: BaseLlmConnection,
+  session: ReconnectingLiveSession,
+  { repliesToHistory }: { readonly repliesToHistory: boolean },
+): BaseLlmConnection {
+  return {
+    /** Sends a history without requesting a reply. ADK would drop calls and results, and some models would speak at once. */
+    async sendHistory(history) {
+      const prompt = repliesToHistory ? history.at(-1) : undefined
+      session.sendHistory(prompt ? history.slice(0, -1) : history)
+      if (prompt) await adk.sendContent(prompt)
+    },
+    sendContent: (content) => adk.sendContent(content),
+    async sendRealtime(blob) {
+      if (blob === AUDIO_END) session.sendRealtimeInput({ audioStreamEnd: true })
+      else await adk.sendRealtime(blob)
+    },
+    async sendActivityStart() {
+      session.sendRealtimeInput({ activityStart: {} })
+    },
+    async sendActivityEnd() {
+      session.sendRealtimeInput({ activityEnd: {} })
+    },
+    async *receive() {
+      try {
+        for await (const response of adk.receive()) {
+          const valid = withoutStaleCalls(response, session)
+          if (valid) yield valid
+        }
+      } finally {
+        // ADK 2.0.0 leaves the connection open on `return()`.
+        session.close()
+      }
+    },
+    async close() {
+      session.close()
+    },
+  }
+}
+
+/** Removes calls that the model cancelled, or whose session closed, while they waited in ADK's queue. They must not run. */
+function withoutStaleCalls(
+  response: LlmResponse,
+  session: ReconnectingLiveSession,
+): LlmResponse | undefined {
+  const parts = response.content?.parts
+  if (!parts?.some((part) => part.functionCall)) return response
+  const kept = parts.filter(({ functionCall }) => !functionCall || session.acceptCall(functionCall))
+  if (kept.length === parts.length) return response
+  return kept.length === 0
+    ? undefined
+    : { ...response, content: { ...response.content, parts: kept } }
 }

@@ -66,7 +66,8 @@ export class ReconnectingLiveSession {
   /** Attempts since the last message from the model. */
   #attempts = 0
   #isUserActive = false
-  readonly #goAway = new GoAwayTimer()
+  /** Set after `goAway`: fires shortly before Gemini closes the connection. */
+  #goAway: NodeJS.Timeout | undefined
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -79,7 +80,7 @@ export class ReconnectingLiveSession {
       forward: options.sink.onMessage,
       onProgress: () => void (this.#attempts = 0),
       sendResults: (responses) => this.#send({ type: 'results', responses }),
-      onHandle: () => this.#goAway.isSet && this.#buffer.isEmpty && this.#leave(),
+      onHandle: () => this.#goAway && this.#buffer.isEmpty && this.#leave(),
       onGoAway: (timeLeft) => this.#prepareToLeave(timeLeft),
     })
     options.signal?.addEventListener('abort', this.#abort, { once: true })
@@ -154,7 +155,7 @@ export class ReconnectingLiveSession {
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'closed' }
     this.#connection += 1
-    this.#goAway.clear()
+    this.#clearGoAway()
     this.#closing.abort()
     this.#options.signal?.removeEventListener('abort', this.#abort)
     this.#options.hooks.onStatus('closed')
@@ -203,7 +204,7 @@ export class ReconnectingLiveSession {
     if (this.#state.state === 'open') this.#state.socket.close()
     this.#state = { state: 'connecting' }
     this.#connection += 1
-    this.#goAway.clear()
+    this.#clearGoAway()
     hooks.onStatus('reconnecting')
     this.#receiver.endTurnCutOff()
     // `#reconnect` reports its failures itself.
@@ -271,8 +272,14 @@ export class ReconnectingLiveSession {
   /** Leaves at once if the buffer is empty; else when the turn has ended and Gemini has sent a handle for it, or when time runs out. */
   #prepareToLeave(timeLeft: string | undefined): void {
     this.#attempts = 0
-    this.#goAway.set(timeLeft, () => this.#leave())
+    this.#clearGoAway()
+    this.#goAway = setTimeout(() => this.#leave(), leaveAfterMs(timeLeft))
     if (this.#buffer.isEmpty) this.#leave()
+  }
+
+  #clearGoAway(): void {
+    clearTimeout(this.#goAway)
+    this.#goAway = undefined
   }
 
   #leave(): void {
@@ -284,25 +291,10 @@ export class ReconnectingLiveSession {
   }
 }
 
-/** Fires shortly before Gemini closes a connection that it announced to close with `goAway`. */
-class GoAwayTimer {
-  #timer: NodeJS.Timeout | undefined
-
-  get isSet(): boolean {
-    return this.#timer !== undefined
-  }
-
-  /** `timeLeft` is a duration in Google's format, such as `9.5s`. */
-  set(timeLeft: string | undefined, leave: () => void): void {
-    const leftMs = Number.parseFloat(timeLeft ?? '') * 1000 || 0
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(leave, Math.max(leftMs / 2, leftMs - RECONNECT_MS))
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-  }
+/** Returns when to leave a connection that Gemini closes after `timeLeft`, a duration in Google's format such as `9.5s`. */
+function leaveAfterMs(timeLeft: string | undefined): number {
+  const leftMs = Number.parseFloat(timeLeft ?? '') * 1000 || 0
+  return Math.max(leftMs / 2, leftMs - RECONNECT_MS)
 }
 
 /** Waits before another attempt: no time before the first, then twice as long each time, with jitter so that clients spread out. */

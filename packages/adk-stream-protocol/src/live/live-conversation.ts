@@ -7,13 +7,17 @@ import { FunctionResponseScheduling } from '@google/genai'
 
 import { ToolErrors } from '../calls/tool-errors.ts'
 import type { Approval } from '../approvals/approval.ts'
-import { AudioEpochs } from '../gemini-live/audio-epochs.ts'
-import { toLiveAgent } from '../gemini-live/live-agent.ts'
+import { createAudioEpochs } from '../gemini-live/live-hooks.ts'
+import {
+  toLiveAgent,
+  LivePlugin,
+  declareNonBlocking,
+  findLiveTool,
+  wrapTools,
+} from '../gemini-live/live-agent.ts'
 import { toModelError } from '../gemini-live/live-connection-error.ts'
 import type { LiveHooks } from '../gemini-live/live-hooks.ts'
-import { LivePlugin } from '../gemini-live/live-plugin.ts'
-import { declareNonBlocking, findLiveTool, wrapTools } from '../gemini-live/live-tool.ts'
-import { AUDIO_END } from '../gemini-live/reconnecting-connection.ts'
+import { AUDIO_END } from '../gemini-live/reconnecting-model.ts'
 import type { ReconnectingLiveModel } from '../gemini-live/reconnecting-model.ts'
 import { runLiveCall } from '../gemini-live/run-live-call.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -79,7 +83,7 @@ export class LiveConversation {
   readonly #ready: Promise<void>
   #resolveReady: () => void = () => undefined
   #rejectReady: (error: unknown) => void = () => undefined
-  readonly #audio = new AudioEpochs()
+  readonly #audio = createAudioEpochs()
   /** Turns that were cut off by a lost connection, and whose end ADK has not yielded yet. */
   #cutOffTurns = 0
   /** Errors of dropped messages that wait for the end of cut-off turns. */

@@ -2,7 +2,7 @@ import { Modality, type Content } from '@google/genai'
 import { startEmulator } from 'gemini-emulator'
 import { expect, test } from 'vitest'
 
-import { AUDIO_END } from '../../src/gemini-live/reconnecting-connection.ts'
+import { AUDIO_END } from '../../src/gemini-live/reconnecting-model.ts'
 import { describeHistory } from '../../src/gemini-live/describe-history.ts'
 import { takesNonBlockingCalls } from '../../src/gemini-live/model-capabilities.ts'
 import {
