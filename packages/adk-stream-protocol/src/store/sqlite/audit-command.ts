@@ -94,7 +94,7 @@ async function exportAudit(
       }
       rows = await page.select(rows.at(-1)?.seq ?? Infinity)
     }
-    const { fault } = await verifyChain(connection)
+    const { fault } = await verifyChain(auditReader(connection))
     if (fault) printError(describeFault(fault))
     return fault ? 1 : 0
   } finally {
