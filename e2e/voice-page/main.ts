@@ -1,5 +1,5 @@
 import { type LiveEvent, webSocketTransport } from 'adk-stream-protocol/client'
-import { Voice, type VoiceMode } from 'adk-stream-protocol/voice'
+import { Voice, type VoiceOptions } from 'adk-stream-protocol/voice'
 
 /** What a test sees of the page. */
 export interface VoicePage {
@@ -12,7 +12,8 @@ export interface VoicePage {
 }
 
 const transport = webSocketTransport({ url: '/live' })
-const mode: VoiceMode = location.search === '?push-to-talk' ? 'push-to-talk' : 'hands-free'
+const mode: VoiceOptions['mode'] =
+  location.search === '?push-to-talk' ? 'push-to-talk' : 'hands-free'
 const voice = new Voice({ transport, chatId: 'voice-chat', mode })
 const loudest = { input: 0, output: 0 }
 voice.onLevel(({ input, output }) => {

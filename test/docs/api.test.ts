@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 import { expect, test } from 'vitest'
 
-import { ROOT } from './support/pages.ts'
+import { readPages, ROOT } from './support/pages.ts'
 import { findSource, isDescribed, readPublicNames } from './support/public-names.ts'
 
 const names = readPublicNames()
@@ -42,6 +42,53 @@ function readHeadings(module: string): Set<string> {
   const page = path.join(ROOT, `docs/api/${module}.md`)
   const text = existsSync(page) ? readFileSync(page, 'utf8').replaceAll('\\_', '_') : ''
   return new Set([...text.matchAll(/^### (?:abstract )?(\w+)/gim)].map((match) => match[1] ?? ''))
+}
+
+/** What an application needs of the store. An implementation of `Store` needs the other names. */
+const OF_APPLICATIONS = /^(?:open\w+Store|\w+StoreOptions|Store|StoreError)$/
+
+const counted = names.filter(
+  ({ module, name }) =>
+    module.startsWith('adk-stream-protocol/') &&
+    (!module.startsWith('adk-stream-protocol/store') || OF_APPLICATIONS.test(name)),
+)
+
+test('[DO220] the public API has at most 110 names', () => {
+  expect(counted.length).toBeGreaterThan(80)
+  expect(counted.slice(110).map(({ module, name }) => `${module}: ${name}`)).toEqual([])
+})
+
+test('[DO221] every public name is used in the demo or in the docs', () => {
+  const texts = [
+    ...readPages().map(({ text }) => text),
+    ...readSources(path.join(ROOT, 'apps/demo/src')),
+  ]
+  const unused = counted.filter(
+    ({ module, name }) => !texts.some((text) => uses(text, module, name)),
+  )
+  expect(unused.map(({ module, name }) => `${module}: ${name}`)).toEqual([])
+})
+
+test('[DO221] an import and a code span are uses, a word in a sentence is none', () => {
+  const example = "import { type Inbox, useInbox } from 'adk-stream-protocol/react'"
+  expect(uses(example, 'adk-stream-protocol/react', 'Inbox')).toBe(true)
+  expect(uses(example, 'adk-stream-protocol/react', 'use')).toBe(false)
+  expect(uses(example, 'adk-stream-protocol/client', 'Inbox')).toBe(false)
+  expect(uses('`<Inbox list={list} />`', 'adk-stream-protocol/react', 'Inbox')).toBe(true)
+  expect(uses('An Inbox lists approvals.', 'adk-stream-protocol/react', 'Inbox')).toBe(false)
+})
+
+/** Whether a text imports a name, or has it in a code span. */
+function uses(text: string, module: string, name: string): boolean {
+  const imported = new RegExp(`import (?:type )?\\{[^}]*\\b${name}\\b[^}]*\\} from '${module}'`)
+  const span = new RegExp(`[^\`]\`<?${name}\\b[^\`\\n]*\`|^\`<?${name}\\b`, 'm')
+  return imported.test(text) || span.test(text)
+}
+
+function readSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => readFileSync(path.join(folder, file), 'utf8'))
 }
 
 test('[DO150] every option of `createBridge` is explained where users look for it', () => {

@@ -1,4 +1,4 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { ChatSummary } from 'adk-stream-protocol/client'
 import { expect, test } from 'vitest'
 
 import { type ChatsApi, ChatsStore } from '../src/page/chats/chats-store.ts'

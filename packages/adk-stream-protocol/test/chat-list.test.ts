@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 import { createTitle } from '../src/agent/history/chat-title.ts'
-import type { ChatSummary } from '../src/protocol/index.ts'
 import { openSqliteStore } from '../src/store/index.ts'
 import { speak } from './live/support/voice.ts'
 import {
@@ -19,6 +18,7 @@ import { clients } from './support/clients.ts'
 import { hosts } from './support/hosts.ts'
 import { serve } from './support/serve.ts'
 import { openPair } from './faults/support/pair.ts'
+import type { ChatSummary } from '../src/protocol/server-views.ts'
 
 const pay = new FunctionTool({
   name: 'pay',

@@ -13,8 +13,6 @@ import { z } from 'zod'
 import { Ledger } from '../src/approvals/ledger.ts'
 import type { SseTransport } from '../src/client/index.ts'
 import { webSocketTransport, sseTransport } from '../src/client/index.ts'
-import type { ChatSummary } from '../src/protocol/index.ts'
-import type { AgentChoice } from '../src/server/index.ts'
 import { apiKey, browserTool, callAddress, ProtocolError } from '../src/server/index.ts'
 import { openSqliteStore, type Store } from '../src/store/index.ts'
 import { whole, untilAsked } from './live/support/live-test-bridge.ts'
@@ -24,6 +22,8 @@ import { Browser, codeOf } from './support/browser.ts'
 import { type ChatMessage, textOf, toolParts } from './support/chat-probe.ts'
 import { clients } from './support/clients.ts'
 import { type ServeOptions, serve, type TestServer } from './support/serve.ts'
+import type { ChatSummary } from '../src/protocol/server-views.ts'
+import type { AgentChoice } from '../src/server/chats/chat-agents.ts'
 
 const PEOPLE = { hanako: { id: 'hanako', attributes: { team: 'sales' } }, taro: { id: 'taro' } }
 

@@ -4,7 +4,11 @@ import { z } from 'zod'
 import type { OutputResponse } from '../protocol/read-responses.ts'
 import { toResponse } from '../agent/call-responses.ts'
 
-/** Options of {@link browserTool}. */
+/**
+ * Options of {@link browserTool}.
+ *
+ * @inline
+ */
 export interface BrowserToolOptions<Parameters extends z.ZodObject> {
   readonly name: string
   readonly description: string

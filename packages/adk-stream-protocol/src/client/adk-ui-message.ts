@@ -3,7 +3,7 @@ import type { ChatTransport, UIMessage, UIMessageChunk, UITools } from 'ai'
 import type { DataParts, MessageMetadata } from '../protocol/message.ts'
 
 /** The data parts in the form that the AI SDK requires. */
-export type AdkDataParts = { [Name in keyof DataParts]: DataParts[Name] }
+type AdkDataParts = { [Name in keyof DataParts]: DataParts[Name] }
 
 /** A message of the bridge. `Tools` has the input and output types of the agent's tools: `{ pay: { input: …; output: … } }`. */
 export type AdkUIMessage<Tools extends UITools = UITools> = UIMessage<

@@ -2,7 +2,11 @@ import type { LiveStatus } from '../gemini-live/live-hooks.ts'
 import type { Message } from '../protocol/message.ts'
 import type { Turn } from '../turns/turn.ts'
 
-/** Receives the events of a live conversation that are not part of its messages. */
+/**
+ * Receives the events of a live conversation that are not part of its messages.
+ *
+ * @inline
+ */
 export interface LiveListener {
   /** A turn started that no client requested. `userMessage` is the user's speech as transcribed so far. */
   readonly onTurn: (turn: Turn, userMessage?: Message) => void

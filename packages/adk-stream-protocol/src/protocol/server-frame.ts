@@ -8,10 +8,10 @@ export const SUBPROTOCOL = 'adk-stream.v1'
  * The request id of frames that belong to no request. The AI SDK's client ignores frames with an unknown request id,
  * and closes its socket on a frame without one.
  */
-export const NO_REQUEST = ''
+const NO_REQUEST = ''
 
 /** The frames that the AI SDK's `WebSocketChatTransport` understands. `chunkFrameHead` creates the `chunk` frames. */
-export type StreamFrame =
+type StreamFrame =
   | { readonly type: 'start' | 'end' | 'no-active'; readonly requestId: string }
   | {
       readonly type: 'error'
@@ -21,7 +21,7 @@ export type StreamFrame =
     }
 
 /** The frames that the AI SDK's client ignores. */
-export type ExtensionFrame =
+type ExtensionFrame =
   | { readonly type: 'hello'; readonly protocol: string; readonly limits: AnnouncedLimits }
   | ({ readonly type: 'decided'; readonly decisionId: string } & Acknowledgement<{
       /** The current state of the approval. */
@@ -62,7 +62,7 @@ type Acknowledgement<Taken = unknown> =
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string }
 
 /** The limits that the server announces in `hello`. */
-export interface AnnouncedLimits {
+interface AnnouncedLimits {
   readonly maxFrameBytes: number
   readonly maxFramesPerSecond: number
   readonly maxAudioFrameBytes: number

@@ -82,7 +82,11 @@ const isApprovalRecord: Guard<ApprovalRecord> = isObjectOf<Pick<ApprovalRecord, 
   type: isString,
 })
 
-/** An event of a chat. It says what has changed, and the client reads the change with the usual requests. */
+/**
+ * An event of a chat. It says what has changed, and the client reads the change with the usual requests.
+ *
+ * @inline
+ */
 export type ChatEvent =
   /** A turn has started or resumed. Resume the chat to read it. */
   | { readonly type: 'turn'; readonly messageId: string }
@@ -107,7 +111,11 @@ interface TurnStarted {
   readonly messageId: string
 }
 
-/** An event that says which list has changed. */
+/**
+ * An event that says which list has changed.
+ *
+ * @inline
+ */
 export type ListEvent = ChatChanged | ApprovalChanged
 
 /** An event of `GET /events`: a list has changed, or a turn has started in a chat of the reader. */
@@ -192,7 +200,11 @@ export const isChatList = isObjectOf<{ readonly chats: ChatSummary[] }>({
   chats: isArrayOf(isChatSummary),
 })
 
-/** A page of pending approvals, oldest first. */
+/**
+ * A page of pending approvals, oldest first.
+ *
+ * @inline
+ */
 export interface ApprovalPage {
   readonly approvals: PendingApproval[]
   /** The cursor of the next page, if there is one. */

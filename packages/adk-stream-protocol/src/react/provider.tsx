@@ -19,7 +19,11 @@ export interface AdkRenderers {
   readonly renderData?: ((part: UIMessage['parts'][number]) => ReactNode | undefined) | undefined
 }
 
-/** Language and renderers of all components inside the provider. */
+/**
+ * Language and renderers of all components inside the provider.
+ *
+ * @inline
+ */
 export interface AdkProviderProps extends AdkRenderers {
   /** The language of the built-in labels. Default `en`. */
   readonly locale?: 'en' | 'ja' | undefined

@@ -90,8 +90,12 @@ export interface Bridge extends AsyncDisposable {
   readonly close: (options?: CloseOptions) => Promise<void>
 }
 
-/** Options of `bridge.close()`. */
-export interface CloseOptions {
+/**
+ * Options of `bridge.close()`.
+ *
+ * @inline
+ */
+interface CloseOptions {
   /** How long running calls and turns may take to finish, in ms. Default: the bridge's option `drainMs`. */
   readonly drainMs?: number
 }

@@ -1,32 +1,18 @@
-export type { BrowserToolOptions } from '../calls/browser-tool.ts'
+export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/policy.ts'
 export { browserTool } from '../calls/browser-tool.ts'
-export { callAddress } from '../calls/call-ids.ts'
-export { idempotencyKey } from '../calls/call-ids.ts'
-export type { ApprovalPolicy, PolicyVerdict, PolicyCall } from '../approvals/policy.ts'
+export { callAddress, idempotencyKey } from '../calls/call-ids.ts'
 export { ProtocolError } from '../protocol/errors.ts'
-export type { AllowedHosts } from './http/allowed-hosts.ts'
-export { isAllowedHost } from './http/allowed-hosts.ts'
 export { apiKey } from './auth/api-key.ts'
-export type { Authenticate, AuthenticateRequest, Principal } from './auth/authenticate.ts'
-export { anyOf } from './auth/authenticate.ts'
-export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
-export type {
-  CallAddress,
-  CallCompletion,
-  CompletableCall,
-  MayCompleteCalls,
-} from './routes/call-completion.ts'
-export type { AgentChoice, ChooseAgent, RootAgent } from './chats/chat-agents.ts'
-export type { Bridge, CloseOptions } from './create-bridge.ts'
-export { createBridge } from './create-bridge.ts'
-export type {
-  BridgeLimits,
-  BridgeOptions,
-  SeveralAgentsOptions,
-  TurnInfo,
-  TurnRunConfig,
-} from './options.ts'
-export type { TrustedProxies } from './http/trusted-proxies.ts'
-export type { ContextInput, ContextOptions } from './chats/request-context.ts'
-export type { SignedCookieOptions } from './auth/signed-cookie.ts'
+export {
+  anyOf,
+  type Authenticate,
+  type AuthenticateRequest,
+  type Principal,
+} from './auth/authenticate.ts'
 export { signedCookie } from './auth/signed-cookie.ts'
+export type { LiveOptions } from './chats/live-runs.ts'
+export { type Bridge, createBridge } from './create-bridge.ts'
+export { type AllowedHosts, isAllowedHost } from './http/allowed-hosts.ts'
+export type { BridgeLimits, BridgeOptions, SeveralAgentsOptions } from './options.ts'
+export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
+export type { CallAddress } from './routes/call-completion.ts'

@@ -136,7 +136,11 @@ export interface SeveralAgentsOptions extends Omit<BridgeOptions, 'agent'> {
 /** Options of `createBridge`. */
 export type AnyBridgeOptions = BridgeOptions | SeveralAgentsOptions
 
-/** The part of ADK's `RunConfig` that an application may set for a turn. */
+/**
+ * The part of ADK's `RunConfig` that an application may set for a turn.
+ *
+ * @inline
+ */
 export interface TurnRunConfig {
   /** The maximum number of model calls for one request. A turn that reaches it ends with an error. Default 100. */
   readonly maxLlmCalls?: number
@@ -147,7 +151,11 @@ export interface TurnRunConfig {
   readonly saveInputBlobsAsArtifacts?: boolean
 }
 
-/** The turn that a chunk belongs to. */
+/**
+ * The turn that a chunk belongs to.
+ *
+ * @inline
+ */
 export interface TurnInfo {
   readonly chatId: string
   readonly principalId: string

@@ -1,4 +1,8 @@
-/** The delays before a lost connection is opened again. */
+/**
+ * The delays before a lost connection is opened again.
+ *
+ * @inline
+ */
 export interface Backoff {
   /** The first delay in ms. It doubles with each attempt. Default 250. */
   readonly firstMs?: number

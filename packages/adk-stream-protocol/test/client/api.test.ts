@@ -6,13 +6,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 
-import type { ChatSummary, ListEvent, WatchEvent } from '../../src/client/index.ts'
+import type { ChatSummary } from '../../src/client/index.ts'
 import { AdkError, adkApi, sseTransport } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { openSse, versions } from './support/client-page.ts'
 import { CuttableFetch } from './support/cuttable-fetch.ts'
+import type { ListEvent } from '../../src/protocol/server-views.ts'
+import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
 

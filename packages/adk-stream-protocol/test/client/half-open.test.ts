@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 import { webSocketTransport } from '../../src/client/index.ts'
-import type { WebSocketTransport, SocketClass } from '../../src/client/index.ts'
+import type { WebSocketTransport } from '../../src/client/index.ts'
+import type { SocketClass } from '../../src/client/socket/reconnecting-socket.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 
-import type { AttachOptions, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
+import type { WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import { attachChat } from '../../src/client/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { toolParts } from '../support/chat-probe.ts'
 import type { Version } from './support/client-page.ts'
 import { ClientChat, ClientPage, openSse, versions } from './support/client-page.ts'
+import type { AttachOptions } from '../../src/client/sync/attached-chat.ts'
 
 const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 const TWO_OF_US = {

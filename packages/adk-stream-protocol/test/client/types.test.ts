@@ -3,13 +3,9 @@ import type { ChatTransport as ChatTransport6 } from 'ai'
 import type { ChatTransport as ChatTransport7 } from 'ai-7'
 import type { WebSocket as NodeSocket } from 'ws'
 
-import type {
-  AdkUIMessage,
-  WebSocketTransport,
-  SocketClass,
-  SseTransport,
-} from '../../src/client/index.ts'
+import type { AdkUIMessage, WebSocketTransport, SseTransport } from '../../src/client/index.ts'
 import type { Message } from '../../src/protocol/index.ts'
+import type { SocketClass } from '../../src/client/socket/reconnecting-socket.ts'
 
 type Tools = { pay: { input: { amount: number }; output: { balance: number } } }
 type Part = AdkUIMessage<Tools>['parts'][number]

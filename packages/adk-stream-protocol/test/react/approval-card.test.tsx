@@ -3,14 +3,10 @@ import { userEvent } from '@testing-library/user-event'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 
 import type { AdkUIMessage } from '../../src/client/index.ts'
-import {
-  AdkProvider,
-  type AdkProviderProps,
-  type Decision,
-  MessageList,
-  type MessageListProps,
-} from '../../src/react/index.ts'
+import { AdkProvider, type Decision, MessageList } from '../../src/react/index.ts'
 import { answer, payment, approvalPart } from './support/messages.ts'
+import type { AdkProviderProps } from '../../src/react/provider.tsx'
+import type { MessageListProps } from '../../src/react/components/message-list.tsx'
 
 afterEach(() => void vi.useRealTimers())
 

@@ -3,20 +3,14 @@ import { userEvent } from '@testing-library/user-event'
 import { afterEach, expect, test, vi } from 'vitest'
 
 import type { AttachedChat } from '../../src/client/index.ts'
-import {
-  AdkProvider,
-  ApprovalInbox,
-  type Inbox,
-  type InboxApi,
-  useInbox,
-  type UseInboxOptions,
-} from '../../src/react/index.ts'
+import { AdkProvider, ApprovalInbox, type Inbox, useInbox } from '../../src/react/index.ts'
 import { en } from '../../src/react/labels/en.ts'
 import { ja } from '../../src/react/labels/ja.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { TestBrowser } from './support/chat-page.tsx'
+import type { InboxApi, UseInboxOptions } from '../../src/react/hooks/use-inbox.ts'
 
 afterEach(() => void vi.useRealTimers())
 

@@ -10,14 +10,12 @@ import type {
   WebSocketTransport,
   SseTransport,
 } from '../../src/client/index.ts'
-import type {
-  AdkChat,
-  AnyChatTransport,
-  BrowserToolsOf,
-  MessageListProps,
-} from '../../src/react/index.ts'
+import type { AdkChat } from '../../src/react/index.ts'
 import { useBrowserTools } from '../../src/react/index.ts'
 import { browserTool } from '../../src/server/index.ts'
+import type { AnyChatTransport } from '../../src/react/hooks/use-chat-instance.ts'
+import type { BrowserToolsOf } from '../../src/react/hooks/use-browser-tools.ts'
+import type { MessageListProps } from '../../src/react/components/message-list.tsx'
 
 const Payment = z.object({ amount: z.number(), recipient: z.string().default('花子') })
 const payment = {

@@ -2,7 +2,8 @@ import { act, fireEvent, render, screen } from '@testing-library/react'
 import { userEvent } from '@testing-library/user-event'
 import { describe, expect, test } from 'vitest'
 
-import { VoiceButton, type VoiceControls, type VoiceView } from '../../src/react/index.ts'
+import { VoiceButton } from '../../src/react/index.ts'
+import type { VoiceControls, VoiceView } from '../../src/react/components/voice-button.tsx'
 
 const user = userEvent.setup()
 

@@ -8,13 +8,14 @@ import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 
 import { ProtocolError, signedCookie } from '../../src/server/index.ts'
-import { CLOSE_CODES, mayRetry } from '../../src/protocol/index.ts'
+import { CLOSE_CODES } from '../../src/protocol/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { defer } from '../support/agents.ts'
 import { hosts } from '../support/hosts.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient, toLiveUrl } from './support/socket-client.ts'
+import { mayRetry } from '../../src/protocol/close-codes.ts'
 
 const hanako: ServeOptions = { authenticate: () => ({ id: 'hanako' }) }
 

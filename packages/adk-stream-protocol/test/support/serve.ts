@@ -6,18 +6,14 @@ import type { BaseLlm } from '@google/adk'
 import { startEmulator, type Emulator, type EmulatorOptions, type Responder } from 'gemini-emulator'
 
 import type { Chunk } from '../../src/protocol/index.ts'
-import type {
-  Bridge,
-  BridgeOptions,
-  SeveralAgentsOptions,
-  TurnInfo,
-} from '../../src/server/index.ts'
+import type { Bridge, BridgeOptions, SeveralAgentsOptions } from '../../src/server/index.ts'
 import { createBridge } from '../../src/server/index.ts'
 import { toUpgradeListener } from '../../src/use/node.ts'
 import { assistant, EmulatedGemini } from './agents.ts'
 import { Browser } from './browser.ts'
 import { nodeHost, type Host } from './hosts.ts'
 import { findFaults, readFrames } from './wire-rules.ts'
+import type { TurnInfo } from '../../src/server/options.ts'
 
 export interface ServeOptions
   extends Omit<BridgeOptions, 'agent' | 'live'>, Pick<SeveralAgentsOptions, 'chooseAgent'> {

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { toProblem } from '../../src/client/voice/voice-problem.ts'
 import type { VoiceEvent } from '../../src/client/voice/voice-state.ts'
 import { nextVoice, startModel, toVoiceState } from '../../src/client/voice/voice-state.ts'
-import type { VoiceMode } from '../../src/client/voice/index.ts'
 import { detectSpeech, SILENCE } from '../../src/client/voice/speech-detector.ts'
+import type { VoiceMode } from '../../src/client/voice/voice-state.ts'
 
 /** Levels of frames; the last one goes on. */
 const NOISE = Array.from({ length: 1_000 }, () => 0.03)

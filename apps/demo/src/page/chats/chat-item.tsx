@@ -1,4 +1,4 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { ChatSummary } from 'adk-stream-protocol/client'
 import { useEffect, useRef, useState } from 'react'
 
 import { chatUrl } from '../shell/use-chat-location.ts'

@@ -1,4 +1,4 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { ChatSummary } from 'adk-stream-protocol/client'
 import { PanelLeft, Search, SquarePen, X } from 'lucide-react'
 import { type ReactNode, useId, useState } from 'react'
 

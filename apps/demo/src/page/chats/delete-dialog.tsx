@@ -1,4 +1,4 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { ChatSummary } from 'adk-stream-protocol/client'
 import { useLabels } from '../i18n/language.tsx'
 import { Modal } from '../shell/modal.tsx'
 

@@ -1,4 +1,4 @@
-import type { ChatSummary } from 'adk-stream-protocol/protocol'
+import type { ChatSummary } from 'adk-stream-protocol/client'
 
 interface ChatGroup {
   readonly day: 'today' | 'earlier'

@@ -19,7 +19,11 @@ import { Http } from './http.ts'
 import { PageFeed } from './page-feed.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
 
-/** A person's decision about a call. */
+/**
+ * A person's decision about a call.
+ *
+ * @inline
+ */
 export interface DecisionGiven {
   readonly approved: boolean
   readonly reason?: string
@@ -29,7 +33,11 @@ export interface DecisionGiven {
   readonly payload?: unknown
 }
 
-/** The page of pending approvals to read. */
+/**
+ * The page of pending approvals to read.
+ *
+ * @inline
+ */
 export interface ApprovalPaging {
   readonly limit?: number
   readonly after?: string

@@ -5,7 +5,11 @@ import { AdkError, parseJson, readErrorBody } from '../adk-error.ts'
 
 type HeaderRecord = Readonly<Record<string, string>>
 
-/** Where the bridge is, and how requests are sent to it. */
+/**
+ * Where the bridge is, and how requests are sent to it.
+ *
+ * @inline
+ */
 export interface HttpOptions {
   /** The URL or path of the bridge, such as `/adk`. */
   readonly url: string

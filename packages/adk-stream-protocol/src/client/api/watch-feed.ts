@@ -7,7 +7,11 @@ import { disconnected, parseJson } from '../adk-error.ts'
 import { readEvents } from '../transports/read-sse.ts'
 import type { Http } from './http.ts'
 
-/** An event of a feed, or a change of the feed itself. */
+/**
+ * An event of a feed, or a change of the feed itself.
+ *
+ * @inline
+ */
 export type WatchEvent<Event = ChatEvent> =
   | Event
   /** The feed is open. Events from before, or from while it was lost, are not reported. */
@@ -20,10 +24,18 @@ export type WatchEvent<Event = ChatEvent> =
       readonly error: unknown
     }
 
-/** Called with the events of a feed. */
+/**
+ * Called with the events of a feed.
+ *
+ * @inline
+ */
 export type WatchListener<Event = ChatEvent> = (event: WatchEvent<Event>) => void
 
-/** How a feed is watched. */
+/**
+ * How a feed is watched.
+ *
+ * @inline
+ */
 export interface WatchOptions {
   /** The delays before the feed is opened again. There is no limit of attempts. If several listeners share a feed, the options of the first apply. */
   readonly backoff?: Omit<Backoff, 'attempts'>

@@ -11,7 +11,11 @@ import { showUserMessage } from '../sync/show-turn.ts'
 
 export type { MessageTarget } from '../sync/show-turn.ts'
 
-/** Options of `playRecording`. */
+/**
+ * Options of `playRecording`.
+ *
+ * @inline
+ */
 export interface PlaybackOptions {
   /** Default `fast`. */
   readonly pace?: Pace

@@ -6,7 +6,11 @@ import { Pacing } from './pacing.ts'
 import type { AnyTransport, RecordedLine } from './recording.ts'
 import { readRecording } from './recording.ts'
 
-/** Options of `Player`. */
+/**
+ * Options of `Player`.
+ *
+ * @inline
+ */
 export interface PlayerOptions {
   readonly recording: string
   /** Default `fast`. */

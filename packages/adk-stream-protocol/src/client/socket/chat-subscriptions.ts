@@ -21,10 +21,18 @@ export type LiveEvent =
   /** The socket was given up. No events follow until the next request. */
   | { readonly type: 'given-up'; readonly error: unknown }
 
-/** Called with the events of a live chat. */
+/**
+ * Called with the events of a live chat.
+ *
+ * @inline
+ */
 export type LiveListener = (event: LiveEvent) => void
 
-/** How audio is sent: in binary frames, within the messages, or not at all. */
+/**
+ * How audio is sent: in binary frames, within the messages, or not at all.
+ *
+ * @inline
+ */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 /** The audio mode that each listener wants. */

@@ -22,7 +22,11 @@ import type { DecisionSupplement } from './response-states.ts'
 import { showTurn } from './show-turn.ts'
 import type { SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 
-/** Options of `attachChat`. */
+/**
+ * Options of `attachChat`.
+ *
+ * @inline
+ */
 export interface AttachOptions {
   /** The API of the bridge. With it, the chat follows what happens to it elsewhere and reloads what was lost. */
   readonly api?: Pick<AdkApi, 'loadChat' | 'watchChat'>

@@ -4,7 +4,11 @@ import type { ServerTurn } from '../transports/chat-observers.ts'
 import type { MessageView } from './chat-messages.ts'
 import { addUserMessage, putMessage } from './chat-messages.ts'
 
-/** Anything with messages: a `Chat`, or `{ messages: [] }`. */
+/**
+ * Anything with messages: a `Chat`, or `{ messages: [] }`.
+ *
+ * @inline
+ */
 export interface MessageTarget {
   messages: MessageView[]
 }

@@ -5,11 +5,19 @@ import { approvalState } from '../sync/chat-messages.ts'
 import type { PageCall } from './run-call.ts'
 import { PageRuns } from './run-call.ts'
 
-/** A tool that runs in the page. It gets the arguments of the call and returns its result. */
-export type BrowserToolFunction = (input: never) => unknown
+/**
+ * A tool that runs in the page. It gets the arguments of the call and returns its result.
+ *
+ * @inline
+ */
+type BrowserToolFunction = (input: never) => unknown
 
-/** A browser tool that may require an approval. */
-export interface GatedBrowserTool {
+/**
+ * A browser tool that may require an approval.
+ *
+ * @inline
+ */
+interface GatedBrowserTool {
   readonly run: BrowserToolFunction
   /** Whether the tool runs only after an approval, even if the agent does not require one. Default false. */
   readonly afterApproval?: boolean

@@ -11,7 +11,11 @@ export interface ConnectionState {
   readonly attempt?: number
 }
 
-/** Called when the state of a connection changes. */
+/**
+ * Called when the state of a connection changes.
+ *
+ * @inline
+ */
 export type ConnectionListener = (connection: ConnectionState) => void
 
 /** A transport that reports the state of its connection. */

@@ -3,7 +3,11 @@ import type { Message } from '../../protocol/message.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
 
-/** Why a stream was opened: a message or responses were sent, a reply is regenerated, a running turn is read, or the server started a turn by itself (`turn`). */
+/**
+ * Why a stream was opened: a message or responses were sent, a reply is regenerated, a running turn is read, or the server started a turn by itself (`turn`).
+ *
+ * @inline
+ */
 export type WireTrigger = 'submit-message' | 'regenerate-message' | 'resume' | 'turn'
 
 /** Something that passes between a page and the server. `request` identifies a stream and all that belongs to it. */

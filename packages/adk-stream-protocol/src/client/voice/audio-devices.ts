@@ -6,7 +6,11 @@ export interface AudioDevices {
   openSpeaker(options: SpeakerOptions): Promise<Speaker>
 }
 
-/** Options of `openMicrophone`. */
+/**
+ * Options of `openMicrophone`.
+ *
+ * @inline
+ */
 export interface MicrophoneOptions {
   readonly deviceId?: string
   /** Called with 20 ms of audio (16 bit PCM at 16 kHz) and its level, from 0 to 1. */
@@ -15,14 +19,22 @@ export interface MicrophoneOptions {
   readonly onLost: () => void
 }
 
-/** An open microphone. */
+/**
+ * An open microphone.
+ *
+ * @inline
+ */
 export interface Microphone {
   readonly deviceId: string | undefined
   setMuted(muted: boolean): void
   close(): void
 }
 
-/** Options of `openSpeaker`. */
+/**
+ * Options of `openSpeaker`.
+ *
+ * @inline
+ */
 export interface SpeakerOptions {
   readonly onPlayback: (playback: Playback) => void
 }
@@ -41,7 +53,11 @@ export interface Playback {
   readonly underruns: number
 }
 
-/** Plays the model's speech. */
+/**
+ * Plays the model's speech.
+ *
+ * @inline
+ */
 export interface Speaker {
   /** 16 bit PCM at 24 kHz. */
   play(bytes: ArrayBuffer): void

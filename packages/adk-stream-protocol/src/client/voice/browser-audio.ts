@@ -9,7 +9,11 @@ import type {
 import { INPUT_RATE, PcmFrames, Resampler } from './resampler.ts'
 import { AudioError } from './voice-problem.ts'
 
-/** Options of `browserAudio`. */
+/**
+ * Options of `browserAudio`.
+ *
+ * @inline
+ */
 export interface BrowserAudioOptions {
   /** The URL of this package's `voice-worklet.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. */
   readonly workletUrl?: string | URL

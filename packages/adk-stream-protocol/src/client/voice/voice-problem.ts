@@ -1,4 +1,8 @@
-/** Why the voice does not work, so that a page can say what to do. */
+/**
+ * Why the voice does not work, so that a page can say what to do.
+ *
+ * @inline
+ */
 export type VoiceProblem =
   /** The user or the browser denied access to the microphone. */
   | { readonly code: 'permission-denied'; readonly cause?: unknown }

@@ -1,6 +1,10 @@
 import type { VoiceProblem } from './voice-problem.ts'
 
-/** `hands-free`: the microphone is always on. `push-to-talk`: it is on while the user holds the button. */
+/**
+ * `hands-free`: the microphone is always on. `push-to-talk`: it is on while the user holds the button.
+ *
+ * @inline
+ */
 export type VoiceMode = 'hands-free' | 'push-to-talk'
 
 /** The state of a voice, for display. A snapshot: the object stays the same until something changes. */
@@ -10,8 +14,12 @@ export type VoiceState =
   | (VoiceSettings & { readonly state: 'asking' })
   | ActiveVoice
 
-/** A voice that is on. */
-export interface ActiveVoice extends VoiceSettings {
+/**
+ * A voice that is on.
+ *
+ * @inline
+ */
+interface ActiveVoice extends VoiceSettings {
   /** Who is speaking. */
   readonly state: 'listening' | 'person-speaking' | 'model-speaking'
   /** Whether the user holds the push-to-talk button. */
@@ -29,8 +37,12 @@ export interface VoiceSettings {
   readonly muted: boolean
 }
 
-/** The current words of both sides. */
-export interface VoiceTranscript {
+/**
+ * The current words of both sides.
+ *
+ * @inline
+ */
+interface VoiceTranscript {
   readonly person: string
   readonly model: string
 }

@@ -24,7 +24,11 @@ export interface VoiceOptions extends BrowserAudioOptions {
   readonly devices?: AudioDevices
 }
 
-/** The levels of both sides, from 0 to 1. */
+/**
+ * The levels of both sides, from 0 to 1.
+ *
+ * @inline
+ */
 export interface VoiceLevel {
   readonly input: number
   readonly output: number

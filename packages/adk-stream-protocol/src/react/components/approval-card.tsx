@@ -15,7 +15,11 @@ import { LiteralText } from './literal-text.tsx'
 import { SeverityMark } from './approval-notes.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
-/** Props of `ApprovalCard`. */
+/**
+ * Props of `ApprovalCard`.
+ *
+ * @inline
+ */
 export interface ApprovalCardProps {
   readonly call: Call
   readonly approval: Approval

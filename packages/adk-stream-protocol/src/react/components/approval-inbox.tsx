@@ -11,7 +11,11 @@ import { LiteralText } from './literal-text.tsx'
 import { RefusalNote, SeverityMark } from './approval-notes.tsx'
 import { useApprovalKeys } from './use-approval-keys.ts'
 
-/** Pending approvals and actions, as `useInbox` returns them. */
+/**
+ * Pending approvals and actions, as `useInbox` returns them.
+ *
+ * @inline
+ */
 export interface ApprovalInboxProps {
   readonly approvals: readonly PendingApproval[]
   /** Sends a decision. Report an error through `refusals`. */

@@ -9,7 +9,11 @@ import { MessagePartView } from './message-part-view.tsx'
 import { Sources } from './sources.tsx'
 import { Usage } from './usage.tsx'
 
-/** Props of `MessageItem`. */
+/**
+ * Props of `MessageItem`.
+ *
+ * @inline
+ */
 export interface MessageItemProps {
   readonly message: UIMessage
   /** Whether the message is still being streamed. */

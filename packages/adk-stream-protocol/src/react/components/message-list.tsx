@@ -8,7 +8,11 @@ import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type ApprovalContextValue, ApprovalContext } from './approval-context.ts'
 import { MessageItem } from './message-item.tsx'
 
-/** Messages and approvals, as `useAdkChat` returns them. */
+/**
+ * Messages and approvals, as `useAdkChat` returns them.
+ *
+ * @inline
+ */
 export interface MessageListProps extends Partial<ApprovalContextValue> {
   readonly messages: readonly UIMessage[]
   /** The `status` of `useAdkChat` or `useChat`. Default `ready`. */

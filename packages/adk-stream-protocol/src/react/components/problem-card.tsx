@@ -3,7 +3,11 @@ import { useAdkLabels } from '../provider.tsx'
 import type { Problem } from '../reading/problem.ts'
 import type { ProblemLabels } from '../labels/labels.ts'
 
-/** Props of `ProblemCard`. */
+/**
+ * Props of `ProblemCard`.
+ *
+ * @inline
+ */
 export interface ProblemCardProps {
   /** The `problem` of `useAdkChat`. */
   readonly problem: Problem

@@ -9,7 +9,11 @@ import type { TypedAttachedChat } from './use-browser-tools.ts'
 import type { ChatInstance } from './use-chat-instance.ts'
 import type { ChatApi } from './use-stable-api.ts'
 
-/** Why the server refused decisions, by approval id. */
+/**
+ * Why the server refused decisions, by approval id.
+ *
+ * @inline
+ */
 export type Refusals = ReadonlyMap<string, ServerError>
 
 interface AttachOptions {

@@ -8,7 +8,11 @@ import { type ServerError, toServerError } from '../reading/problem.ts'
 import type { Refusals } from './use-attached-chat.ts'
 import { usePendingIds } from './use-pending-ids.ts'
 
-/** When the inbox is refreshed, in addition to the server's feed. */
+/**
+ * When the inbox is refreshed, in addition to the server's feed.
+ *
+ * @inline
+ */
 export interface UseInboxOptions {
   /** The interval between refreshes while the page is visible, in ms. It covers a lost feed. Default 60,000. */
   readonly pollMs?: number

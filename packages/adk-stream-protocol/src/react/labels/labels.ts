@@ -57,7 +57,7 @@ export interface AdkLabels {
 }
 
 /** Labels of approval cards. */
-export interface ApprovalLabels {
+interface ApprovalLabels {
   readonly severity: Readonly<Record<NonNullable<Approval['severity']>, string>>
   readonly waiting: string
   readonly waitingForOthers: string

@@ -11,7 +11,11 @@ export interface Approval extends Omit<DataParts['approval'], 'toolCallId' | 'ic
   readonly editable: boolean
 }
 
-/** The votes on an approval that needs several people. */
+/**
+ * The votes on an approval that needs several people.
+ *
+ * @inline
+ */
 export interface Votes {
   /** How many people have approved. */
   readonly given: number

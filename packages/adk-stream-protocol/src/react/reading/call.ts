@@ -5,7 +5,11 @@ import { isRecord } from '../../protocol/guards.ts'
 /** A tool call in a message. */
 export type Call = ToolUIPart | DynamicToolUIPart
 
-/** The arguments of a tool call. */
+/**
+ * The arguments of a tool call.
+ *
+ * @inline
+ */
 export type Arguments = Readonly<Record<string, unknown>>
 
 type Part = UIMessage['parts'][number]

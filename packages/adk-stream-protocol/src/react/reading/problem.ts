@@ -17,7 +17,11 @@ export type Problem =
   /** A call ran before the reply failed. The reply is not regenerated; the person sends a message to continue. */
   | { readonly kind: 'unfinished' }
 
-/** An error as the server reports it. */
+/**
+ * An error as the server reports it.
+ *
+ * @inline
+ */
 export interface ServerError {
   readonly code: string
   readonly message: string

@@ -2,7 +2,11 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 import type { Authenticate, AuthenticateRequest, Principal } from './authenticate.ts'
 
-/** Options of `signedCookie`. */
+/**
+ * Options of `signedCookie`.
+ *
+ * @inline
+ */
 export interface SignedCookieOptions {
   /** The key that signs the cookie, at least 16 bytes. `() => store.secret('cookie')` returns one that persists across restarts. */
   readonly secret: string | Uint8Array | (() => Promise<Uint8Array>)

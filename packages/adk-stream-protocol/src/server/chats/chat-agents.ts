@@ -8,10 +8,18 @@ import type { AnyBridgeOptions, SeveralAgentsOptions } from '../options.ts'
 import type { ChatEntry, ChatStore } from '../../store/chat-store.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
-/** The root of an ADK run: an agent or a workflow. */
+/**
+ * The root of an ADK run: an agent or a workflow.
+ *
+ * @inline
+ */
 export type RootAgent = NonNullable<RunnerConfig['agent']>
 
-/** The input of `chooseAgent`: the first message of a chat. */
+/**
+ * The input of `chooseAgent`: the first message of a chat.
+ *
+ * @inline
+ */
 export interface AgentChoice extends ClientContext {
   /** The principal, with the attributes that `authenticate` returned. */
   readonly principal: Principal
@@ -20,7 +28,11 @@ export interface AgentChoice extends ClientContext {
   readonly agent: string | undefined
 }
 
-/** Returns the name of the agent for a new chat. */
+/**
+ * Returns the name of the agent for a new chat.
+ *
+ * @inline
+ */
 export type ChooseAgent = (choice: AgentChoice) => string | Promise<string>
 
 /** The parts of a request that select an agent. */

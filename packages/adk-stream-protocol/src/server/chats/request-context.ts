@@ -6,14 +6,22 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import type { ClientContext } from '../../protocol/stream-request.ts'
 import type { Principal } from '../auth/authenticate.ts'
 
-/** The input of `toState`. */
-export interface ContextInput extends ClientContext {
+/**
+ * The input of `toState`.
+ *
+ * @inline
+ */
+interface ContextInput extends ClientContext {
   /** The principal, with the attributes that `authenticate` returned. */
   readonly principal: Principal
   readonly chatId: string
 }
 
-/** Converts the context of a request to session state. */
+/**
+ * Converts the context of a request to session state.
+ *
+ * @inline
+ */
 export interface ContextOptions {
   /** Validates `{ body, metadata }` of the client. Invalid input is rejected with 400 and its path. Default: no validation. */
   readonly schema?: z.ZodType<ClientContext>

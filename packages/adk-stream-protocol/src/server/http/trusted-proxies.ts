@@ -5,6 +5,8 @@ import type { Exchange } from './exchange.ts'
 /**
  * The proxies in front of the server whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted: the number of proxies in the
  * chain, or their addresses and networks, such as `10.0.0.0/8`.
+ *
+ * @inline
  */
 export type TrustedProxies = number | readonly string[]
 

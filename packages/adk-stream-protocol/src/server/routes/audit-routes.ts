@@ -50,7 +50,11 @@ export async function readAudit(backend: LazyBackend, query: AuditQuery = {}): P
   return { entries: page, ...(next !== undefined && { next }) }
 }
 
-/** Returns true if a principal may read the audit record over HTTP. */
+/**
+ * Returns true if a principal may read the audit record over HTTP.
+ *
+ * @inline
+ */
 export type MayReadAudit = (principal: Principal) => boolean | Promise<boolean>
 
 /** The route of the audit record, for operators. */

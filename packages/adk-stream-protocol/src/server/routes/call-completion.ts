@@ -16,16 +16,28 @@ export interface CallAddress extends ChatRef {
   readonly toolCallId: string
 }
 
-/** The final result of a long-running call: its output, or an error message. */
+/**
+ * The final result of a long-running call: its output, or an error message.
+ *
+ * @inline
+ */
 export type CallCompletion = CallAddress &
   ({ readonly output: unknown } | { readonly error: string })
 
-/** A long-running call that a request wants to complete over HTTP. */
-export interface CompletableCall extends CallAddress {
+/**
+ * A long-running call that a request wants to complete over HTTP.
+ *
+ * @inline
+ */
+interface CompletableCall extends CallAddress {
   readonly toolName: string
 }
 
-/** Returns true if a principal may complete a call over HTTP. */
+/**
+ * Returns true if a principal may complete a call over HTTP.
+ *
+ * @inline
+ */
 export type MayCompleteCalls = (
   principal: Principal,
   call: CompletableCall,

@@ -5,7 +5,11 @@ import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Dialect } from '../http/dialects.ts'
 import { toDialect } from '../http/dialects.ts'
 
-/** How a client receives audio: as binary frames, as parts of its messages, or not at all. */
+/**
+ * How a client receives audio: as binary frames, as parts of its messages, or not at all.
+ *
+ * @inline
+ */
 export type AudioMode = 'binary' | 'base64' | 'none'
 
 export interface ReadOptions {

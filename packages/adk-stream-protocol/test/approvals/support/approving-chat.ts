@@ -3,12 +3,13 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 
-import type { AdkUIMessage, AttachableChat, AttachedChat } from '../../../src/client/index.ts'
+import type { AdkUIMessage, AttachedChat } from '../../../src/client/index.ts'
 import { AdkError, attachChat, webSocketTransport } from '../../../src/client/index.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
 import type { ChatMessage, ChatPart } from '../../support/chat-probe.ts'
 import { ChatProbe } from '../../support/chat-probe.ts'
 import type { PageSocketClass } from './page.ts'
+import type { AttachableChat } from '../../../src/client/sync/attachable-chat.ts'
 
 /** Which of the AI SDK's own helpers says when the client sends by itself. */
 export type AutoSend = 'approvals' | 'tool-calls' | 'both'

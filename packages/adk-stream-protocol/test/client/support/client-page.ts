@@ -5,7 +5,6 @@ import { WebSocket } from 'ws'
 import type {
   AdkUIMessage,
   AnyTransport,
-  AttachableChat,
   AttachedChat,
   WebSocketTransport,
   WebSocketTransportOptions,
@@ -14,6 +13,7 @@ import type {
 import { attachChat, webSocketTransport, sseTransport } from '../../../src/client/index.ts'
 import { ApprovingChat } from '../../approvals/support/approving-chat.ts'
 import { toLiveUrl } from '../../sockets/support/socket-client.ts'
+import type { AttachableChat } from '../../../src/client/sync/attachable-chat.ts'
 
 /** The `Chat` of a version of the AI SDK. */
 export interface Version {

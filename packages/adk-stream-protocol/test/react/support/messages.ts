@@ -1,5 +1,5 @@
 import type { AdkUIMessage } from '../../../src/client/index.ts'
-import type { DataParts } from '../../../src/protocol/index.ts'
+import type { DataParts } from '../../../src/protocol/message.ts'
 
 type Part = AdkUIMessage['parts'][number]
 type Call = Extract<Part, { toolCallId: string }>

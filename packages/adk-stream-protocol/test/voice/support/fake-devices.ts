@@ -1,11 +1,11 @@
+import type { AudioDevices } from '../../../src/client/voice/index.ts'
 import type {
-  AudioDevices,
   Microphone,
   MicrophoneOptions,
   Playback,
   Speaker,
   SpeakerOptions,
-} from '../../../src/client/voice/index.ts'
+} from '../../../src/client/voice/audio-devices.ts'
 
 /** A microphone that is being asked for: the person has not answered the browser yet. */
 interface Prompt {

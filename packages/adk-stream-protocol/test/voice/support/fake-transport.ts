@@ -1,5 +1,6 @@
-import type { LiveEvent, LiveListener } from '../../../src/client/index.ts'
-import type { VoiceTransport } from '../../../src/client/voice/index.ts'
+import type { LiveEvent } from '../../../src/client/index.ts'
+import type { LiveListener } from '../../../src/client/socket/chat-subscriptions.ts'
+import type { VoiceTransport } from '../../../src/client/voice/voice.ts'
 
 /** A transport that writes down what it is asked for. */
 export class FakeTransport implements VoiceTransport {

@@ -1,4 +1,4 @@
-import type { Playback } from '../../../src/client/voice/index.ts'
+import type { Playback } from '../../../src/client/voice/audio-devices.ts'
 
 interface Processor {
   readonly port: Port
