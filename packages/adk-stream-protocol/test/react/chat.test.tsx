@@ -1,6 +1,7 @@
 import { render, screen, waitFor } from '@testing-library/react'
 import { describe, expect, test, vi } from 'vitest'
 
+import type { AdkApi } from '../../src/client/index.ts'
 import { useAdkChat } from '../../src/react/index.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
@@ -263,6 +264,28 @@ test.each(ways)('[RE163] over %s, the card that waits shows the hint of now', as
   await page.click('Approve')
   await page.until('Balance: 950.')
   expect(page.text).not.toContain('Balance: 1000.')
+})
+
+test('[RE250] several changes of approvals within milliseconds cause one request', async () => {
+  await using testBridge = await TestBridge.open()
+  await using browser = new TestBrowser(testBridge, 'sse')
+  let emit: Parameters<AdkApi['watchChat']>[1] | undefined
+  // The events of the chat are those of the test.
+  vi.spyOn(browser.api, 'watchChat').mockImplementation((_chatId, listener) => {
+    emit = listener
+    return () => undefined
+  })
+  const reads = () => browser.sent.filter((line) => line.startsWith('GET /approvals/')).length
+  const page = browser.show({ api: browser.api })
+  page.say(PAY)
+  await screen.findByRole('button', { name: 'Approve' })
+  await waitFor(() => expect(reads()).toBe(1))
+  for (const state of ['requested', 'approved', 'started'])
+    emit?.({ type: 'approval', approvalId: 'of another call', state })
+  await waitFor(() => expect(reads()).toBe(2))
+  // A change after that request causes another one.
+  emit?.({ type: 'approval', approvalId: 'of another call', state: 'succeeded' })
+  await waitFor(() => expect(reads()).toBe(3))
 })
 
 test('[RE2] a page that makes its api while rendering comes to rest', async () => {

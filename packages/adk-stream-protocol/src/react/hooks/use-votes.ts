@@ -1,9 +1,12 @@
 import type { UIMessage } from 'ai'
-import { useCallback, useEffect, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import { readApprovals, type Votes } from '../reading/approval.ts'
 import { useLatest } from './use-latest.ts'
+
+/** How long changes are collected before the pending approvals are read again, in ms. A decision alone is three changes. */
+const MERGE_MS = 50
 
 const NO_VOTES: ReadonlyMap<string, Votes> = new Map()
 const NO_HINTS: ReadonlyMap<string, string> = new Map()
@@ -43,9 +46,20 @@ export function useVotes(
     for (const id of ids === '' ? [] : ids.split(' ')) void update(id)
   }, [ids, update])
   const latest = useLatest(pending)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const onApproval = useCallback(() => {
-    for (const id of latest.current) void update(id)
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      for (const id of latest.current) void update(id)
+    }, MERGE_MS)
   }, [latest, update])
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current)
+      timer.current = undefined
+    },
+    [update],
+  )
   return { votes, hints, onApproval }
 }
 
