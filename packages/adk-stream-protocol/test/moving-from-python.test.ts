@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { apiKey } from '../src/server/auth/api-key.ts'
+import { apiKey } from '../src/server/auth/authenticate.ts'
 import { codeOf } from './support/browser.ts'
 import { answer, ask, locate, TOKYO } from './support/locating.ts'
 import { toolParts } from './support/chat-probe.ts'

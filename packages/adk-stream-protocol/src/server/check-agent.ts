@@ -22,7 +22,7 @@ import {
 import type { ApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import { findApprovalBlocker } from '../agent/adk-workarounds/can-wait.ts'
 import type { ApprovalPolicy } from '../approvals/policy.ts'
-import { suggestName } from './suggest-name.ts'
+import { suggestName } from './check-options.ts'
 
 /**
  * Throws if a tool needs approval where ADK 2.0.0 cannot pause for it (AP12), or if the policy names a tool that no agent has (AP111).
@@ -164,83 +164,65 @@ interface AgentGraph {
 
 /** Finds the tools of an agent at any depth: in sub-agents, workflows, and agents or nodes used as tools. */
 function readAgentGraph(root: unknown): AgentGraph {
-  const reader = new GraphReader()
-  reader.visit(root, undefined)
-  return reader
-}
-
-class GraphReader implements AgentGraph {
-  readonly tools: FoundTool[] = []
-  readonly toolsets: FoundToolset[] = []
-  isOpaque = false
+  const graph = { tools: [] as FoundTool[], toolsets: [] as FoundToolset[], isOpaque: false }
   /** The visited parts and the obstacles above them. Agents and workflows may contain each other. */
-  readonly #visited = new Map<unknown, Set<string>>()
+  const visited = new Map<unknown, Set<string>>()
 
-  visit(part: unknown, obstacle: ApprovalBlocker | undefined): void {
-    if (this.#wasVisited(part, obstacle)) return
-    if (isBaseAgent(part)) this.#visitAgent(part, obstacle)
-    else if (isBaseTool(part)) this.#visitTool(part, obstacle)
+  function visit(part: unknown, obstacle?: ApprovalBlocker): void {
+    const seen = visited.get(part) ?? new Set()
+    const key = obstacle?.kind ?? ''
+    if (seen.has(key)) return
+    visited.set(part, seen.add(key))
+    if (isBaseAgent(part)) visitAgent(part, obstacle)
+    else if (isBaseTool(part)) visitTool(part, obstacle)
     else if (isWorkflow(part)) {
       // The nodes of an entry function are known only when it runs.
-      if (!part.graph) this.isOpaque = true
+      if (!part.graph) graph.isOpaque = true
       for (const node of part.graph?.nodes ?? [])
-        if (node.name !== START) this.visit(node, obstacle ?? { kind: 'workflow', node: node.name })
+        if (node.name !== START) visit(node, obstacle ?? { kind: 'workflow', node: node.name })
     } else if (part instanceof ToolNode)
-      this.visit(part.tool, obstacle ?? { kind: 'workflow', node: part.name })
+      visit(part.tool, obstacle ?? { kind: 'workflow', node: part.name })
     else if (part instanceof ParallelWorker)
       // ADK declares the inner node private.
-      this.visit(Reflect.get(part, 'inner'), obstacle ?? { kind: 'workflow', node: part.name })
-    else if (!(part instanceof JoinNode)) this.isOpaque = true
+      visit(Reflect.get(part, 'inner'), obstacle ?? { kind: 'workflow', node: part.name })
+    else if (!(part instanceof JoinNode)) graph.isOpaque = true
   }
 
-  #visitAgent(agent: BaseAgent, obstacle: ApprovalBlocker | undefined): void {
-    if (isLlmAgent(agent)) for (const tool of agent.tools) this.#visitToolUnion(tool, obstacle)
-    else if (!isKnownAgent(agent)) this.isOpaque = true
+  function visitAgent(agent: BaseAgent, obstacle?: ApprovalBlocker): void {
+    if (isLlmAgent(agent)) for (const tool of agent.tools) visitToolUnion(tool, obstacle)
+    else if (!isKnownAgent(agent)) graph.isOpaque = true
     for (const subAgent of agent.subAgents)
-      this.visit(subAgent, obstacle ?? findApprovalBlocker(agent, subAgent))
+      visit(subAgent, obstacle ?? findApprovalBlocker(agent, subAgent))
   }
 
-  #visitToolUnion(tool: unknown, obstacle: ApprovalBlocker | undefined): void {
-    if (isBaseTool(tool)) this.visit(tool, obstacle)
+  function visitToolUnion(tool: unknown, obstacle?: ApprovalBlocker): void {
+    if (isBaseTool(tool)) visit(tool, obstacle)
     else if (isBaseToolset(tool))
-      this.toolsets.push({
+      graph.toolsets.push({
         listNames: async () => (await tool.getTools()).map(({ name }) => name),
         obstacle,
       })
-    else this.#visitNodeTool(undefined, tool, obstacle)
+    else visitNodeTool(undefined, tool, obstacle)
   }
 
-  #visitTool(tool: BaseTool, obstacle: ApprovalBlocker | undefined): void {
-    if (tool instanceof NodeTool) {
-      // ADK declares the node private.
-      this.#visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
-      return
-    }
-    this.tools.push({ name: tool.name, tool, obstacle })
-    if (!isAgentTool(tool)) return
+  function visitTool(tool: BaseTool, obstacle?: ApprovalBlocker): void {
+    // ADK declares the node private.
+    if (tool instanceof NodeTool) return visitNodeTool(tool, Reflect.get(tool, 'node'), obstacle)
+    graph.tools.push({ name: tool.name, tool, obstacle })
     // ADK declares the agent private. Its runner calls no plugin, so this obstacle overrides any other.
-    const agent: unknown = Reflect.get(tool, 'agent')
-    this.visit(agent, { kind: 'agent-tool', agent: tool.name })
+    if (isAgentTool(tool))
+      visit(Reflect.get(tool, 'agent'), { kind: 'agent-tool', agent: tool.name })
   }
 
-  #visitNodeTool(
-    tool: NodeTool | undefined,
-    node: unknown,
-    outer: ApprovalBlocker | undefined,
-  ): void {
+  function visitNodeTool(tool: NodeTool | undefined, node: unknown, outer?: ApprovalBlocker): void {
     const name = tool?.name ?? readName(node)
     const obstacle = outer ?? { kind: 'node-tool', tool: name }
-    this.tools.push({ name, tool, obstacle })
-    this.visit(node, obstacle)
+    graph.tools.push({ name, tool, obstacle })
+    visit(node, obstacle)
   }
 
-  #wasVisited(part: unknown, obstacle: ApprovalBlocker | undefined): boolean {
-    const key = obstacle?.kind ?? ''
-    const seen = this.#visited.get(part) ?? new Set()
-    if (seen.has(key)) return true
-    this.#visited.set(part, seen.add(key))
-    return false
-  }
+  visit(root)
+  return graph
 }
 
 const START = '__START__'

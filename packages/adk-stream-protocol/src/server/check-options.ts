@@ -3,14 +3,12 @@ import * as z from 'zod'
 
 import { PolicyTerms } from '../approvals/policy.ts'
 import { MAX_TIMER_MS } from './auth/credentials.ts'
-import type { AllowedHosts } from './http/allowed-hosts.ts'
-import { checkAllowedHosts } from './http/allowed-hosts.ts'
-import { readOrigin } from './http/allowed-origins.ts'
-import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
-import type { ContextOptions } from './chats/request-context.ts'
 import type { LiveOptions } from './chats/live-runs.ts'
+import type { ContextOptions } from './chats/request-context.ts'
+import type { AllowedHosts } from './http/hosts-and-origins.ts'
+import { checkAllowedHosts, readOrigin } from './http/hosts-and-origins.ts'
 import { isNetwork } from './http/trusted-proxies.ts'
-import { suggestName } from './suggest-name.ts'
+import type { BridgeLimits, BridgeOptions, SeveralAgentsOptions, TurnRunConfig } from './options.ts'
 
 /** Throws a `TypeError` that names the first unknown or invalid option. */
 export function checkOptions(options: unknown): void {
@@ -259,4 +257,31 @@ function describeValue(value: unknown): string {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
+}
+
+/** Returns a sentence that suggests the most similar known name, or an empty string if none is similar. */
+export function suggestName(name: string, known: Iterable<string>): string {
+  let closest: { readonly name: string; readonly distance: number } | undefined
+  for (const candidate of known) {
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
+    if (distance < (closest?.distance ?? Infinity)) closest = { name: candidate, distance }
+  }
+  if (!closest || closest.distance > Math.max(2, name.length / 3)) return ''
+  return ` Did you mean \`${closest.name}\`?`
+}
+
+/** The Levenshtein distance of two strings. */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [row, character] of Array.from(from).entries()) {
+    const current = [row + 1]
+    for (const [column, other] of Array.from(to).entries()) {
+      const replaced = (previous[column] ?? 0) + (character === other ? 0 : 1)
+      const inserted = (current[column] ?? 0) + 1
+      const removed = (previous[column + 1] ?? 0) + 1
+      current.push(Math.min(replaced, inserted, removed))
+    }
+    previous = current
+  }
+  return previous.at(-1) ?? 0
 }

@@ -7,7 +7,6 @@ import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
-import { ListEvents } from '../turns/list-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import { signedCookie } from './auth/signed-cookie.ts'
 import { AgentHost } from './chats/agent-host.ts'
@@ -29,28 +28,26 @@ import { RequestContext } from './chats/request-context.ts'
 import { TurnService } from './chats/turn-service.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
-import { Drain } from './drain.ts'
+import { createDrain } from './drain.ts'
 import type { ApprovalChange } from './feeds/approval-news.ts'
-import { ApprovalNews, NewsPoll } from './feeds/approval-news.ts'
+import { ApprovalNews, pollNews } from './feeds/approval-news.ts'
 import { Feeds } from './feeds/feeds.ts'
-import type { AllowedHosts } from './http/allowed-hosts.ts'
-import { toOrigins } from './http/allowed-origins.ts'
-import { handleFetchRequest } from './http/fetch-handler.ts'
+import type { AllowedHosts } from './http/hosts-and-origins.ts'
+import { toOrigins } from './http/hosts-and-origins.ts'
+import type { Route } from './http/http-router.ts'
 import { HttpRouter } from './http/http-router.ts'
-import { handleNodeRequest } from './http/node-handler.ts'
-import type { Route } from './http/route.ts'
-import { Proxies } from './http/trusted-proxies.ts'
-import { toObservers } from './observers.ts'
+import { handleFetchRequest, handleNodeRequest } from './http/request-handlers.ts'
+import { trustProxies } from './http/trusted-proxies.ts'
 import type { AnyBridgeOptions, BridgeLimits } from './options.ts'
-import { toLimits } from './options.ts'
+import { toObservers, toLimits } from './options.ts'
 import { approvalRoutes } from './routes/approval-routes.ts'
 import type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 import { auditRoutes, readAudit } from './routes/audit-routes.ts'
 import type { CallCompletion } from './routes/call-completion.ts'
-import { CallCompletions } from './routes/call-completion.ts'
+import { openCallCompletions } from './routes/call-completion.ts'
 import { chatListRoutes } from './routes/chat-list-routes.ts'
 import { chatRoutes } from './routes/chat-routes.ts'
-import { AuditCheck, healthRoutes, Readiness } from './routes/health-routes.ts'
+import { createAuditCheck, createReadiness, healthRoutes } from './routes/health-routes.ts'
 import type { FindCall } from './sockets/bidi-conversation.ts'
 import { callFinder } from './sockets/bidi-conversation.ts'
 import type { OpenHandlers } from './sockets/frame-handlers.ts'
@@ -112,17 +109,15 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
   const limits = toLimits(options.limits)
   const { onError } = toObservers(options)
   const store = new LazyStore(options.store)
-  const drain = new Drain()
+  const drain = createDrain()
   const feeds = new Feeds(limits)
   const events = new ChatEvents()
-  const lists = new ListEvents()
   const news = new ApprovalNews((change) => {
     const { approval, state } = change
-    events.publish(approval.chat, { type: 'approval', approvalId: approval.id, state })
-    lists.approvalChanged(approval, state)
+    events.approvalChanged(approval, state)
     if (change.elsewhere) services.changedElsewhere(change)
   })
-  const audit = new AuditCheck(options.whenTampered ?? 'report', onError)
+  const audit = createAuditCheck(options.whenTampered ?? 'report', onError)
   const backend = new LazyBackend(async () => {
     await checkToolsets()
     await audit.check((await store.open()).approvals)
@@ -134,8 +129,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
     await news.skip(opened.ledger)
     return opened
   })
-  const services = openServices(options, { limits, backend, events, lists, feeds, news })
-  const readiness = new Readiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
+  const services = openServices(options, { limits, backend, events, feeds, news })
+  const readiness = createReadiness(async () => (await backend.get()).ledger.list({ limit: 1 }))
   const router = new HttpRouter({
     routes: [...healthRoutes(readiness, audit), ...services.routes],
     authenticate:
@@ -143,7 +138,7 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
       signedCookie({ secret: async () => (await store.open()).secret('cookie') }),
     allowedOrigins: toOrigins(options.allowedOrigins),
     allowedHosts: options.allowedHosts ?? defaultHosts(options),
-    proxies: new Proxies(options.trustedProxies),
+    proxies: trustProxies(options.trustedProxies),
     basePath: options.basePath ?? '',
     drain,
     onError,
@@ -220,24 +215,20 @@ interface ServiceParts {
   readonly limits: BridgeLimits
   readonly backend: LazyBackend
   readonly events: ChatEvents
-  readonly lists: ListEvents
   readonly feeds: Feeds
   readonly news: ApprovalNews
 }
 
 function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services {
-  const { limits, backend, events, lists, feeds, news } = parts
+  const { limits, backend, events, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
   const { artifactService, mayCompleteCalls, exposeState = () => false } = options
-  const turns = openTurns(options, { limits, backend, lists })
+  const turns = openTurns(options, { limits, backend, events })
   const turnService = new TurnService(backend, turns, {
     exposeState,
     onError,
     onChunk,
-    onTurn: ({ messageId, ...chat }) => {
-      events.publish(chat, { type: 'turn', messageId })
-      lists.turnStarted(chat, messageId)
-    },
+    onTurn: ({ messageId, ...chat }) => events.turnStarted(chat, messageId),
     whilePending: options.whilePending ?? 'keep',
     whenShortened: options.whenShortened ?? 'keep',
   })
@@ -250,7 +241,6 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     turnService,
     runs,
     events,
-    lists,
     intervalMs: newsMs,
     onError,
   })
@@ -266,7 +256,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   const chatParts = { turns, turnService, decisions, owners, remoteTurns, context }
   const chats = new RequestChatService({ ...chatParts, runs })
   const liveChats = runs && new LiveChatService({ ...chatParts, runs })
-  const completions = new CallCompletions({ turnService, runs, limits, mayCompleteCalls })
+  const completions = openCallCompletions({ turnService, runs, limits, mayCompleteCalls })
   const sweeper = new RecoverySweeper({
     backend,
     intervalMs: limits.sweepMs,
@@ -274,7 +264,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
     onError,
   })
-  const newsPoll = new NewsPoll({
+  const stopNews = pollNews({
     backend,
     news,
     intervalMs: newsMs,
@@ -283,13 +273,12 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   })
   return {
     routes: [
-      ...chatListRoutes({ backend, turns, lists, feeds, limits }),
+      ...chatListRoutes({ backend, turns, events, feeds, limits }),
       ...chatRoutes({
         artifactService,
         backend,
         turns,
         events,
-        lists,
         feeds,
         chats,
         runs,
@@ -320,7 +309,7 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     close: async () => {
       owners.close()
       remoteTurns.close()
-      await newsPoll.close()
+      await stopNews()
       await runs?.close()
       await sweeper.close()
       await turns.close()
@@ -330,14 +319,14 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
 
 function openTurns(
   options: AnyBridgeOptions,
-  { limits, backend, lists }: Pick<ServiceParts, 'limits' | 'backend' | 'lists'>,
+  { limits, backend, events }: Pick<ServiceParts, 'limits' | 'backend' | 'events'>,
 ): TurnRegistry {
   return new TurnRegistry({
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
     lockChat: createChatLocker(backend, toObservers(options).onError),
-    onChange: (chat) => lists.chatChanged(chat),
+    onChange: (chat) => events.chatChanged(chat),
   })
 }
 

@@ -6,26 +6,29 @@ import { ProtocolError } from '../protocol/errors.ts'
 const POLL_MS = 20
 
 /** The drain phase of `close()`: running work may finish, new work is refused. */
-export class Drain {
-  #deadline: number | undefined
-
+export interface Drain {
   /** Whether the bridge is closing. */
-  get active(): boolean {
-    return this.#deadline !== undefined
-  }
-
+  isActive(): boolean
   /** Starts draining for at most `drainMs`. A second call can only shorten the time. */
-  start(drainMs: number): void {
-    this.#deadline = Math.min(this.#deadline ?? Infinity, performance.now() + drainMs)
-  }
-
+  start(drainMs: number): void
   /** Throws `unavailable` if the bridge is closing. The client can retry on another process. */
-  refuseNewWork(): void {
-    if (this.active) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
-  }
-
+  refuseNewWork(): void
   /** Resolves when the work has ended or the drain time is over. */
-  async until(hasEnded: () => boolean): Promise<void> {
-    while (!hasEnded() && performance.now() < (this.#deadline ?? Infinity)) await delay(POLL_MS)
+  until(hasEnded: () => boolean): Promise<void>
+}
+
+export function createDrain(): Drain {
+  let deadline: number | undefined
+  return {
+    isActive: () => deadline !== undefined,
+    start(drainMs) {
+      deadline = Math.min(deadline ?? Infinity, performance.now() + drainMs)
+    },
+    refuseNewWork() {
+      if (deadline !== undefined) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
+    },
+    async until(hasEnded) {
+      while (!hasEnded() && performance.now() < (deadline ?? Infinity)) await delay(POLL_MS)
+    },
   }
 }

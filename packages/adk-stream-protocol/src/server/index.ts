@@ -2,9 +2,9 @@ export type { ApprovalPolicy, PolicyCall, PolicyVerdict } from '../approvals/pol
 export { browserTool } from '../calls/browser-tool.ts'
 export { callAddress, idempotencyKey } from '../calls/call-ids.ts'
 export { ProtocolError } from '../protocol/errors.ts'
-export { apiKey } from './auth/api-key.ts'
 export {
   anyOf,
+  apiKey,
   type Authenticate,
   type AuthenticateRequest,
   type Principal,
@@ -12,7 +12,7 @@ export {
 export { signedCookie } from './auth/signed-cookie.ts'
 export type { LiveOptions } from './chats/live-runs.ts'
 export { type Bridge, createBridge } from './create-bridge.ts'
-export { type AllowedHosts, isAllowedHost } from './http/allowed-hosts.ts'
+export { type AllowedHosts, isAllowedHost } from './http/hosts-and-origins.ts'
 export type { BridgeLimits, BridgeOptions, SeveralAgentsOptions } from './options.ts'
 export type { AuditPage, AuditQuery } from './routes/audit-routes.ts'
 export type { CallAddress } from './routes/call-completion.ts'

@@ -2,18 +2,20 @@ import type { BaseSessionService } from '@google/adk'
 
 import type { ApprovalPolicy } from '../approvals/policy.ts'
 import type { Chunk } from '../protocol/chunk.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { MessageLimits } from '../protocol/stream-request.ts'
+import { StoreError } from '../store/store-error.ts'
 import type { Store } from '../store/store.ts'
-import type { SocketLimits } from './sockets/socket-peer.ts'
-import type { AgentServices } from './chats/agent-host.ts'
-import type { AllowedHosts } from './http/allowed-hosts.ts'
 import type { Authenticate } from './auth/authenticate.ts'
+import type { AgentServices } from './chats/agent-host.ts'
+import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
+import type { LiveOptions } from './chats/live-runs.ts'
+import type { ContextOptions } from './chats/request-context.ts'
+import type { AllowedHosts } from './http/hosts-and-origins.ts'
+import type { TrustedProxies } from './http/trusted-proxies.ts'
 import type { MayReadAudit } from './routes/audit-routes.ts'
 import type { MayCompleteCalls } from './routes/call-completion.ts'
-import type { ChooseAgent, RootAgent } from './chats/chat-agents.ts'
-import type { ContextOptions } from './chats/request-context.ts'
-import type { LiveOptions } from './chats/live-runs.ts'
-import type { TrustedProxies } from './http/trusted-proxies.ts'
+import type { SocketLimits } from './sockets/socket-peer.ts'
 
 /** Options of `createBridge` for one agent. */
 export interface BridgeOptions extends AgentServices {
@@ -266,4 +268,57 @@ export const DEFAULT_LIMITS: BridgeLimits = {
 export function toLimits(limits: Partial<BridgeLimits> = {}): BridgeLimits {
   const defined = Object.entries(limits).filter(([, value]) => value !== undefined)
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(defined) }
+}
+
+/** The application's observers. An observer that throws is reported and does not affect the turn (OB1). */
+export interface Observers {
+  readonly onError: (error: unknown) => void
+  readonly onChunk: ((chunk: Chunk, turn: TurnInfo) => void) | undefined
+}
+
+export function toObservers({
+  onError = logError,
+  onChunk,
+}: Pick<BridgeOptions, 'onError' | 'onChunk'>): Observers {
+  const report = (error: unknown): void => {
+    try {
+      onError(error)
+    } catch {
+      // An error of the error handler cannot be reported anywhere.
+    }
+  }
+  const observeChunk = (chunk: Chunk, turn: TurnInfo): void => {
+    try {
+      onChunk?.(chunk, turn)
+    } catch (error) {
+      report(error)
+    }
+  }
+  return { onError: report, onChunk: onChunk && observeChunk }
+}
+
+/** The default of `onError`: writes the error to the terminal, so that a missing API key is noticed. */
+function logError(error: unknown): void {
+  // oxlint-disable-next-line no-console -- an application that wants its errors elsewhere passes `onError`
+  console.error(`[adk-stream-protocol] ${describe(error)}`)
+}
+
+/** How many nested causes, and how many lines of a stack, are printed. */
+const MAX_CAUSES = 4
+const MAX_STACK_LINES = 6
+
+/** Describes the cause of an error rather than the message for clients. Prints a stack unless the message says what to do. */
+function describe(error: unknown, causes = MAX_CAUSES): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  const hasCause = cause !== undefined && causes > 0
+  if (error instanceof ProtocolError)
+    return hasCause ? `${error.code}: ${describe(cause, causes - 1)}` : error.message
+  const isSentence = error instanceof StoreError
+  const text = isSentence ? error.message : shorten(error.stack ?? error.message)
+  return hasCause ? `${text}\n  cause: ${describe(cause, causes - 1)}` : text
+}
+
+function shorten(stack: string): string {
+  return stack.split('\n').slice(0, MAX_STACK_LINES).join('\n')
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { ProtocolError } from '../protocol/errors.ts'
-import { Quota } from './quota.ts'
+import { Quota } from '../shared/quota.ts'
 import type { TurnOptions } from './turn.ts'
 import { Turn } from './turn.ts'
 import type { ChatRef } from '../shared/chat-ref.ts'

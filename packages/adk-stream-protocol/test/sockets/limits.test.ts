@@ -2,7 +2,7 @@ import { LlmAgent } from '@google/adk'
 import { expect, test } from 'vitest'
 
 import { type BridgeOptions, createBridge, signedCookie } from '../../src/server/index.ts'
-import { Proxies } from '../../src/server/http/trusted-proxies.ts'
+import { trustProxies } from '../../src/server/http/trusted-proxies.ts'
 import { codeOf } from '../support/browser.ts'
 import { serve, type ServeOptions } from '../support/serve.ts'
 import { refusedUpgrade, SocketClient } from './support/socket-client.ts'
@@ -54,12 +54,7 @@ test('[WS143] an address has so many sockets, whoever uses it; only a trusted pr
   await Promise.all([one.sync(), two.sync()])
 })
 
-const CASES: readonly [
-  ConstructorParameters<typeof Proxies>[0],
-  string,
-  string,
-  string | undefined,
-][] = [
+const CASES: readonly [Parameters<typeof trustProxies>[0], string, string, string | undefined][] = [
   [undefined, '192.0.2.1', '203.0.113.9', '192.0.2.1'],
   [undefined, '10.0.0.7', '203.0.113.9', undefined],
   [1, '10.0.0.7', '203.0.113.9', '203.0.113.9'],
@@ -71,7 +66,7 @@ const CASES: readonly [
 ]
 
 test.each(CASES)('[WS143] with proxies %j, %s with %j is %s', (trusted, address, told, client) => {
-  const proxies = new Proxies(trusted)
+  const proxies = trustProxies(trusted)
   const headers = new Headers(told === '' ? {} : { 'x-forwarded-for': told })
   const url = new URL('http://localhost/')
   const exchange = { method: 'GET', url, headers, address, readBody: () => Promise.reject() }

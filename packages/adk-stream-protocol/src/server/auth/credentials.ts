@@ -1,39 +1,23 @@
 import { ProtocolError } from '../../protocol/errors.ts'
+import { readError } from '../http/exchange.ts'
 import type { AuthenticateRequest, Principal } from './authenticate.ts'
-import { readError } from '../http/read-error.ts'
 
 /**
- * The credentials that opened a socket or a feed. They are checked again while it is open: a session may expire or a key may be revoked
- * during a connection of several hours (WS16, EV140).
+ * Returns a function that authenticates a request again. It throws `unauthenticated` if the credentials no longer identify the same
+ * principal: a session may expire or a key may be revoked while a socket or a feed is open for hours (WS16, EV140).
  */
-export class Credentials {
-  readonly #request: AuthenticateRequest
+export function credentialCheck(
+  request: AuthenticateRequest,
+  { id, responseHeaders }: Principal,
+  identify: (request: AuthenticateRequest) => Promise<Principal>,
+): () => Promise<Principal> {
   /** The cookie that the handshake set, as the client sends it back. */
-  readonly #cookie: string | undefined
-  readonly #identify: (request: AuthenticateRequest) => Promise<Principal>
-  readonly #id: string
-
-  constructor(
-    request: AuthenticateRequest,
-    principal: Principal,
-    identify: (request: AuthenticateRequest) => Promise<Principal>,
-  ) {
-    // Not copied: the request of a socket parses its URL and headers on access.
-    this.#request = request
-    this.#cookie = readSetCookie(principal)
-    this.#identify = identify
-    this.#id = principal.id
-  }
-
-  /** Authenticates again. Throws `unauthenticated` if the credentials no longer identify the same principal. */
-  async check(): Promise<Principal> {
-    const { method, url, headers } = this.#request
-    const principal = await this.#identify({
-      method,
-      url,
-      headers: withCookie(headers, this.#cookie),
-    })
-    if (principal.id !== this.#id) throw new ProtocolError('unauthenticated')
+  const cookie = responseHeaders && readSetCookie(responseHeaders)
+  return async () => {
+    // The request of a socket parses its URL and headers on access.
+    const { method, url, headers } = request
+    const principal = await identify({ method, url, headers: withCookie(headers, cookie) })
+    if (principal.id !== id) throw new ProtocolError('unauthenticated')
     return principal
   }
 }
@@ -50,7 +34,7 @@ function withCookie(headers: Headers, cookie: string | undefined): Headers {
   return next
 }
 
-function readSetCookie({ responseHeaders = {} }: Principal): string | undefined {
+function readSetCookie(responseHeaders: Readonly<Record<string, string>>): string | undefined {
   return new Headers(responseHeaders).get('set-cookie')?.split(';', 1)[0]
 }
 

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Approval } from '../../approvals/approval.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
-import type { ListEvents } from '../../turns/list-events.ts'
 import { keyOf } from '../../turns/turn-registry.ts'
 import type { ApprovalChange } from '../feeds/approval-news.ts'
 import type { LazyBackend } from './backend.ts'
@@ -15,7 +14,6 @@ export interface RemoteTurnsOptions {
   readonly turnService: Pick<TurnService, 'callState' | 'replay'>
   readonly runs: LiveRuns | undefined
   readonly events: ChatEvents
-  readonly lists: ListEvents
   readonly intervalMs: number
   readonly onError: (error: unknown) => void
 }
@@ -89,7 +87,7 @@ export class RemoteTurns {
   }
 
   async #follow(followed: RemoteTurn): Promise<void> {
-    const { events, lists, runs, turnService, intervalMs } = this.#options
+    const { events, runs, turnService, intervalMs } = this.#options
     const { chat, messageId, approvals } = followed
     let checks = 0
     while (checks < CHECKS) {
@@ -97,9 +95,8 @@ export class RemoteTurns {
       if (this.#closed.signal.aborted || !this.#isWatched(chat)) return
       checks = (await this.#isComplete(followed)) ? checks + 1 : 0
     }
-    events.publish(chat, { type: 'turn', messageId })
-    lists.turnStarted(chat, messageId)
-    lists.chatChanged(chat)
+    events.turnStarted(chat, messageId)
+    events.chatChanged(chat)
     const isRead = [...approvals.keys()].every((id) => this.#read.has(id))
     if (isRead || runs?.hasListeners(chat) !== true) return
     runs.show(chat, await turnService.replay(chat, messageId))
@@ -116,7 +113,7 @@ export class RemoteTurns {
   }
 
   #isWatched(chat: ChatRef): boolean {
-    const { events, lists, runs } = this.#options
-    return events.isWatched(chat) || lists.isWatched(chat) || runs?.hasListeners(chat) === true
+    const { events, runs } = this.#options
+    return events.isWatched(chat) || runs?.hasListeners(chat) === true
   }
 }

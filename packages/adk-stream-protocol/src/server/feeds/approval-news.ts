@@ -112,41 +112,30 @@ export interface NewsPollOptions {
 /** The interval at which the end of the record is read while no changes are awaited. */
 const IDLE_MS = 1_000
 
-/** Reads changes of other processes at an interval, one read at a time. */
-export class NewsPoll {
-  readonly #options: NewsPollOptions
-  readonly #timer: NodeJS.Timeout
-  #reading: Promise<void> | undefined
-  #skippedAt = 0
+/** Reads changes of other processes at an interval, one read at a time. Returns a function that stops and waits for the last read. */
+export function pollNews(options: NewsPollOptions): () => Promise<void> {
+  const { backend, news, intervalMs, isAwaited, onError } = options
+  let reading: Promise<void> | undefined
+  let skippedAt = 0
 
-  constructor(options: NewsPollOptions) {
-    this.#options = options
-    this.#timer = setInterval(() => this.#startRead(), options.intervalMs)
-    this.#timer.unref()
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#reading
-  }
-
-  #startRead(): void {
-    if (!this.#options.isAwaited() && performance.now() - this.#skippedAt < IDLE_MS) return
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined
-    })
-  }
-
-  async #read(): Promise<void> {
-    const { backend, news, isAwaited, onError } = this.#options
+  const read = async (): Promise<void> => {
     try {
       const opened = await backend.peek()
       if (!opened) return
       if (isAwaited()) return await news.read(opened.ledger)
-      this.#skippedAt = performance.now()
+      skippedAt = performance.now()
       await news.skip(opened.ledger, isAwaited)
     } catch (error) {
       onError(error)
     }
+  }
+  const timer = setInterval(() => {
+    if (!isAwaited() && performance.now() - skippedAt < IDLE_MS) return
+    reading ??= read().finally(() => (reading = undefined))
+  }, intervalMs)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await reading
   }
 }

@@ -1,10 +1,10 @@
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { Feed, FeedClient } from '../http/feed-stream.ts'
-import { Quota } from '../../turns/quota.ts'
+import { Quota } from '../../shared/quota.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Rechecked } from '../auth/credentials.ts'
 import { Recheck } from '../auth/credentials.ts'
-import type { AuthenticatedRequest } from '../http/route.ts'
+import type { Feed, FeedClient } from '../http/event-streams.ts'
+import type { AuthenticatedRequest } from '../http/http-router.ts'
 
 /** Subscribes a reader to events. `reader` returns the principal with its current roles. Returns a function that unsubscribes. */
 type Watch<Event> = (reader: () => Principal, listener: (event: Event) => void) => () => void

@@ -1,7 +1,7 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { serialiseChunk } from '../../protocol/chunk.ts'
-import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { DataParts } from '../../protocol/message.ts'
+import { CONFIRMATION_TOOL } from '../../protocol/message.ts'
 import type { Sink } from '../../turns/log-reader.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 

@@ -1,8 +1,9 @@
-import { ProtocolError } from '../../protocol/errors.ts'
-import type { Dialect } from './dialects.ts'
-import type { Feed } from './feed-stream.ts'
+import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
+import { StoreError } from '../../store/store-error.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { Turn } from '../../turns/turn.ts'
+import type { Dialect } from './dialects.ts'
+import type { Feed } from './event-streams.ts'
 
 /** An HTTP request, independent of the host. */
 export interface Exchange {
@@ -119,4 +120,12 @@ export async function readBody(
     })
   }
   return Buffer.concat(parts, size)
+}
+
+/** Converts a thrown value to the error that clients receive. An unusable database is temporary; other unknown errors are internal. */
+export function readError(thrown: unknown): ProtocolError {
+  if (!(thrown instanceof StoreError)) return toProtocolError(thrown)
+  if (thrown.code === 'lock-lost') return new ProtocolError('turn-lost', { cause: thrown })
+  const retryAfterSeconds = thrown.code === 'busy' ? 1 : 5
+  return new ProtocolError('unavailable', { cause: thrown, retryAfterSeconds })
 }

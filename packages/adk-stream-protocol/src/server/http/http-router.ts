@@ -1,16 +1,13 @@
 import { ProtocolError } from '../../protocol/errors.ts'
+import { ChatId } from '../../protocol/stream-request.ts'
 import type { Authenticate, AuthenticateRequest, Principal } from '../auth/authenticate.ts'
-import { Credentials } from '../auth/credentials.ts'
-import type { Exchange, JsonReply, Reply } from './exchange.ts'
-import { reply, withHeaders } from './exchange.ts'
-import type { AllowedHosts } from './allowed-hosts.ts'
-import { isAllowedHost } from './allowed-hosts.ts'
+import { credentialCheck } from '../auth/credentials.ts'
 import type { Drain } from '../drain.ts'
-import { checkOrigin, PREFLIGHT_HEADERS } from './allowed-origins.ts'
+import type { Exchange, JsonReply, Reply } from './exchange.ts'
+import { reply, withHeaders, readError } from './exchange.ts'
+import type { AllowedHosts } from './hosts-and-origins.ts'
+import { isAllowedHost, checkOrigin, PREFLIGHT_HEADERS } from './hosts-and-origins.ts'
 import type { Proxies } from './trusted-proxies.ts'
-import type { Route } from './route.ts'
-import { findRoute, isKnownPath } from './route.ts'
-import { readError } from './read-error.ts'
 
 export interface HttpRouterOptions {
   readonly routes: readonly Route[]
@@ -72,9 +69,8 @@ export class HttpRouter {
       if (isNewWork(route)) this.#options.drain.refuseNewWork()
       const principal = await this.identify(exchange)
       Object.assign(headers, principal.responseHeaders)
-      const credentials = new Credentials(exchange, principal, (request) => this.identify(request))
-      const recheckPrincipal = () => credentials.check()
-      const request = { principal, id, name, exchange, checkPrincipal: recheckPrincipal }
+      const checkAgain = credentialCheck(exchange, principal, (request) => this.identify(request))
+      const request = { principal, id, name, exchange, checkPrincipal: checkAgain }
       return withHeaders(await route.handle(request), headers)
     } catch (thrown) {
       return withHeaders(this.#refuse(thrown), headers)
@@ -156,4 +152,80 @@ function checkPrincipal(principal: Principal | undefined): Principal {
     throw new TypeError('authenticate must return a principal whose id has 1 to 256 characters.')
   }
   return principal
+}
+
+/** A request of an authenticated principal. */
+export interface AuthenticatedRequest {
+  readonly principal: Principal
+  /** The `:id` in the path: a chat or approval id. Empty if the path has none. */
+  readonly id: string
+  /** The `:name` in the path, such as a call id. Empty if the path has none. */
+  readonly name: string
+  readonly exchange: Exchange
+  /** Authenticates again, for feeds that outlive the request. Throws `unauthenticated` if the credentials have ended. */
+  readonly checkPrincipal: () => Promise<Principal>
+}
+
+/** A route of the bridge. `:id` is a chat or approval, `:name` something in it. Only `public` routes need no principal. */
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: string
+} & (
+  | { readonly public: true; readonly handle: () => Reply | Promise<Reply> }
+  | { readonly public?: false; readonly handle: (request: AuthenticatedRequest) => Promise<Reply> }
+)
+
+interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
+  readonly route: Route
+}
+
+/** Whether the path has a route for any method. */
+function isKnownPath(routes: readonly Route[], pathname: string): boolean {
+  return routes.some((route) => matchPath(route.path, pathname) !== undefined)
+}
+
+/** Returns the route of a request. Throws if there is none, or if an id in the path is invalid. */
+function findRoute(routes: readonly Route[], method: string, pathname: string): RouteMatch {
+  const matches = routes.flatMap((route) => {
+    const names = matchPath(route.path, pathname)
+    return names === undefined ? [] : [{ route, ...names }]
+  })
+  if (matches.length === 0) throw new ProtocolError('not-found')
+  const match = matches.find(({ route }) => route.method === method)
+  if (!match) throw new ProtocolError('method-not-allowed')
+  const isValid = match.id === '' || ChatId.safeParse(match.id).success
+  if (!isValid || match.name === NO_ID || match.name.length > MAX_NAME_LENGTH) {
+    throw new ProtocolError('bad-request', { message: 'The path has no valid id.' })
+  }
+  return match
+}
+
+/** Returns the parameters of a path, or undefined if the path does not match. */
+function matchPath(
+  path: string,
+  pathname: string,
+): Pick<AuthenticatedRequest, 'id' | 'name'> | undefined {
+  const expected = path.split('/')
+  const segments = pathname.split('/')
+  if (expected.length !== segments.length) return undefined
+  let id = ''
+  let name = ''
+  for (const [index, segment] of segments.entries()) {
+    if (expected[index] === ':id') id = decode(segment)
+    else if (expected[index] === ':name') name = decode(segment)
+    else if (expected[index] !== segment) return undefined
+  }
+  return { id, name }
+}
+
+const NO_ID = '?'
+const MAX_NAME_LENGTH = 256
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment) || NO_ID
+  } catch {
+    // An invalid escape sequence. The id check rejects it.
+    return NO_ID
+  }
 }

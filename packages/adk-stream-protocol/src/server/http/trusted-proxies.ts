@@ -19,70 +19,67 @@ export function isNetwork(text: string): boolean {
 }
 
 /** Finds the client address and scheme of requests that pass through trusted proxies. */
-export class Proxies {
-  readonly #hops: number
-  readonly #trusted = new BlockList()
-
-  constructor(trusted: TrustedProxies = 0) {
-    this.#hops = typeof trusted === 'number' ? trusted : 0
-    for (const network of typeof trusted === 'number' ? [] : trusted) {
-      const [address = '', bits] = network.split('/', 2)
-      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-      this.#trusted.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
-    }
-  }
-
+export interface Proxies {
   /** Returns the request with the scheme and address that a trusted proxy reports. */
-  read(exchange: Exchange): Exchange {
-    const { headers, address: peer } = exchange
-    if (!this.#isProxied(peer)) return exchange
-    const forwarded = list(headers.get('x-forwarded-for'))
-    const address = this.#findClient([...forwarded, ...(peer === undefined ? [''] : [peer])])
-    const isSecure = list(headers.get('x-forwarded-proto')).at(-1)?.toLowerCase() === 'https'
-    const url = isSecure ? new URL(exchange.url.href.replace(/^http:/, 'https:')) : exchange.url
-    return { ...exchange, url, ...(address !== '' && { address }) }
-  }
-
+  read(exchange: Exchange): Exchange
   /**
    * Returns the client address of a request. Returns undefined for loopback and private addresses if no proxies are declared, because
    * they usually belong to a proxy.
    */
-  clientOf({ address }: Exchange): string | undefined {
-    if (address === undefined) return undefined
-    const isDeclared = this.#hops > 0 || this.#trusted.rules.length > 0
-    return isDeclared || !isIn(PRIVATE, address) ? address : undefined
-  }
+  clientOf(exchange: Exchange): string | undefined
+}
 
-  #isProxied(peer: string | undefined): boolean {
-    return this.#hops > 0 || (peer !== undefined && isIn(this.#trusted, peer))
+export function trustProxies(trusted: TrustedProxies = 0): Proxies {
+  const hops = typeof trusted === 'number' ? trusted : 0
+  const networks = toBlockList(typeof trusted === 'number' ? [] : trusted)
+  const isDeclared = hops > 0 || networks.rules.length > 0
+  const isProxied = (peer: string | undefined): boolean =>
+    hops > 0 || (peer !== undefined && isIn(networks, peer))
+  // Skips the trusted proxies from the end of the path. A client can write the entries before the result.
+  const findClient = (path: readonly string[]): string => {
+    const client =
+      hops > 0 ? path.at(-1 - hops) : path.findLast((address) => !isIn(networks, address))
+    return client ?? path[0] ?? ''
   }
+  return {
+    read(exchange) {
+      const { headers, address: peer } = exchange
+      if (!isProxied(peer)) return exchange
+      const forwarded = list(headers.get('x-forwarded-for'))
+      const address = findClient([...forwarded, peer ?? ''])
+      const isSecure = list(headers.get('x-forwarded-proto')).at(-1)?.toLowerCase() === 'https'
+      const url = isSecure ? new URL(exchange.url.href.replace(/^http:/, 'https:')) : exchange.url
+      return { ...exchange, url, ...(address !== '' && { address }) }
+    },
+    clientOf: ({ address }) =>
+      address !== undefined && (isDeclared || !isIn(PRIVATE, address)) ? address : undefined,
+  }
+}
 
-  /** Skips the trusted proxies from the end of the path. Entries before the result are not trustworthy: a client can write them. */
-  #findClient(path: readonly string[]): string {
-    if (this.#hops > 0) return path.at(-1 - this.#hops) ?? path[0] ?? ''
-    return path.findLast((address) => !isIn(this.#trusted, address)) ?? path[0] ?? ''
+function toBlockList(networks: readonly string[]): BlockList {
+  const result = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/', 2)
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    result.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
   }
+  return result
 }
 
 function list(header: string | null): string[] {
   return header === null ? [] : header.split(',').map((entry) => entry.trim().slice(0, 64))
 }
 
-const PRIVATE = new BlockList()
-for (const [address, bits] of [
-  ['127.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['169.254.0.0', 16],
-] as const)
-  PRIVATE.addSubnet(address, bits, 'ipv4')
-for (const [address, bits] of [
-  ['::1', 128],
-  ['fc00::', 7],
-  ['fe80::', 10],
-] as const)
-  PRIVATE.addSubnet(address, bits, 'ipv6')
+const PRIVATE = toBlockList([
+  '127.0.0.0/8',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '169.254.0.0/16',
+  '::1/128',
+  'fc00::/7',
+  'fe80::/10',
+])
 
 function isIn(networks: BlockList, address: string): boolean {
   const family = isIP(address)

@@ -1,17 +1,20 @@
 import { z } from 'zod'
 
+import type { Approval } from '../../approvals/approval.ts'
+import type { AuditRecord } from '../../approvals/audit-entry.ts'
+import { currentStep } from '../../approvals/next-approval.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { UncheckedObject } from '../../protocol/raw-message.ts'
+import type { Principal } from '../auth/authenticate.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import { toDecider, toError } from '../chats/approval-decisions.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
+import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import { readJson } from '../http/read-request.ts'
-import type { AuthenticatedRequest, Route } from '../http/route.ts'
 import type { BridgeLimits } from '../options.ts'
-import { viewApproval, viewRecord } from './approval-view.ts'
 
 export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
@@ -103,4 +106,53 @@ function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
   if (paging.success) return paging.data
   const message = `\`limit\` is a number from 1 to ${MAX_PAGE}, \`after\` the \`next\` of the previous page.`
   throw new ProtocolError('bad-request', { message })
+}
+
+/** Returns the view of an approval for a principal that may see it. */
+function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
+  const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
+  const { state, votes } = approval
+  const { hint, title, severity, icon, payload, chain } = terms
+  const own = chat.principalId === principal.id
+  return {
+    id,
+    state: state.name,
+    toolName,
+    args,
+    ...(hint !== undefined && { hint }),
+    ...(title !== undefined && { title }),
+    ...(severity !== undefined && { severity }),
+    ...(icon !== undefined && { icon }),
+    ...(payload !== undefined && { payload }),
+    requestedAt,
+    deadline,
+    approvals: { given: votes.length, needed: chain.reduce((sum, step) => sum + step.count, 0) },
+    // A person votes once (LG7), and can then only withdraw the vote.
+    voted: votes.some(({ principalId }) => principalId === principal.id),
+    // Increases with every change: of two responses, the one with the higher version is newer.
+    version: approval.version,
+    step: currentStep(approval) ?? chain.length,
+    ...('reason' in state && state.reason !== undefined && { reason: state.reason }),
+    ...('editedArgs' in state && state.editedArgs && { editedArgs: state.editedArgs }),
+    ...('payload' in state && { approvedPayload: state.payload }),
+    // Only the chat's owner sees where the call was made. Other approvers see the call but not the conversation.
+    ...(own && { chatId: chat.chatId, messageId, toolCallId }),
+    own,
+  }
+}
+
+/** Returns the view of an audit entry for a principal that may see the approval. */
+function viewRecord(
+  { at, event }: AuditRecord,
+  { toolName, chat }: Approval,
+  principal: Principal,
+): Record<string, unknown> {
+  // ER3: only the log contains the error that a tool threw.
+  if (event.type === 'failed') return { at, ...event, error: `The tool ${toolName} failed.` }
+  if (chat.principalId === principal.id) return { at, ...event }
+  // Other approvers see neither the conversation nor the result of the call (AP140).
+  if (event.type === 'succeeded') return { at, type: event.type }
+  if (event.type !== 'requested') return { at, ...event }
+  const { messageId: _messageId, toolCallId: _toolCallId, ...shown } = event
+  return { at, ...shown }
 }

@@ -8,7 +8,7 @@ import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
-import type { AuthenticatedRequest, Route } from '../http/route.ts'
+import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 
 /** Selects audit entries that meet all given conditions. */
 export interface AuditQuery {

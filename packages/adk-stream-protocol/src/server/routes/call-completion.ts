@@ -1,15 +1,15 @@
 import { z } from 'zod'
 
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import { readJson } from '../http/read-request.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
+import type { TurnService } from '../chats/turn-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
+import type { Route, AuthenticatedRequest } from '../http/http-router.ts'
+import { readJson } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
-import type { Route, AuthenticatedRequest } from '../http/route.ts'
-import type { TurnService } from '../chats/turn-service.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
 
 /** Identifies a tool call. A background job stores it to complete the call later. */
 export interface CallAddress extends ChatRef {
@@ -51,35 +51,26 @@ export interface CallCompletionsOptions {
 }
 
 /** Completes long-running calls, for the application and over HTTP. */
-export class CallCompletions {
-  readonly #options: CallCompletionsOptions
-
-  constructor(options: CallCompletionsOptions) {
-    this.#options = options
-  }
-
-  readonly routes: readonly Route[] = [
-    { method: 'POST', path: '/chats/:id/calls/:name', handle: (request) => this.#post(request) },
-  ]
-
+export interface CallCompletions {
+  readonly routes: readonly Route[]
   /** Completes a call. Resolves when the result is stored. Throws `call-completed` if it has a final result. */
-  async complete(completion: CallCompletion): Promise<void> {
+  complete(completion: CallCompletion): Promise<void>
+}
+
+export function openCallCompletions(options: CallCompletionsOptions): CallCompletions {
+  const { turnService, runs, limits, mayCompleteCalls } = options
+
+  const complete = async (completion: CallCompletion): Promise<void> => {
     const { principalId, chatId, toolCallId } = completion
     const chat = { principalId, chatId }
     const result =
       'error' in completion ? { errorText: completion.error } : { output: completion.output }
-    const { turnService, runs } = this.#options
     const turn = await turnService.complete(chat, { toolCallId, result })
     runs?.show(chat, turn)
   }
 
-  async #post({
-    principal,
-    id: chatId,
-    name: toolCallId,
-    exchange,
-  }: AuthenticatedRequest): Promise<Reply> {
-    const { limits, mayCompleteCalls, turnService } = this.#options
+  const post = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const { principal, id: chatId, name: toolCallId, exchange } = request
     const body = Body.safeParse(await readJson(exchange, limits))
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
     const { principalId = principal.id, ...result } = body.data
@@ -92,9 +83,11 @@ export class CallCompletions {
     // A JavaScript function may return any value. Only `true` is a permission.
     const allowed: unknown = await mayCompleteCalls(principal, { ...address, toolName })
     if (allowed !== true) throw new ProtocolError('unknown-call')
-    await this.complete({ ...address, ...result })
+    await complete({ ...address, ...result })
     return reply(204)
   }
+
+  return { routes: [{ method: 'POST', path: '/chats/:id/calls/:name', handle: post }], complete }
 }
 
 const PrincipalId = z.string().min(1).max(256).optional()

@@ -2,34 +2,34 @@ import type { Session } from '@google/adk'
 import { z } from 'zod'
 
 import { createTitle, toLine } from '../../agent/history/chat-title.ts'
-import type { ChatSummary, FeedEvent } from '../../protocol/server-views.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { ChatSummary, FeedEvent } from '../../protocol/server-views.ts'
 import { ChatId } from '../../protocol/stream-request.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
 import type { ChatEntry } from '../../store/chat-store.ts'
 import { canReadFirstMessage } from '../../store/store.ts'
-import type { ListEvents } from '../../turns/list-events.ts'
+import type { ChatEvents } from '../../turns/chat-events.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { Backend, LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
+import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import { readJson } from '../http/read-request.ts'
-import type { AuthenticatedRequest, Route } from '../http/route.ts'
 import type { BridgeLimits } from '../options.ts'
-import type { AppChatRef } from '../../shared/chat-ref.ts'
 
 export interface ChatListRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
-  readonly lists: ListEvents
+  readonly events: ChatEvents
   readonly feeds: Feeds
   readonly limits: BridgeLimits
 }
 
 /** The routes of a principal's chat list: read it, rename a chat, and watch for changes. */
 export function chatListRoutes(options: ChatListRoutesOptions): readonly Route[] {
-  const { backend, turns, lists, feeds, limits } = options
+  const { backend, turns, events, feeds, limits } = options
 
   const list = async ({ principal: { id: principalId } }: AuthenticatedRequest): Promise<Reply> => {
     const chats = await listChats(await backend.get(), principalId, {
@@ -51,14 +51,16 @@ export function chatListRoutes(options: ChatListRoutesOptions): readonly Route[]
     const chat = toApprovalChat(opened, { principalId: principal.id, chatId })
     if (!(await opened.host.exists(chat))) throw new ProtocolError('unknown-chat')
     await opened.chats.rename(chat, title)
-    lists.chatChanged(chat)
+    events.chatChanged(chat)
     return reply(204)
   }
 
   const watch = async (request: AuthenticatedRequest): Promise<Reply> => {
     // The feed reports decisions of other servers from the current end of the audit record.
     await backend.get()
-    const feed = feeds.open<FeedEvent>(request, (reader, listener) => lists.watch(reader, listener))
+    const feed = feeds.open<FeedEvent>(request, (reader, listener) =>
+      events.watchLists(reader, listener),
+    )
     return { type: 'feed', feed, headers: {} }
   }
 

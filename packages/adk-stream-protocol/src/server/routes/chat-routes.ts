@@ -4,8 +4,8 @@ import type { Part } from '@google/genai'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatEvent } from '../../protocol/server-views.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { ChatEvents } from '../../turns/chat-events.ts'
-import type { ListEvents } from '../../turns/list-events.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
@@ -14,17 +14,15 @@ import type { LiveRuns } from '../chats/live-runs.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
+import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
 import { readAgent, readDialect, readJson } from '../http/read-request.ts'
-import type { AuthenticatedRequest, Route } from '../http/route.ts'
 import type { BridgeLimits } from '../options.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly events: ChatEvents
   readonly feeds: Feeds
-  readonly lists: ListEvents
   readonly chats: ChatService
   /** The live sessions. Undefined without the option `live`. */
   readonly runs: Pick<LiveRuns, 'leave' | 'find'> | undefined
@@ -35,7 +33,7 @@ export interface ChatRoutesOptions {
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
-  const { backend, turns, events, feeds, lists, chats, runs, limits } = options
+  const { backend, turns, events, feeds, chats, runs, limits } = options
   const { artifactService, exposeState } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -72,7 +70,9 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     const chat = chatOf(request)
     // The feed reports decisions of other servers from the current end of the audit record.
     await backend.get()
-    const feed = feeds.open<ChatEvent>(request, (_reader, listener) => events.watch(chat, listener))
+    const feed = feeds.open<ChatEvent>(request, (_reader, listener) =>
+      events.watchChat(chat, listener),
+    )
     return { type: 'feed', feed, headers: {} }
   }
 
@@ -108,7 +108,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.browserCalls.dropChat(chat)
     await opened.host.delete(chat)
-    lists.chatChanged(chat)
+    events.chatChanged(chat)
     return reply(204)
   }
 

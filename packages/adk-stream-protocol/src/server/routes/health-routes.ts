@@ -3,8 +3,8 @@ import { ProtocolError } from '../../protocol/errors.ts'
 import { describeFault } from '../../store/sqlite/audit-command.ts'
 import { StoreError } from '../../store/store-error.ts'
 import { reply, withHeaders } from '../http/exchange.ts'
+import type { Route } from '../http/http-router.ts'
 import { LIVE_PATH } from '../http/http-router.ts'
-import type { Route } from '../http/route.ts'
 
 /** The routes that need no principal: the service, its health and readiness, and the hint to upgrade at the socket's path. */
 export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly Route[] {
@@ -27,7 +27,7 @@ export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly 
       public: true,
       handle: async () => {
         await readiness.check()
-        return reply(200, { status: 'ready', ...(audit.isTampered && { warnings: ['audit'] }) })
+        return reply(200, { status: 'ready', ...(audit.isTampered() && { warnings: ['audit'] }) })
       },
     },
     {
@@ -46,40 +46,40 @@ export function healthRoutes(readiness: Readiness, audit: AuditCheck): readonly 
 const TIMEOUT_MS = 5_000
 
 /** Checks that the server can serve requests: its database can be opened and read, and the bridge is not closing. */
-export class Readiness {
-  readonly #read: () => Promise<unknown>
-  /** The running check. Concurrent requests share it. */
-  #checking: Promise<void> | undefined
-  #closed = false
-
-  constructor(read: () => Promise<unknown>) {
-    this.#read = read
-  }
-
+export interface Readiness {
   /** Rejects if the server is not ready. */
-  async check(): Promise<void> {
-    if (this.#closed) throw new ProtocolError('unavailable')
-    this.#checking ??= this.#tryRead().finally(() => (this.#checking = undefined))
-    await this.#checking
-  }
+  check(): Promise<void>
+  close(): void
+}
 
-  close(): void {
-    this.#closed = true
+export function createReadiness(read: () => Promise<unknown>): Readiness {
+  /** The running check. Concurrent requests share it. */
+  let checking: Promise<void> | undefined
+  let isClosed = false
+  return {
+    async check() {
+      if (isClosed) throw new ProtocolError('unavailable')
+      checking ??= readInTime(read).finally(() => (checking = undefined))
+      await checking
+    },
+    close() {
+      isClosed = true
+    },
   }
+}
 
-  async #tryRead(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<never>((_, reject) => {
-      const cause = new Error(`The database did not answer within ${TIMEOUT_MS} ms.`)
-      timer = setTimeout(() => reject(cause), TIMEOUT_MS)
-    })
-    try {
-      await Promise.race([this.#read(), timeout])
-    } catch (cause) {
-      throw new ProtocolError('unavailable', { cause, retryAfterSeconds: 5 })
-    } finally {
-      clearTimeout(timer)
-    }
+async function readInTime(read: () => Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    const cause = new Error(`The database did not answer within ${TIMEOUT_MS} ms.`)
+    timer = setTimeout(() => reject(cause), TIMEOUT_MS)
+  })
+  try {
+    await Promise.race([read(), timeout])
+  } catch (cause) {
+    throw new ProtocolError('unavailable', { cause, retryAfterSeconds: 5 })
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -87,31 +87,29 @@ export class Readiness {
 const NEWEST = 1_000
 
 /** Checks, when the store is opened, whether another program changed the audit record. */
-export class AuditCheck {
-  readonly #whenTampered: 'report' | 'refuse'
-  readonly #onError: (error: unknown) => void
-  #isTampered = false
-
-  constructor(whenTampered: 'report' | 'refuse', onError: (error: unknown) => void) {
-    this.#whenTampered = whenTampered
-    this.#onError = onError
-  }
-
-  get isTampered(): boolean {
-    return this.#isTampered
-  }
-
+export interface AuditCheck {
+  isTampered(): boolean
   /** Checks the record. With `refuse` it rejects if the record was changed; with `report` it checks in the background. */
-  async check(store: ApprovalStore): Promise<void> {
-    const checked = this.#check(store)
-    if (this.#whenTampered === 'refuse') return checked
-    checked.catch(this.#onError)
-  }
+  check(store: ApprovalStore): Promise<void>
+}
 
-  async #check(store: ApprovalStore): Promise<void> {
+export function createAuditCheck(
+  whenTampered: 'report' | 'refuse',
+  onError: (error: unknown) => void,
+): AuditCheck {
+  let isTampered = false
+  const verify = async (store: ApprovalStore): Promise<void> => {
     const { fault } = (await store.verifyAudit?.({ newest: NEWEST })) ?? {}
     if (!fault) return
-    this.#isTampered = true
+    isTampered = true
     throw new StoreError('tampered', describeFault(fault))
+  }
+  return {
+    isTampered: () => isTampered,
+    async check(store) {
+      const checked = verify(store)
+      if (whenTampered === 'refuse') return checked
+      checked.catch(onError)
+    },
   }
 }

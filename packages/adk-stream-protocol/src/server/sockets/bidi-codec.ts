@@ -1,12 +1,15 @@
-import { readBidiEvent } from '../../protocol/bidi-events.ts'
+import { readBidiEvent, BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { serialiseChunk } from '../../protocol/chunk.ts'
 import type { FrameFault } from '../../protocol/client-frame.ts'
-import { ProtocolError } from '../../protocol/errors.ts'
+import { ProtocolError, toProtocolError } from '../../protocol/errors.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
 import { SSE_DONE, sseFrame } from '../../protocol/sse.ts'
-import type { SocketCodec, WriteFrame } from './socket-codec.ts'
+import { ChatId } from '../../protocol/stream-request.ts'
 import type { Sink } from '../../turns/log-reader.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { readDialect } from '../http/read-request.ts'
+import type { SocketCodec, WriteFrame } from './socket-codec.ts'
 
 /** Text frames `data: …`, as clients of the earlier Python server expect them: one stream, with `[DONE]` at the end of a turn. */
 export function openBidiCodec(isReading: () => boolean): SocketCodec {
@@ -106,67 +109,54 @@ type State =
  * responded, so only the outcome of that approval may follow it. `seen` is the approval or call that the client has responded to.
  */
 function toCallByCall(sink: Sink, seen: string | undefined): Sink {
-  const calls = new CallByCall((json) => sink.write(json), seen)
-  return {
-    ...sink,
-    write: (json) => calls.write(json),
-    end: () => {
-      calls.flush()
-      sink.end()
-    },
-  }
-}
+  // The id may be that of the approval or of the call.
+  let state: State =
+    seen === undefined
+      ? { name: 'open' }
+      : { name: 'asking', call: { toolCallId: seen, approvalId: seen } }
+  const waiting: string[] = []
 
-// Deltas are frequent, so they are not parsed.
-const OF_CALL = /^\{"type":"(?:tool-|data-approval"|data-browser-call")/
-
-class CallByCall {
-  readonly #write: (json: string) => boolean
-  #state: State = { name: 'open' }
-  #waiting: string[] = []
-
-  constructor(write: (json: string) => boolean, seen: string | undefined) {
-    this.#write = write
-    // The id may be that of the approval or of the call.
-    if (seen !== undefined)
-      this.#state = { name: 'asking', call: { toolCallId: seen, approvalId: seen } }
-  }
-
-  write(json: string): boolean {
-    const state = this.#state
+  const write = (json: string): boolean => {
     const chunk = toCallChunk(json)
     const call = chunk && callIn(chunk)
     const isOther = state.name !== 'open' && call !== undefined && !isSame(state.call, call)
     const mustWait = state.name === 'asking' ? !call || isOther : isOther
     if (mustWait) {
-      this.#waiting.push(json)
+      waiting.push(json)
       return true
     }
-    const written = this.#write(json)
+    const written = sink.write(json)
     if (!chunk || !call) return written
     if (isResult(chunk)) {
-      this.#state = { name: 'open' }
-      return this.#writeWaiting() && written
+      state = { name: 'open' }
+      return withoutDecided(waiting.splice(0)).map(write).every(Boolean) && written
     }
-    if (chunk.type === 'tool-approval-request') this.#state = { name: 'asking', call }
-    else if (state.name === 'open') this.#state = { name: 'calling', call }
-    // A decision carries both ids; the result carries only the id of the call.
-    else if (state.name === 'asking' && call.approvalId !== undefined)
-      this.#state = { name: 'asking', call }
+    state = nextState(state, chunk, call)
     return written
   }
 
-  /** Writes all waiting chunks at the end of the turn. */
-  flush(): void {
-    for (const json of this.#waiting.splice(0)) this.#write(json)
-  }
-
-  #writeWaiting(): boolean {
-    return withoutDecided(this.#waiting.splice(0))
-      .map((json) => this.write(json))
-      .every(Boolean)
+  return {
+    ...sink,
+    write,
+    end: () => {
+      // At the end of the turn, all waiting chunks are written.
+      for (const json of waiting.splice(0)) sink.write(json)
+      sink.end()
+    },
   }
 }
+
+/** Returns the state after a chunk of a call, other than its result, was written. */
+function nextState(state: State, { type }: Chunk, call: Shown): State {
+  if (type === 'tool-approval-request') return { name: 'asking', call }
+  if (state.name === 'open') return { name: 'calling', call }
+  // A decision carries both ids; the result carries only the id of the call.
+  if (state.name === 'asking' && call.approvalId !== undefined) return { name: 'asking', call }
+  return state
+}
+
+// Deltas are frequent, so they are not parsed.
+const OF_CALL = /^\{"type":"(?:tool-|data-approval"|data-browser-call")/
 
 /**
  * Removes approval requests that were decided elsewhere while they waited here. A denied call then ends with an error, because the client
@@ -214,4 +204,41 @@ function isSame(one: Shown, other: Shown): boolean {
 
 function isResult({ type }: Chunk): boolean {
   return type.startsWith('tool-output-')
+}
+
+const BIDI = 'bidi'
+
+/**
+ * Whether a client requests the bidi dialect: with the subprotocol, with `?dialect=bidi` (alone or with another dialect), or with
+ * `?chatId=` and no subprotocol. The frames of other clients carry their chat ids.
+ */
+export function asksForBidi({ url }: Exchange, subprotocol: string): boolean {
+  if (subprotocol !== '') return subprotocol === BIDI_SUBPROTOCOL || dialectsIn(url).includes(BIDI)
+  return url.searchParams.has('chatId') || dialectsIn(url).includes(BIDI)
+}
+
+/** Returns the request without `bidi` in its dialects: bidi frames can carry turns of any dialect. */
+export function withoutBidi(exchange: Exchange): Exchange {
+  const rest = dialectsIn(exchange.url).filter((name) => name !== BIDI)
+  const url = new URL(exchange.url)
+  url.searchParams.delete('dialect')
+  if (rest.length > 0) url.searchParams.set('dialect', rest.join(','))
+  const { method, headers, readBody } = exchange
+  return { method, headers, readBody, url }
+}
+
+/** Returns an error if the dialect or the chat id in a socket's URL is invalid. */
+export function findUrlFault(exchange: Exchange): ProtocolError | undefined {
+  try {
+    readDialect(withoutBidi(exchange))
+  } catch (thrown) {
+    return toProtocolError(thrown)
+  }
+  const chatId = exchange.url.searchParams.get('chatId') ?? undefined
+  const issue = ChatId.optional().safeParse(chatId).error?.issues[0]
+  return issue && new ProtocolError('bad-request', { message: issue.message })
+}
+
+function dialectsIn(url: URL): string[] {
+  return url.searchParams.getAll('dialect').flatMap((value) => value.split(','))
 }

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 
 import type { BidiEvent, NamedApproval, ToolResult } from '../../protocol/bidi-events.ts'
+import { decides, readToolResult } from '../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
-import { decides, readToolResult } from '../../protocol/bidi-events.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
+import { keepNewest } from '../../shared/keep-newest.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
-import type { FrameHandlers } from './frame-handlers.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { TurnService } from '../chats/turn-service.ts'
-import { keepNewest } from '../../shared/keep-newest.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { FrameHandlers } from './frame-handlers.ts'
 
 /** A call or approval that was looked up by its id. */
 interface FoundCall {

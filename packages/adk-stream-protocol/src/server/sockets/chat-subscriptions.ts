@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto'
 import type { LiveWatcher } from '../../live/live-watchers.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
-import type { AudioMode } from './turn-readers.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { Turn } from '../../turns/turn.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
 import { readDialect } from '../http/read-request.ts'
 import type { Connection } from './frame-handlers.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
+import type { AudioMode } from './turn-readers.ts'
 
 /** How a client takes part in a chat. */
 interface Subscription {

@@ -1,9 +1,9 @@
 import type { ClientFrame, ClientFrameOf } from '../../protocol/client-frame.ts'
 import type { ServerFrame } from '../../protocol/server-frame.ts'
-import type { ReadOptions } from './turn-readers.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { Exchange } from '../http/exchange.ts'
+import type { ReadOptions } from './turn-readers.ts'
 
 /**
  * Handles the frames of one socket: one function per frame type. If a handler throws, the client receives a refusal of that frame.

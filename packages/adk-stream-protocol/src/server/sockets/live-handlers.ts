@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto'
 
 import type { Blob } from '@google/genai'
 
+import type { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
-import type { LiveConversation } from '../../live/live-conversation.ts'
-import { readAgent } from '../http/read-request.ts'
-import type { Connection, FrameHandlers } from './frame-handlers.ts'
-import type { LiveRuns } from '../chats/live-runs.ts'
+import type { ChatRef } from '../../shared/chat-ref.ts'
 import type { LiveChatService } from '../chats/live-chat-service.ts'
+import type { LiveRuns } from '../chats/live-runs.ts'
+import { readAgent } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
 import { openTurnHandlers } from './turn-handlers.ts'
-import type { ChatRef } from '../../shared/chat-ref.ts'
 
 export interface LiveHandlersOptions {
   readonly runs: LiveRuns

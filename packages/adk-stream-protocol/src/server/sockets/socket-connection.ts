@@ -5,26 +5,25 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import type { CloseReason } from '../../protocol/close-codes.ts'
 import type { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
-import { openBidiCodec } from './bidi-codec.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { Principal } from '../auth/authenticate.ts'
+import type { Rechecked } from '../auth/credentials.ts'
+import { Recheck } from '../auth/credentials.ts'
+import type { Drain } from '../drain.ts'
+import type { Exchange } from '../http/exchange.ts'
+import { readError } from '../http/exchange.ts'
+import type { BridgeLimits } from '../options.ts'
+import { openBidiCodec, asksForBidi, withoutBidi } from './bidi-codec.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import { BidiConversation } from './bidi-conversation.ts'
+import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
 import type { Heartbeats } from './heartbeat.ts'
-import type { ClosingSocket, SocketEvents } from './socket-peer.ts'
 import type { IncomingFrame, SocketCodec } from './socket-codec.ts'
 import { jsonCodec } from './socket-codec.ts'
+import type { ClosingSocket, SocketEvents } from './socket-peer.ts'
 import { SocketPeer } from './socket-peer.ts'
 import type { ReadOptions } from './turn-readers.ts'
 import { TurnReaders } from './turn-readers.ts'
-import type { Turn } from '../../turns/turn.ts'
-import type { Principal } from '../auth/authenticate.ts'
-import type { FindCall } from './bidi-conversation.ts'
-import { BidiConversation } from './bidi-conversation.ts'
-import { asksForBidi, withoutBidi } from './bidi-request.ts'
-import type { Drain } from '../drain.ts'
-import type { Credentials, Rechecked } from '../auth/credentials.ts'
-import type { Exchange } from '../http/exchange.ts'
-import type { Connection, FrameHandlers, OpenHandlers } from './frame-handlers.ts'
-import { readError } from '../http/read-error.ts'
-import type { BridgeLimits } from '../options.ts'
-import { Recheck } from '../auth/credentials.ts'
 
 /** The options that all sockets share. */
 export interface SocketConnectionOptions {
@@ -42,7 +41,8 @@ export interface Connected {
   readonly stream: Duplex
   readonly principal: Principal
   readonly exchange: Exchange
-  readonly credentials: Credentials
+  /** Authenticates again. Throws if the credentials no longer identify the same principal. */
+  readonly checkPrincipal: () => Promise<Principal>
 }
 
 /** Handles the frames of one client. */
@@ -119,7 +119,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
 
   async checkPrincipal(): Promise<Principal> {
     try {
-      return await this.#connected.credentials.check()
+      return await this.#connected.checkPrincipal()
     } catch (thrown) {
       // If the check itself fails, only the current frame is refused and the socket stays open.
       if (this.#readError(thrown).code === 'unauthenticated') this.#peer.close('unauthenticated')
@@ -201,7 +201,7 @@ export class SocketConnection implements SocketEvents, Rechecked {
   }
 
   async #handleAudio(bytes: Uint8Array): Promise<void> {
-    if (this.#options.drain.active) return
+    if (this.#options.drain.isActive()) return
     try {
       await this.#openHandling().handlers.binary(bytes)
     } catch (thrown) {

@@ -1,28 +1,29 @@
 import type { IncomingMessage } from 'node:http'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+
 import type { Server } from 'ws'
 import { WebSocketServer } from 'ws'
 
 import { BIDI_SUBPROTOCOL } from '../../protocol/bidi-events.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
-import { Heartbeats } from './heartbeat.ts'
-import { ClosingSocket } from './socket-peer.ts'
+import { Quota } from '../../shared/quota.ts'
 import type { AuthenticateRequest, Principal } from '../auth/authenticate.ts'
-import { Quota } from '../../turns/quota.ts'
+import { credentialCheck } from '../auth/credentials.ts'
 import type { Drain } from '../drain.ts'
-import { Credentials } from '../auth/credentials.ts'
 import type { Exchange, JsonReply } from '../http/exchange.ts'
 import { CompactExchange, reply, SECURITY_HEADERS, withHeaders } from '../http/exchange.ts'
-import type { FindCall } from './bidi-conversation.ts'
-import { findUrlFault } from './bidi-request.ts'
-import type { OpenHandlers } from './frame-handlers.ts'
 import type { HttpRouter } from '../http/http-router.ts'
-import { readExchange } from '../http/node-handler.ts'
+import { readExchange } from '../http/request-handlers.ts'
+import type { BridgeLimits } from '../options.ts'
+import { findUrlFault } from './bidi-codec.ts'
+import type { FindCall } from './bidi-conversation.ts'
+import type { OpenHandlers } from './frame-handlers.ts'
+import { Heartbeats } from './heartbeat.ts'
 import type { Connected, SocketConnectionOptions } from './socket-connection.ts'
 import { SocketConnection } from './socket-connection.ts'
-import type { BridgeLimits } from '../options.ts'
+import { ClosingSocket } from './socket-peer.ts'
 
 export interface SocketUpgraderOptions {
   readonly router: HttpRouter
@@ -109,9 +110,9 @@ export class SocketUpgrader {
     stream.on('close', reserved)
     this.#handshakeHeaders.set(request, headers)
     const kept = new CompactExchange(exchange)
-    const credentials = new Credentials(kept, principal, this.#identify)
+    const checkPrincipal = credentialCheck(kept, principal, this.#identify)
     this.#server.handleUpgrade(request, stream, head, (socket) =>
-      this.#accept({ socket, stream, principal, exchange: kept, credentials }),
+      this.#accept({ socket, stream, principal, exchange: kept, checkPrincipal }),
     )
   }
 
@@ -149,7 +150,7 @@ export class SocketUpgrader {
   }
 
   #findFault(exchange: Exchange): ProtocolError | undefined {
-    if (this.#options.drain.active) return new ProtocolError('unavailable')
+    if (this.#options.drain.isActive()) return new ProtocolError('unavailable')
     const requested = exchange.headers.get('sec-websocket-protocol')?.split(',') ?? []
     if (requested.length > 0 && !requested.some((name) => SUBPROTOCOLS.includes(name.trim()))) {
       const message = `The supported subprotocols are ${SUBPROTOCOLS.join(' and ')}. Request one of them, or none.`

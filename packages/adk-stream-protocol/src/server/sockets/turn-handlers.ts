@@ -1,12 +1,13 @@
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { readStreamRequest } from '../../protocol/stream-request.ts'
-import type { AudioMode } from './turn-readers.ts'
-import { readAgent, readDialect } from '../http/read-request.ts'
-import type { Connection, FrameHandlers } from './frame-handlers.ts'
-import type { BridgeLimits } from '../options.ts'
-import type { ChatService } from '../chats/chat-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
+import { defer } from '../../shared/deferred.ts'
+import type { ChatService } from '../chats/chat-service.ts'
+import { readAgent, readDialect } from '../http/read-request.ts'
+import type { BridgeLimits } from '../options.ts'
+import type { Connection, FrameHandlers } from './frame-handlers.ts'
+import type { AudioMode } from './turn-readers.ts'
 
 export interface TurnHandlersOptions {
   readonly chats: ChatService
@@ -69,28 +70,28 @@ export function openTurnHandlers(
 }
 
 /** Processes the decisions of a socket one after the other, in the order of their frames. */
-class DecisionQueue {
-  #last: Promise<void> = Promise.resolve()
-
+interface DecisionQueue {
   /** Calls `run` when the earlier decisions are recorded. The next call waits until `run` has finished or called `onDecided`. */
-  async next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result> {
-    const before = this.#last
-    const deferred: { release?: () => void } = {}
-    this.#last = new Promise((resolve) => {
-      deferred.release = resolve
-    })
-    const onDecided = (): void => deferred.release?.()
-    await before
-    try {
-      return await run(onDecided)
-    } finally {
-      onDecided()
-    }
-  }
-
+  next<Result>(run: (onDecided: () => void) => Promise<Result>): Promise<Result>
   /** Resolves when all decisions so far are recorded or refused. */
-  settled(): Promise<void> {
-    return this.#last
+  settled(): Promise<void>
+}
+
+function createDecisionQueue(): DecisionQueue {
+  let last = Promise.resolve()
+  return {
+    async next(run) {
+      const before = last
+      const { promise, resolve: onDecided } = defer()
+      last = promise
+      await before
+      try {
+        return await run(onDecided)
+      } finally {
+        onDecided()
+      }
+    },
+    settled: () => last,
   }
 }
 
@@ -100,7 +101,7 @@ function refuseLive(): never {
 
 /** The `send` and `resume` requests of one socket. */
 class SocketRequests {
-  readonly decisions = new DecisionQueue()
+  readonly decisions = createDecisionQueue()
   readonly #connection: Connection
   readonly #options: TurnHandlersOptions
   /** Requests whose turn has not started yet. */

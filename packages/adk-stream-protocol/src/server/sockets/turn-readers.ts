@@ -1,7 +1,7 @@
 import type { AudioChunk } from '../../protocol/chunk.ts'
 import type { LogReader, Sink } from '../../turns/log-reader.ts'
-import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
+import type { Turn } from '../../turns/turn.ts'
 import type { Dialect } from '../http/dialects.ts'
 import { toDialect } from '../http/dialects.ts'
 

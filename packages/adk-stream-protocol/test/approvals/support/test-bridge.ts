@@ -4,7 +4,7 @@ import type { Emulator, Prompt } from 'gemini-emulator'
 import { firstOf, scriptResponder } from 'gemini-emulator'
 
 import type { Bridge } from '../../../src/server/index.ts'
-import { apiKey } from '../../../src/server/auth/api-key.ts'
+import { apiKey } from '../../../src/server/auth/authenticate.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import { temporaryFolder } from '../../store-fixture.ts'
