@@ -149,9 +149,9 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     const approval = askedFor()
     await insert(subject.store, approval)
     const late = step(approval, approve(hanako), approval.deadline - 1)
-    subject.setClock(approval.deadline)
+    await subject.setClock(approval.deadline)
     expect(await subject.store.replace(late)).toBe(false)
-    subject.setClock(approval.deadline - 1)
+    await subject.setClock(approval.deadline - 1)
     expect(await subject.store.replace(late)).toBe(true)
   })
 
@@ -241,7 +241,7 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     const [, , , decided = askedFor()] = all
     expect(await store.replace(step(decided, approve(hanako), NOON))).toBe(true)
     expect(await ids(store.due(10))).toEqual([])
-    subject.setClock(NOON + 20)
+    await subject.setClock(NOON + 20)
     expect(await store.now()).toBe(NOON + 20)
     expect(await ids(store.due(10))).toEqual(['a-1', 'a-2'])
     expect(await ids(store.due(1))).toEqual(['a-1'])
@@ -322,12 +322,12 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
       const claimed = step(approved.next, claimOf(approval, worker), NOON)
       expect([await store.replace(approved), await store.replace(claimed)]).toEqual([true, true])
     }
-    subject.setClock(NOON + 99)
+    await subject.setClock(NOON + 99)
     expect(await ids(store.stale(100))).toEqual([])
     await store.heartbeat('worker-2')
-    subject.setClock(NOON + 100)
+    await subject.setClock(NOON + 100)
     expect(await ids(store.stale(100))).toEqual(['a-0'])
-    subject.setClock(NOON + 199)
+    await subject.setClock(NOON + 199)
     expect(await ids(store.stale(100))).toEqual(['a-0', 'a-1'])
     const running = after(one, approve(hanako), claimOf(one, 'worker-1'))
     const ended = step(running, { type: 'succeed', worker: 'worker-1', output: 1 })
@@ -354,21 +354,21 @@ describe.each(Object.entries(subjects))('%s', (_, open) => {
     await store.unlockChat(chat, 'of w-1')
     expect(await store.findLockHolder(chat)).toBeUndefined()
     expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
-    subject.setClock(NOON + 80)
+    await subject.setClock(NOON + 80)
     await store.heartbeat('w-2')
     expect(await store.findLockHolder(chat)).toEqual({
       token: 'of w-2',
       background: true,
       lastSeenAt: NOON + 80,
     })
-    subject.setClock(NOON + 179)
+    await subject.setClock(NOON + 179)
     expect(await lock('w-1')).toBe(false)
     const { appName, principalId } = chat
     const heldFor = (worker: string) =>
       store.listLockedByOthers({ appName, principalId, worker, leaseMs: 100 })
     expect((await heldFor('w-1')).toSorted()).toEqual([chat.chatId, 'other'].toSorted())
     expect(await heldFor('w-2')).toEqual([])
-    subject.setClock(NOON + 180)
+    await subject.setClock(NOON + 180)
     expect(await heldFor('w-1')).toEqual([])
     expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
   })

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts'
 import type { StoreErrorCode } from '../src/store/store-error.ts'
 import { temporaryFolder } from './store-fixture.ts'
+import { openTestStores } from './support/postgres-stores.ts'
 
 /** Matches a StoreError by its code. */
 export function refusal(code: StoreErrorCode): unknown {
@@ -29,6 +30,11 @@ export const sessionServices: Record<string, () => Promise<Subject>> = {
         await folder[Symbol.asyncDispose]()
       },
     }
+  },
+  postgres: async () => {
+    const database = await openTestStores()
+    const store = await database.open()
+    return { service: store.sessions, [Symbol.asyncDispose]: () => database[Symbol.asyncDispose]() }
   },
   'sqlite without cache': async () => {
     const store = await openSqliteStore({ path: ':memory:', cache: { sessions: 0 } })

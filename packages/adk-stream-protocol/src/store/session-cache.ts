@@ -19,8 +19,8 @@ export interface SessionHistory {
 }
 
 /** A cache of parsed histories. It drops the least recently used one first. */
-export class SessionCache {
-  readonly #histories = new Map<number, { history: SessionHistory; size: number }>()
+export class SessionCache<Key = number> {
+  readonly #histories = new Map<Key, { history: SessionHistory; size: number }>()
   readonly #limits: Required<SessionCacheLimits>
   #size = 0
 
@@ -28,12 +28,12 @@ export class SessionCache {
     this.#limits = { sessions: 1_000, characters: 32 * 1024 * 1024, ...limits }
   }
 
-  get(session: number): SessionHistory | undefined {
+  get(session: Key): SessionHistory | undefined {
     return this.#histories.get(session)?.history
   }
 
   /** Stores a history as the most recently used one, within the limits. */
-  keep(session: number, history: SessionHistory): void {
+  keep(session: Key, history: SessionHistory): void {
     this.drop(session)
     // It exceeds the limit on its own, and dropping all others would not help.
     if (history.size > this.#limits.characters) return
@@ -46,7 +46,7 @@ export class SessionCache {
     }
   }
 
-  drop(session: number): void {
+  drop(session: Key): void {
     this.#size -= this.#histories.get(session)?.size ?? 0
     this.#histories.delete(session)
   }

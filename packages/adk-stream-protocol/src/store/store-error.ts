@@ -1,10 +1,19 @@
 /** The reason why a store operation failed. */
 export type StoreErrorCode =
+  /** The database cannot be reached at the moment. */
   | 'unavailable'
   /** Another process had locked the database for longer than the busy timeout. */
   | 'busy'
+  /** The user, the password, the database or its rights are wrong. */
+  | 'misconfigured'
+  /** The database accepts no writes: it is a replica, for example. */
+  | 'read-only'
+  /** The disk of the database is full. */
+  | 'full'
   | 'corrupt'
   | 'newer-schema'
+  /** The tables are missing or outdated, and the store may not change them. */
+  | 'older-schema'
   /** Entries of the audit record were changed or removed. */
   | 'tampered'
   | 'closed'
@@ -22,5 +31,10 @@ export class StoreError extends Error {
   constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
+  }
+
+  /** Whether the same call may succeed in a moment. Other errors last until someone acts. */
+  get isTransient(): boolean {
+    return this.code === 'busy' || this.code === 'unavailable'
   }
 }

@@ -6,12 +6,13 @@ import { MemoryApprovalStore } from './memory-approval-store.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
+import { openTestStores } from '../support/postgres-stores.ts'
 import { NOON } from './fixture.ts'
 
 /** A store whose clock only moves when a test moves it. */
 export interface Subject extends AsyncDisposable {
   readonly store: ApprovalStore
-  setClock(at: number): void
+  setClock(at: number): void | Promise<void>
   /** Closes all connections, and returns the store as a new process opens it. */
   restart(): Promise<ApprovalStore>
 }
@@ -64,6 +65,21 @@ export const subjects: Record<string, () => Promise<Subject>> = {
       },
     }
   },
+  'two stores on one postgres': async () => {
+    const database = await openTestStores()
+    const openBoth = async () => [await database.open(), await database.open()]
+    let open = await openBoth()
+    return {
+      store: inTurns(open.map(({ approvals }) => approvals)),
+      setClock: (at) => database.setClocks(at),
+      restart: async () => {
+        for (const store of open) await store.close()
+        open = await openBoth()
+        return inTurns(open.map(({ approvals }) => approvals))
+      },
+      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    }
+  },
 }
 
 /** A clock in the database, so that all connections read the same one. */
@@ -91,7 +107,7 @@ async function openPair(path: string): Promise<Connection[]> {
 }
 
 /** A store that sends its calls to several stores in turn. */
-function inTurns(stores: readonly SqliteApprovalStore[]): ApprovalStore {
+function inTurns(stores: readonly ApprovalStore[]): ApprovalStore {
   let turn = 0
   const next = (): ApprovalStore => {
     turn += 1

@@ -1,0 +1,226 @@
+import type { ApprovalFilter, AuditFilter } from '../../approvals/approval-store.ts'
+import { chatColumns, namesOf } from '../approval-rows.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import type { Clocks } from './clocks.ts'
+
+export type ApprovalSql = ReturnType<typeof approvalSql>
+
+/** Returns all statements of the approval store. `schema` is a quoted name. */
+export function approvalSql(schema: string, { clock, leaseClock }: Clocks) {
+  const leaseNow = `(SELECT ${leaseClock})`
+  const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
+  const select = (condition: string) =>
+    `SELECT asked, moved FROM ${schema}.approvals WHERE ${condition}`
+  return {
+    now: `SELECT ${clock} AS now`,
+    insert: insertApproval(schema),
+    replace: replaceApproval(schema, { clock, leaseClock }),
+    wrote: `SELECT 1 FROM ${schema}.approval_audit WHERE approval_id = $1 AND version = $2 AND write_id = $3`,
+    get: select('id = $1'),
+    findByCall: select(`${inChat} AND tool_call_id = $4`),
+    lockOpen: select(
+      `${inChat} AND state IN ('requested', 'approved') ORDER BY seq FOR NO KEY UPDATE`,
+    ),
+    due: select(
+      `state = 'requested' AND deadline <= (SELECT ${clock}) ORDER BY deadline, seq LIMIT $1`,
+    ),
+    unreported: select(`app_name = $1 AND unreported_since IS NOT NULL
+      AND (state = 'approved' OR unreported_since <= ${leaseNow} - $2)
+      AND NOT EXISTS (
+        SELECT FROM ${schema}.chat_locks held LEFT JOIN ${schema}.workers USING (worker)
+        WHERE held.app_name = approvals.app_name AND held.principal_id = approvals.principal_id
+        AND held.chat_id = approvals.chat_id AND greatest(locked_at, beat_at) > ${leaseNow} - $2)
+      AND id <> ALL ($3::text[])
+      ORDER BY row_number() OVER (PARTITION BY principal_id ORDER BY seq), seq LIMIT $4`),
+    stale: select(`state = 'executing' AND started_at <= ${leaseNow} - $1 AND NOT EXISTS (
+        SELECT FROM ${schema}.workers WHERE workers.worker = approvals.worker AND beat_at > ${leaseNow} - $1)
+      ORDER BY seq`),
+    markReported: `
+      UPDATE ${schema}.approvals SET unreported_since = NULL
+      WHERE ${inChat} AND tool_call_id = ANY ($4::text[]) AND state <> 'approved' AND unreported_since IS NOT NULL`,
+    markAllReported: `
+      UPDATE ${schema}.approvals SET unreported_since = NULL WHERE ${inChat} AND unreported_since IS NOT NULL`,
+    lastSeq: `SELECT seq FROM ${schema}.audit_head`,
+    auditPage: `
+      SELECT seq, approval_id, version, entry, hash FROM ${schema}.approval_audit WHERE seq > $1 ORDER BY seq LIMIT 200`,
+    ...leaseSql(schema, leaseClock),
+  }
+}
+
+function leaseSql(schema: string, leaseClock: string) {
+  const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
+  return {
+    heartbeat: `
+      WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
+        -- Leases are far shorter than a day, so these have expired.
+        forgotten AS (DELETE FROM ${schema}.workers USING now WHERE beat_at < at - 86400000 AND worker <> $1)
+      INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, at FROM now
+      ON CONFLICT (worker) DO UPDATE SET beat_at = greatest(workers.beat_at, excluded.beat_at)`,
+    lockChat: `
+      INSERT INTO ${schema}.chat_locks AS held (app_name, principal_id, chat_id, worker, token, background, locked_at)
+      SELECT $1, $2, $3, $4, $5, $6::boolean, ${leaseClock}
+      ON CONFLICT (app_name, principal_id, chat_id) DO UPDATE
+      SET worker = excluded.worker, token = excluded.token, background = excluded.background, locked_at = excluded.locked_at
+      WHERE held.worker = excluded.worker OR held.locked_at <= excluded.locked_at - $7::double precision AND NOT EXISTS (
+        SELECT FROM ${schema}.workers
+        WHERE workers.worker = held.worker AND beat_at > excluded.locked_at - $7::double precision)
+      RETURNING 1 AS locked`,
+    findLockHolder: `
+      SELECT token, background, greatest(locked_at, beat_at) AS last_seen_at
+      FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker) WHERE ${inChat}`,
+    listLockedByOthers: `
+      SELECT chat_id FROM ${schema}.chat_locks LEFT JOIN ${schema}.workers USING (worker)
+      WHERE app_name = $1 AND principal_id = $2 AND worker <> $3
+      AND greatest(locked_at, beat_at) > (SELECT ${leaseClock}) - $4::double precision`,
+    unlockChat: `DELETE FROM ${schema}.chat_locks WHERE ${inChat} AND token = $4`,
+  }
+}
+
+/**
+ * Returns the part of a statement that appends an audit entry if a condition holds. It updates the head of the record, so
+ * writers take turns, and computes the hash as `hashEntry` does.
+ */
+function appendEntry(
+  schema: string,
+  {
+    condition,
+    id,
+    version,
+    at,
+    entry,
+    writeId,
+  }: Record<'condition' | 'id' | 'version' | 'at' | 'entry' | 'writeId', string>,
+): string {
+  const content = `'[' || to_json(hash)::text || ',' || (seq + 1)::text || ',' || to_json(${id}::text)::text || ','
+    || ${version}::integer::text || ',' || to_json(${entry}::text)::text || ']'`
+  return `
+    head AS (
+      UPDATE ${schema}.audit_head SET seq = seq + 1, hash = encode(sha256(convert_to(${content}, 'UTF8')), 'hex')
+      WHERE ${condition} RETURNING seq, hash),
+    audit AS (
+      INSERT INTO ${schema}.approval_audit (seq, approval_id, version, at, entry, hash, write_id)
+      SELECT seq, ${id}, ${version}::integer, ${at}::double precision, ${entry}, hash, ${writeId} FROM head)`
+}
+
+/** The caller holds a lock of the principal, so that the quota counts all earlier requests. */
+function insertApproval(schema: string): string {
+  const entry = appendEntry(schema, {
+    condition: 'EXISTS (SELECT FROM allowed)',
+    id: '$5',
+    version: '$7',
+    at: '$14',
+    entry: '$15',
+    writeId: '$16',
+  })
+  return `
+    WITH known AS MATERIALIZED (
+      SELECT 1 FROM ${schema}.approvals
+      WHERE id = $5 OR (app_name = $1 AND principal_id = $2 AND chat_id = $3 AND tool_call_id = $4)),
+    pending AS MATERIALIZED (
+      SELECT count(*) AS of_principal, count(*) FILTER (WHERE chat_id = $3) AS of_chat FROM ${schema}.approvals
+      WHERE state = 'requested' AND app_name = $1 AND principal_id = $2),
+    allowed AS MATERIALIZED (
+      SELECT 1 FROM pending
+      WHERE of_chat < $12::bigint AND of_principal < $13::bigint AND NOT EXISTS (SELECT FROM known)),
+    ${entry},
+    added AS (
+      INSERT INTO ${schema}.approvals
+        (seq, app_name, principal_id, chat_id, tool_call_id, id, deadline, version, state, deciders, asked, moved)
+      SELECT seq, $1, $2, $3, $4, $5, $6::double precision, $7::integer, $8, $9::text[], $10, $11 FROM head
+      RETURNING 1)
+    SELECT EXISTS (SELECT FROM known) AS known, EXISTS (SELECT FROM added) AS added`
+}
+
+function replaceApproval(schema: string, { clock, leaseClock }: Clocks): string {
+  const entry = appendEntry(schema, {
+    condition: 'EXISTS (SELECT FROM changed)',
+    id: '$1',
+    version: '$2',
+    at: '$11',
+    entry: '$12',
+    writeId: '$13',
+  })
+  return `
+    WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
+    changed AS (
+      UPDATE ${schema}.approvals SET version = $2::integer, state = $3, worker = $4,
+        started_at = CASE WHEN $4::text IS NOT NULL THEN (SELECT at FROM now) END,
+        unreported_since = CASE WHEN $5::boolean THEN (SELECT at FROM now) END, moved = $6, deciders = $7::text[]
+      WHERE id = $1 AND version = $2::integer - 1
+      AND ($8::double precision IS NULL OR ${clock} < $8)
+      AND ($9::text IS NULL OR worker = $9 AND started_at <= (SELECT at FROM now) - $10::double precision AND NOT EXISTS (
+        SELECT FROM ${schema}.workers WHERE workers.worker = $9 AND beat_at > (SELECT at FROM now) - $10::double precision))
+      RETURNING 1 AS done),
+    ${entry}
+    SELECT done FROM changed`
+}
+
+/** A statement with the values of its parameters. */
+interface Query {
+  readonly text: string
+  readonly values: unknown[]
+}
+
+/** Collects conditions and numbers their parameters. */
+class Conditions {
+  readonly values: unknown[] = []
+  readonly #conditions: string[] = []
+
+  /** Adds a condition if it is wanted. Each `?` stands for one value. */
+  add(condition: string, ...values: readonly unknown[]): void {
+    let next = 0
+    this.#conditions.push(
+      condition.replaceAll('?', () => {
+        this.values.push(values[next])
+        next += 1
+        return `$${this.values.length}`
+      }),
+    )
+  }
+
+  toString(): string {
+    return this.#conditions.join(' AND ') || 'TRUE'
+  }
+}
+
+const CHAT = 'app_name = ? AND principal_id = ? AND chat_id = ?'
+
+export function listApprovals(schema: string, filter: ApprovalFilter): Query {
+  const { appName, principalId, chat, states, waitsFor, after, limit } = filter
+  const conditions = new Conditions()
+  if (appName !== undefined) conditions.add('app_name = ?', checkName('appName', appName))
+  if (principalId !== undefined)
+    conditions.add('principal_id = ?', checkName('principalId', principalId))
+  if (chat !== undefined) conditions.add(CHAT, ...chatColumns(chat))
+  // A literal, because PostgreSQL uses a partial index only if the statement repeats its condition.
+  if (states?.length === 1 && states[0] === 'requested') conditions.add("state = 'requested'")
+  else if (states !== undefined) conditions.add('state = ANY (?::text[])', states)
+  if (waitsFor !== undefined) {
+    conditions.add(
+      "state = 'requested' AND (principal_id = ? OR deciders && ?::text[])",
+      checkName('principalId', waitsFor.id),
+      namesOf([waitsFor.id], waitsFor.roles),
+    )
+  }
+  if (after !== undefined && isStorable(after))
+    conditions.add(`seq > coalesce((SELECT seq FROM ${schema}.approvals WHERE id = ?), 0)`, after)
+  const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions} ORDER BY seq LIMIT $${conditions.values.length + 1}`
+  return { text, values: [...conditions.values, limit] }
+}
+
+/** Returns the statement for one page of the audit record. */
+export function readAudit(schema: string, filter: AuditFilter, size: number): Query {
+  const { appName, approvalId, chat, from, to, after = 0 } = filter
+  const conditions = new Conditions()
+  conditions.add('audit.seq > ?', after)
+  if (appName !== undefined) conditions.add('app_name = ?', checkName('appName', appName))
+  if (approvalId !== undefined)
+    conditions.add('approval_id = ?', checkName('approvalId', approvalId))
+  if (chat !== undefined) conditions.add(CHAT, ...chatColumns(chat))
+  if (from !== undefined) conditions.add('audit.at >= ?', from)
+  if (to !== undefined) conditions.add('audit.at < ?', to)
+  const text = `
+    SELECT audit.seq, entry FROM ${schema}.approval_audit audit JOIN ${schema}.approvals ON approvals.id = approval_id
+    WHERE ${conditions} ORDER BY audit.seq LIMIT $${conditions.values.length + 1}`
+  return { text, values: [...conditions.values, size] }
+}

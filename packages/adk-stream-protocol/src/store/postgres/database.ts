@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { StoreError } from '../store-error.ts'
+import type { PostgresClient, PostgresPool, PostgresQuery } from './pool.ts'
+import { classify } from './postgres-errors.ts'
+
+/** Runs one statement. The caller guarantees that `Row` matches the selected columns. */
+export type RunStatement = <Row = never>(
+  text: string,
+  values?: readonly unknown[],
+) => Promise<Row[]>
+
+export interface DatabaseOptions {
+  /** How long work is tried again after a lost connection or a conflict, in ms. */
+  readonly busyTimeoutMs: number
+  /** Whether statements are prepared once per connection. */
+  readonly prepare: boolean
+}
+
+/**
+ * A pool with statements, transactions, retries and errors as `StoreError`.
+ *
+ * Work is run again if its connection was lost, although it may have been committed. It must therefore be idempotent:
+ * `attempt` tells it that an earlier attempt may have taken effect.
+ */
+export class Database {
+  readonly #pool: PostgresPool
+  readonly #options: DatabaseOptions
+  #isClosed = false
+
+  constructor(pool: PostgresPool, options: DatabaseOptions) {
+    this.#pool = pool
+    this.#options = options
+    pool.on('error', ignore)
+  }
+
+  /** Runs a single statement. It may run again after a lost connection. */
+  query<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.retry((run) => run<Row>(text, values))
+  }
+
+  /** Runs statements outside a transaction, on one connection, until they succeed. */
+  retry<Result>(work: (run: RunStatement, attempt: number) => Promise<Result>): Promise<Result> {
+    return this.#repeat((attempt) => this.#use((client) => work(this.#runOn(client), attempt)))
+  }
+
+  /** Runs statements in one transaction, which is repeated until it is committed. `begin` starts it. */
+  transaction<Result>(
+    work: (run: RunStatement, attempt: number) => Promise<Result>,
+    begin = 'BEGIN',
+  ): Promise<Result> {
+    return this.#repeat((attempt) =>
+      this.#use(async (client) => {
+        await client.query({ text: begin })
+        const run = this.#runOn(client)
+        try {
+          const result = await work(run, attempt)
+          await client.query({ text: 'COMMIT' })
+          return result
+        } catch (error) {
+          // A lost connection has rolled back. Then this fails too, and the first error counts.
+          await client.query({ text: 'ROLLBACK' }).catch(ignore)
+          throw error
+        }
+      }),
+    )
+  }
+
+  /** Rejects later calls. Returns at once; the pool is closed by its owner. */
+  close(): void {
+    this.#isClosed = true
+    this.#pool.removeListener('error', ignore)
+  }
+
+  async #repeat<Result>(work: (attempt: number) => Promise<Result>): Promise<Result> {
+    const deadline = performance.now() + this.#options.busyTimeoutMs
+    for (let attempt = 0; ; attempt += 1) {
+      if (this.#isClosed) throw new StoreError('closed', 'The store is closed. Open a new one.')
+      const pause = pauseMs(attempt)
+      try {
+        return await work(attempt)
+      } catch (cause) {
+        const { error, isWorthRetrying } = classify(cause)
+        if (!isWorthRetrying || performance.now() + pause > deadline) throw error
+      }
+      await delay(pause)
+    }
+  }
+
+  async #use<Result>(work: (client: PostgresClient) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect()
+    let isBroken = false
+    try {
+      return await work(client)
+    } catch (error) {
+      isBroken = classify(error).isConnectionLost
+      throw error
+    } finally {
+      client.release(isBroken)
+    }
+  }
+
+  #runOn(client: PostgresClient): RunStatement {
+    return async <Row>(text: string, values: readonly unknown[] = []) => {
+      const query: PostgresQuery = {
+        text,
+        values: [...values],
+        types: TYPES,
+        ...(this.#options.prepare && values.length > 0 && { name: nameOf(text) }),
+      }
+      return (await client.query(query)).rows as Row[]
+    }
+  }
+}
+
+/** The host may have changed how `pg` reads values, so the store brings its own functions. */
+const TYPES = {
+  getTypeParser: (oid: number): ((value: never) => unknown) => PARSERS.get(oid) ?? readText,
+}
+
+const [BOOL, BYTEA, INT8, INT4, FLOAT8] = [16, 17, 20, 23, 701]
+
+const PARSERS: ReadonlyMap<number, (value: string) => unknown> = new Map<
+  number,
+  (value: string) => unknown
+>([
+  [BOOL, readBoolean],
+  [BYTEA, readBytes],
+  [INT8, readNumber],
+  [INT4, readNumber],
+  [FLOAT8, readNumber],
+])
+
+function readNumber(value: string): number {
+  return Number(value)
+}
+
+function readBoolean(value: string): boolean {
+  return value === 't'
+}
+
+function readBytes(value: string): Buffer {
+  return Buffer.from(value.slice(2), 'hex')
+}
+
+function readText(value: string): string {
+  return value
+}
+
+const names = new Map<string, string>()
+
+/** Returns the name under which a statement is prepared. */
+function nameOf(text: string): string {
+  const known =
+    names.get(text) ?? `adk_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
+  names.set(text, known)
+  return known
+}
+
+const MAX_PAUSE_MS = 500
+
+/** Returns the delay before the next attempt. It grows with each attempt, with jitter between processes. */
+function pauseMs(attempt: number): number {
+  return Math.min(MAX_PAUSE_MS, 5 * 2 ** attempt) * (0.5 + Math.random())
+}
+
+function ignore(): void {}

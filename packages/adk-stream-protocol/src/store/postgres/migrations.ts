@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto'
+
+import { StoreError } from '../store-error.ts'
+import type { Database, RunStatement } from './database.ts'
+
+interface Migration {
+  /** The oldest schema version whose code still works on the migrated database. Instances of both run during a deploy. */
+  readonly minimum: number
+  /** The SQL. `$schema` stands for the quoted name of the schema. */
+  readonly sql: string
+}
+
+/**
+ * The migrations of the schema, in order. A released migration never changes.
+ *
+ * A deploy runs the old and the new version at the same time. A migration therefore only adds tables and columns with
+ * defaults, and leaves `minimum` unchanged. A later version that no longer runs beside the old one removes what is unused
+ * and raises `minimum`.
+ */
+export const migrations: readonly Migration[] = [
+  {
+    minimum: 1,
+    sql: `
+      CREATE SEQUENCE $schema.epochs;
+
+      CREATE TABLE $schema.sessions (
+        session bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        app_name text COLLATE "C" NOT NULL,
+        user_id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        seq bigint NOT NULL DEFAULT 0,
+        -- A new value of the sequence with each change of stored events. No two sessions ever have the same.
+        epoch bigint NOT NULL DEFAULT nextval('$schema.epochs'),
+        created_at double precision NOT NULL,
+        updated_at double precision NOT NULL,
+        initial_state text NOT NULL,
+        write_id text NOT NULL,
+        CONSTRAINT sessions_key UNIQUE (app_name, user_id, session_id)
+      );
+      CREATE INDEX sessions_updated ON $schema.sessions (app_name, user_id, updated_at);
+
+      CREATE TABLE $schema.events (
+        session bigint NOT NULL REFERENCES $schema.sessions ON DELETE CASCADE,
+        seq bigint NOT NULL,
+        event_id text COLLATE "C" NOT NULL,
+        timestamp double precision NOT NULL,
+        -- The ids of the function calls in the event.
+        call_ids text[],
+        delta text,
+        data text NOT NULL,
+        PRIMARY KEY (session, seq),
+        CONSTRAINT events_id UNIQUE (session, event_id)
+      );
+      CREATE INDEX events_calls ON $schema.events (session) WHERE call_ids IS NOT NULL;
+
+      -- The id is the key, or its hash if the key is too long for an index.
+      CREATE TABLE $schema.session_state (
+        session bigint NOT NULL REFERENCES $schema.sessions ON DELETE CASCADE,
+        id text COLLATE "C" NOT NULL,
+        key text NOT NULL,
+        value text NOT NULL,
+        PRIMARY KEY (session, id)
+      );
+      CREATE TABLE $schema.app_state (
+        app_name text COLLATE "C" NOT NULL,
+        id text COLLATE "C" NOT NULL,
+        key text NOT NULL,
+        value text NOT NULL,
+        PRIMARY KEY (app_name, id)
+      );
+      CREATE TABLE $schema.user_state (
+        app_name text COLLATE "C" NOT NULL,
+        user_id text COLLATE "C" NOT NULL,
+        id text COLLATE "C" NOT NULL,
+        key text NOT NULL,
+        value text NOT NULL,
+        PRIMARY KEY (app_name, user_id, id)
+      );
+
+      CREATE TABLE $schema.secrets (
+        name text COLLATE "C" PRIMARY KEY,
+        value bytea NOT NULL
+      );
+
+      CREATE TABLE $schema.approvals (
+        -- The number of the audit entry of the request.
+        seq bigint PRIMARY KEY,
+        id text COLLATE "C" NOT NULL CONSTRAINT approvals_id UNIQUE,
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        tool_call_id text COLLATE "C" NOT NULL,
+        deadline double precision NOT NULL,
+        version integer NOT NULL,
+        state text NOT NULL,
+        worker text COLLATE "C",
+        started_at double precision,
+        unreported_since double precision,
+        -- The names of those who can act on a pending approval.
+        deciders text[] NOT NULL,
+        asked text NOT NULL,
+        moved text NOT NULL,
+        CONSTRAINT approvals_call UNIQUE (app_name, principal_id, chat_id, tool_call_id)
+      );
+      CREATE INDEX approvals_pending ON $schema.approvals (app_name, principal_id, chat_id) WHERE state = 'requested';
+      CREATE INDEX approvals_due ON $schema.approvals (deadline, seq) WHERE state = 'requested';
+      CREATE INDEX approvals_executing ON $schema.approvals (seq) WHERE state = 'executing';
+      CREATE INDEX approvals_unreported ON $schema.approvals (app_name) WHERE unreported_since IS NOT NULL;
+      CREATE INDEX approvals_deciders ON $schema.approvals USING gin (deciders) WHERE state = 'requested';
+
+      CREATE TABLE $schema.approval_audit (
+        seq bigint PRIMARY KEY,
+        approval_id text COLLATE "C" NOT NULL,
+        version integer NOT NULL,
+        at double precision NOT NULL,
+        entry text NOT NULL,
+        hash text NOT NULL,
+        -- Identifies the write, so that a writer without an acknowledgement can recognize its own entry.
+        write_id text NOT NULL,
+        CONSTRAINT approval_audit_version UNIQUE (approval_id, version)
+      );
+      -- The newest entry. Each writer updates it, so entries have one order.
+      CREATE TABLE $schema.audit_head (
+        single boolean PRIMARY KEY DEFAULT true CHECK (single),
+        seq bigint NOT NULL,
+        hash text NOT NULL
+      );
+      INSERT INTO $schema.audit_head (seq, hash) VALUES (0, '');
+      CREATE FUNCTION $schema.refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'the audit record is append-only'; END $$;
+      CREATE TRIGGER approval_audit_is_final BEFORE UPDATE OR DELETE OR TRUNCATE ON $schema.approval_audit
+        FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse_change();
+
+      CREATE TABLE $schema.workers (
+        worker text COLLATE "C" PRIMARY KEY,
+        beat_at double precision NOT NULL
+      );
+
+      CREATE TABLE $schema.chat_locks (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        worker text COLLATE "C" NOT NULL,
+        token text COLLATE "C" NOT NULL,
+        background boolean NOT NULL,
+        locked_at double precision NOT NULL,
+        PRIMARY KEY (app_name, principal_id, chat_id)
+      );
+
+      CREATE TABLE $schema.browser_calls (
+        call bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        tool_call_id text COLLATE "C" NOT NULL,
+        message_id text NOT NULL,
+        deadline double precision NOT NULL,
+        taken_at double precision,
+        lease_ms double precision NOT NULL DEFAULT 0,
+        UNIQUE (app_name, principal_id, chat_id, tool_call_id)
+      );
+      CREATE INDEX browser_calls_due ON $schema.browser_calls (app_name, deadline);
+
+      CREATE TABLE $schema.chats (
+        app_name text COLLATE "C" NOT NULL,
+        principal_id text COLLATE "C" NOT NULL,
+        chat_id text COLLATE "C" NOT NULL,
+        name text,
+        title text,
+        created_at double precision,
+        agent text,
+        PRIMARY KEY (app_name, principal_id, chat_id)
+      );
+    `,
+  },
+]
+
+export interface MigrateOptions {
+  /** The quoted name of the schema. */
+  readonly schema: string
+  /** Whether to change the database. */
+  readonly allowed: boolean
+  readonly steps?: readonly Migration[]
+}
+
+/** Creates or migrates the schema, under a lock, so that any number of instances may start at the same time. */
+export async function migrate(
+  database: Database,
+  { schema, allowed, steps = migrations }: MigrateOptions,
+): Promise<void> {
+  const isCurrent = (await database.retry((run) => readVersion(run, schema, steps))) >= steps.length
+  if (isCurrent) return
+  if (!allowed) {
+    throw new StoreError(
+      'older-schema',
+      `The schema ${schema} is missing or older than this version of the library. Start one instance with \`migrate: true\` and a user that may create tables.`,
+    )
+  }
+  await database.transaction(
+    async (run) => {
+      // Another instance may have migrated meanwhile.
+      let version = await readVersion(run, schema, steps)
+      if (version === 0) await createVersion(run, schema)
+      for (; version < steps.length; version += 1) {
+        const step = steps[version]
+        if (step === undefined) break
+        await run(step.sql.replaceAll('$schema', () => schema))
+        await run(`UPDATE ${schema}.schema_version SET version = $1, minimum = $2`, [
+          version + 1,
+          step.minimum,
+        ])
+      }
+    },
+    `BEGIN; SET LOCAL lock_timeout = '10s'; SELECT pg_advisory_xact_lock(${lockKey(schema)})`,
+  )
+}
+
+async function createVersion(run: RunStatement, schema: string): Promise<void> {
+  const [found] = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema.slice(1, -1)])
+  // Needs a right on the database even if the schema exists.
+  if (found === undefined) await run(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
+  await run(
+    `CREATE TABLE IF NOT EXISTS ${schema}.schema_version (version integer NOT NULL, minimum integer NOT NULL)`,
+  )
+  await run(
+    `INSERT INTO ${schema}.schema_version SELECT 0, 0 WHERE NOT EXISTS (SELECT FROM ${schema}.schema_version)`,
+  )
+}
+
+/** Returns the version of the schema, 0 if there is none. Throws if a newer version does not support this one. */
+async function readVersion(
+  run: RunStatement,
+  schema: string,
+  steps: readonly Migration[],
+): Promise<number> {
+  const [table] = await run<{ found: string | null }>('SELECT to_regclass($1)::text AS found', [
+    `${schema}.schema_version`,
+  ])
+  if ((table?.found ?? null) === null) return 0
+  const [row] = await run<{ version: number; minimum: number }>(
+    `SELECT version, minimum FROM ${schema}.schema_version`,
+  )
+  const { version = 0, minimum = 0 } = row ?? {}
+  if (minimum > steps.length) {
+    throw new StoreError(
+      'newer-schema',
+      `The schema ${schema} has version ${version}, which this version of the library cannot use. Upgrade the library.`,
+    )
+  }
+  return version
+}
+
+/** A number that identifies the migration lock of a schema. */
+function lockKey(schema: string): string {
+  return createHash('sha256')
+    .update(`adk-stream-protocol ${schema}`)
+    .digest()
+    .readBigInt64BE()
+    .toString()
+}

@@ -1,0 +1,22 @@
+/** What the store uses of a pool of `pg`. */
+export interface PostgresPool {
+  connect(): Promise<PostgresClient>
+  /** The options of the pool. The store opens a few connections of its own with them. */
+  readonly options?: object
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** What the store uses of a connection of `pg`. */
+export interface PostgresClient {
+  query(query: PostgresQuery): Promise<{ readonly rows: unknown[] }>
+  /** With `true` or an error, the connection is closed instead of used again. */
+  release(error?: Error | boolean): void
+}
+
+export interface PostgresQuery {
+  readonly text: string
+  readonly values?: unknown[]
+  readonly name?: string
+  readonly types?: { getTypeParser(oid: number, format?: string): (value: never) => unknown }
+}

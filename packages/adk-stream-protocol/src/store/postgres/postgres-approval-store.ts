@@ -1,0 +1,289 @@
+import { createHash, randomUUID } from 'node:crypto'
+
+import type { Approval } from '../../approvals/approval.ts'
+import type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditCheck,
+  AuditFilter,
+  AuditVerification,
+  ChatLock,
+  ChatLockHolder,
+  LockedChatsFilter,
+  PendingQuota,
+  UnreportedFilter,
+} from '../../approvals/approval-store.ts'
+import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
+import { isUnreported, nextApproval, type Transition } from '../../approvals/next-approval.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+import {
+  type ApprovalRow,
+  type AuditRow,
+  chatColumns,
+  decodeApproval,
+  decodeAudit,
+  deciderNames,
+  encodeAsked,
+  encodeMoved,
+} from '../approval-rows.ts'
+import { type ChainedRow, verifyChain } from '../audit-chain.ts'
+import type { LockedChats } from '../locked-chats.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import { encodeJson } from '../stored-json.ts'
+import { type ApprovalSql, approvalSql, listApprovals, readAudit } from './approval-sql.ts'
+import type { Clocks } from './clocks.ts'
+import type { Database, RunStatement } from './database.ts'
+import { violatedConstraint } from './postgres-errors.ts'
+
+export interface PostgresApprovalStoreOptions {
+  /** The quoted name of the schema. */
+  readonly schema: string
+  readonly clocks: Clocks
+  /** The locks of this process, shared with the session service. */
+  readonly held: LockedChats
+  /** Connections for decisions and leases, which must not wait for other work. */
+  readonly decisions: Database
+  /** Connections for lists and for the audit record. */
+  readonly reads: Database
+}
+
+/** Stores approvals in PostgreSQL. Each transition is one statement with its audit entry. */
+export class PostgresApprovalStore implements ApprovalStore {
+  readonly #schema: string
+  readonly #sql: ApprovalSql
+  readonly #held: LockedChats
+  readonly #decisions: Database
+  readonly #reads: Database
+
+  constructor({ schema, clocks, held, decisions, reads }: PostgresApprovalStoreOptions) {
+    this.#schema = schema
+    this.#sql = approvalSql(schema, clocks)
+    this.#held = held
+    this.#decisions = decisions
+    this.#reads = reads
+  }
+
+  now(): Promise<number> {
+    return this.#decisions.retry((run) => this.#now(run))
+  }
+
+  async insert(
+    approval: Approval,
+    entry: AuditEntry,
+    quota: PendingQuota,
+  ): ReturnType<ApprovalStore['insert']> {
+    const { id, chat, toolCallId, deadline, version, state } = approval
+    const writeId = randomUUID()
+    const row = [
+      ...chatColumns(chat),
+      checkName('toolCallId', toolCallId),
+      checkName('id', id),
+      deadline,
+      version,
+      state.name,
+      [...deciderNames(approval)],
+      encodeAsked(approval),
+      encodeMoved(approval),
+      toLimit(quota.perChat),
+      toLimit(quota.perPrincipal),
+      entry.at,
+      encodeJson(entry),
+      writeId,
+    ]
+    const begin = `BEGIN; SELECT pg_advisory_xact_lock(${lockKey(this.#schema, chat)})`
+    const insert = () =>
+      this.#decisions.transaction(async (run, attempt) => {
+        const [result] = await run<{ known: boolean; added: boolean }>(this.#sql.insert, row)
+        if (result?.added === true) return 'inserted'
+        if (result?.known !== true) return 'too-many-pending'
+        // An earlier attempt may have been committed although its acknowledgement was lost.
+        const isOwn = attempt > 0 && (await this.#hasWritten(run, [id, version, writeId]))
+        return isOwn ? 'inserted' : 'exists'
+      }, begin)
+    try {
+      return await insert()
+    } catch (error) {
+      // Another principal has used the same id at the same time.
+      if (error instanceof Error && violatedConstraint(error.cause) !== undefined) return 'exists'
+      throw error
+    }
+  }
+
+  async get(id: string): Promise<Approval | undefined> {
+    // Ids come from clients. An id that cannot be stored does not exist.
+    if (!isStorable(id)) return undefined
+    return (await this.#decisions.query<ApprovalRow>(this.#sql.get, [id])).map(decodeApproval)[0]
+  }
+
+  async findByCall(chat: AppChatRef, toolCallId: string): Promise<Approval | undefined> {
+    if (!isStorable(toolCallId)) return undefined
+    const values = [...chatColumns(chat), toolCallId]
+    const rows = await this.#decisions.query<ApprovalRow>(this.#sql.findByCall, values)
+    return rows.map(decodeApproval)[0]
+  }
+
+  async replace(transition: Transition): Promise<boolean> {
+    const writeId = randomUUID()
+    const { id, version } = transition.next
+    const row = toRow(transition, writeId)
+    return this.#decisions.retry(async (run, attempt) => {
+      if ((await run(this.#sql.replace, row)).length > 0) return true
+      // An earlier attempt may have been committed although its acknowledgement was lost.
+      return attempt > 0 && this.#hasWritten(run, [id, version, writeId])
+    })
+  }
+
+  async list(filter: ApprovalFilter): Promise<Approval[]> {
+    const { text, values } = listApprovals(this.#schema, filter)
+    return (await this.#reads.query<ApprovalRow>(text, values)).map(decodeApproval)
+  }
+
+  due(limit: number): Promise<Approval[]> {
+    return this.#select(this.#sql.due, [limit])
+  }
+
+  unreported({ appName, leaseMs, except = [], limit }: UnreportedFilter): Promise<Approval[]> {
+    return this.#select(this.#sql.unreported, [appName, leaseMs, except, limit])
+  }
+
+  async markReported(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
+    const ids = toolCallIds.filter(isStorable)
+    await this.#decisions.query(this.#sql.markReported, [...chatColumns(chat), ids])
+  }
+
+  async *audit(filter: AuditFilter): AsyncIterable<AuditRecord> {
+    let { after = 0, limit: left = Infinity } = filter
+    while (left > 0) {
+      const size = Math.min(left, AUDIT_PAGE)
+      const { text, values } = readAudit(this.#schema, { ...filter, after }, size)
+      const rows = await this.#reads.query<AuditRow>(text, values)
+      for (const row of rows) yield decodeAudit(row)
+      if (rows.length < size) return
+      left -= rows.length
+      after = rows.at(-1)?.seq ?? after
+    }
+  }
+
+  async lastSeq(): Promise<number> {
+    return (await this.#decisions.query<{ seq: number }>(this.#sql.lastSeq))[0]?.seq ?? 0
+  }
+
+  verifyAudit(check?: AuditCheck): Promise<AuditVerification> {
+    return verifyChain(
+      {
+        readCounter: () => this.lastSeq(),
+        readPage: (after) => this.#reads.query<ChainedRow>(this.#sql.auditPage, [after]),
+      },
+      check,
+    )
+  }
+
+  async heartbeat(worker: string): Promise<void> {
+    await this.#decisions.query(this.#sql.heartbeat, [checkName('worker', worker)])
+  }
+
+  stale(leaseMs: number): Promise<Approval[]> {
+    return this.#select(this.#sql.stale, [leaseMs])
+  }
+
+  async lockChat(chat: AppChatRef, lock: ChatLock): Promise<boolean> {
+    const { token, leaseMs, background } = lock
+    const key = chatColumns(chat)
+    const names = [checkName('worker', lock.worker), checkName('token', token)]
+    const row = [...key, ...names, background, leaseMs]
+    const locked = await this.#decisions.query(this.#sql.lockChat, row)
+    if (locked.length === 0) return false
+    this.#held.hold(key, token)
+    return true
+  }
+
+  async findLockHolder(chat: AppChatRef): Promise<ChatLockHolder | undefined> {
+    const rows = await this.#decisions.query<LockRow>(this.#sql.findLockHolder, chatColumns(chat))
+    const [held] = rows
+    return held && { token: held.token, background: held.background, lastSeenAt: held.last_seen_at }
+  }
+
+  async listLockedByOthers(filter: LockedChatsFilter): Promise<string[]> {
+    const { appName, principalId, worker, leaseMs } = filter
+    const values = [appName, principalId, worker, leaseMs]
+    const rows = await this.#decisions.query<{ chat_id: string }>(
+      this.#sql.listLockedByOthers,
+      values,
+    )
+    return rows.map((row) => row.chat_id)
+  }
+
+  async unlockChat(chat: AppChatRef, token: string): Promise<void> {
+    const key = chatColumns(chat)
+    this.#held.release(key, token)
+    await this.#decisions.query(this.#sql.unlockChat, [...key, checkName('token', token)])
+  }
+
+  async deleteChat(chat: AppChatRef, reason: string): Promise<Approval[]> {
+    const key = chatColumns(chat)
+    return this.#decisions.transaction(async (run) => {
+      // Locks all approvals before the audit record, like every other writer.
+      const open = (await run<ApprovalRow>(this.#sql.lockOpen, key)).map(decodeApproval)
+      const cancelled: Approval[] = []
+      for (const approval of open) {
+        const result = nextApproval(approval, { type: 'cancel', reason }, await this.#now(run))
+        if (isRefusal(result)) continue
+        await run(this.#sql.replace, toRow(result, randomUUID()))
+        cancelled.push(result.next)
+      }
+      await run(this.#sql.markAllReported, key)
+      return cancelled
+    })
+  }
+
+  async #now(run: RunStatement): Promise<number> {
+    return (await run<{ now: number }>(this.#sql.now))[0]?.now ?? Number.NaN
+  }
+
+  async #select(text: string, values: readonly unknown[]): Promise<Approval[]> {
+    return (await this.#decisions.query<ApprovalRow>(text, values)).map(decodeApproval)
+  }
+
+  async #hasWritten(run: RunStatement, write: readonly unknown[]): Promise<boolean> {
+    return (await run(this.#sql.wrote, write)).length > 0
+  }
+}
+
+interface LockRow {
+  readonly token: string
+  readonly background: boolean
+  readonly last_seen_at: number
+}
+
+const AUDIT_PAGE = 500
+
+function toRow({ next, entry, before, silent }: Transition, writeId: string): unknown[] {
+  const { id, version, state } = next
+  return [
+    id,
+    version,
+    state.name,
+    state.name === 'executing' ? checkName('worker', state.worker) : null,
+    isUnreported(next),
+    encodeMoved(next),
+    [...deciderNames(next)],
+    before ?? null,
+    silent?.worker ?? null,
+    silent?.leaseMs ?? null,
+    entry.at,
+    encodeJson(entry),
+    writeId,
+  ]
+}
+
+/** Quotas may be infinite. */
+function toLimit(quota: number): number {
+  return Math.min(quota, Number.MAX_SAFE_INTEGER)
+}
+
+/** A number for the lock that a principal's requests take in turn. */
+function lockKey(schema: string, { appName, principalId }: AppChatRef): string {
+  const text = JSON.stringify(['quota', schema, appName, principalId])
+  return createHash('sha256').update(text).digest().readBigInt64BE().toString()
+}

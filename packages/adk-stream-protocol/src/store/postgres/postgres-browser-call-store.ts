@@ -1,0 +1,71 @@
+import type { AppChatRef } from '../../shared/chat-ref.ts'
+import { chatColumns } from '../approval-rows.ts'
+import type { BrowserCall, BrowserCallStore, DueBrowserCalls } from '../browser-call-store.ts'
+import { checkName, isStorable } from '../session-key.ts'
+import type { Clocks } from './clocks.ts'
+import type { Database } from './database.ts'
+
+/** Stores calls that wait for clients in PostgreSQL. */
+export class PostgresBrowserCallStore implements BrowserCallStore {
+  readonly #database: Database
+  readonly #sql: ReturnType<typeof browserCallSql>
+
+  constructor(database: Database, schema: string, clocks: Clocks) {
+    this.#database = database
+    this.#sql = browserCallSql(schema, clocks)
+  }
+
+  async add({ chat, messageId, toolCallId }: BrowserCall, timeoutMs: number): Promise<void> {
+    const names = [checkName('toolCallId', toolCallId), checkName('messageId', messageId)]
+    await this.#database.query(this.#sql.add, [...chatColumns(chat), ...names, timeoutMs])
+  }
+
+  async drop(chat: AppChatRef, toolCallIds: readonly string[]): Promise<void> {
+    const ids = toolCallIds.filter(isStorable)
+    await this.#database.query(this.#sql.drop, [...chatColumns(chat), ids])
+  }
+
+  async dropChat(chat: AppChatRef): Promise<void> {
+    await this.#database.query(this.#sql.dropChat, chatColumns(chat))
+  }
+
+  async takeDue({ appName, leaseMs, limit }: DueBrowserCalls): Promise<BrowserCall[]> {
+    const values = [checkName('appName', appName), leaseMs, limit]
+    const rows = await this.#database.query<BrowserCallRow>(this.#sql.takeDue, values)
+    return rows.map((row) => ({
+      chat: { appName, principalId: row.principal_id, chatId: row.chat_id },
+      messageId: row.message_id,
+      toolCallId: row.tool_call_id,
+    }))
+  }
+}
+
+interface BrowserCallRow {
+  readonly principal_id: string
+  readonly chat_id: string
+  readonly tool_call_id: string
+  readonly message_id: string
+}
+
+function browserCallSql(schema: string, { clock, leaseClock }: Clocks) {
+  const calls = `${schema}.browser_calls`
+  const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
+  return {
+    add: `
+      INSERT INTO ${calls} (app_name, principal_id, chat_id, tool_call_id, message_id, deadline)
+      SELECT $1, $2, $3, $4, $5, ${clock} + $6::double precision ON CONFLICT DO NOTHING`,
+    drop: `DELETE FROM ${calls} WHERE ${inChat} AND tool_call_id = ANY ($4::text[])`,
+    dropChat: `DELETE FROM ${calls} WHERE ${inChat}`,
+    // Instances that sweep at the same time skip each other's rows.
+    takeDue: `
+      WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
+      due AS MATERIALIZED (
+        SELECT call FROM ${calls}
+        WHERE app_name = $1 AND deadline <= (SELECT ${clock})
+        AND (taken_at IS NULL OR taken_at + lease_ms <= (SELECT at FROM now))
+        ORDER BY coalesce(taken_at, 0), deadline LIMIT $3 FOR UPDATE SKIP LOCKED)
+      UPDATE ${calls} SET taken_at = (SELECT at FROM now), lease_ms = $2::double precision
+      WHERE call IN (SELECT call FROM due)
+      RETURNING principal_id, chat_id, tool_call_id, message_id`,
+  }
+}

@@ -1,0 +1,322 @@
+import { randomUUID } from 'node:crypto'
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+
+import {
+  createSession,
+  type CompositeSessionKey,
+  type CreateSessionRequest,
+  type DeleteSessionRequest,
+  type Event,
+  type GetSessionRequest,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type Session,
+} from '@google/adk'
+import { hasReadableText } from '../../agent/history/chat-title.ts'
+import { describePage, readPage } from '../list-page.ts'
+import type { LockedChats } from '../locked-chats.ts'
+import type { SessionCache, SessionHistory } from '../session-cache.ts'
+import { addToHistory, continueHistory, shareEvents } from '../session-history.ts'
+import { checkName, isStorable, sessionKey, type SessionKey } from '../session-key.ts'
+import {
+  applyDelta,
+  decodeDelta,
+  decodeState,
+  encodeDelta,
+  encodeState,
+  mergeScopes,
+  withoutTemp,
+} from '../session-state.ts'
+import type { FirstMessageReader, RewindableSessionService, RewindRequest } from '../store.ts'
+import { decodeEvent, encodeEvent } from '../stored-event.ts'
+import {
+  type Append,
+  checkTimestamp,
+  lockLost,
+  noSuchEvent,
+  sessionGone,
+  StoredSessionService,
+  toSession,
+} from '../stored-session-service.ts'
+import type { Database, RunStatement } from './database.ts'
+import { KeyedQueue } from './keyed-queue.ts'
+import { violatedConstraint } from './postgres-errors.ts'
+import {
+  type AppendShape,
+  PAGE_EVENTS,
+  SCOPES,
+  type SessionSql,
+  sessionSql,
+} from './session-sql.ts'
+import { readState, toColumns } from './state-rows.ts'
+
+export interface PostgresSessionServiceOptions {
+  /** The quoted name of the schema. */
+  readonly schema: string
+  readonly cache: SessionCache<string>
+  /** The locks of this process, shared with the approval store. */
+  readonly held: LockedChats
+}
+
+/** Stores ADK sessions in PostgreSQL. Each append is one statement. Its cost does not depend on the length of the history. */
+export class PostgresSessionService
+  extends StoredSessionService
+  implements RewindableSessionService, FirstMessageReader
+{
+  readonly #database: Database
+  readonly #sql: SessionSql
+  readonly #cache: SessionCache<string>
+  readonly #held: LockedChats
+  /** Orders the appends of this process to a session. */
+  readonly #appends = new KeyedQueue()
+  /** Orders the reads of a session, which extend one cached history. */
+  readonly #reads = new KeyedQueue()
+  readonly #appendSql = new Map<string, string>()
+
+  constructor(database: Database, { schema, cache, held }: PostgresSessionServiceOptions) {
+    super()
+    this.#database = database
+    this.#sql = sessionSql(schema)
+    this.#cache = cache
+    this.#held = held
+  }
+
+  override async getSession(request: GetSessionRequest): Promise<Session | undefined> {
+    const key = sessionKey(request)
+    return this.#reads.run(JSON.stringify(key), () => this.#read(request, key))
+  }
+
+  override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
+    const { appName, userId, order } = request
+    const { limit, offset } = readPage(request)
+    const values: unknown[] = [checkName('appName', appName), limit ?? null, offset]
+    if (userId !== undefined) values.push(checkName('userId', userId))
+    const text = this.#sql.list(userId !== undefined, order)
+    const rows = await this.#database.query<ListedSession>(text, values)
+    const sessions = rows.flatMap((row) =>
+      row.session_id === null
+        ? []
+        : [
+            createSession({
+              id: row.session_id,
+              appName,
+              userId: row.user_id,
+              lastUpdateTime: row.updated_at,
+            }),
+          ],
+    )
+    return { sessions, ...describePage(request, rows[0]?.total ?? 0) }
+  }
+
+  override async deleteSession(request: DeleteSessionRequest): Promise<void> {
+    const key = sessionKey(request)
+    await this.#database.query(this.#sql.delete, key)
+    this.#cache.drop(JSON.stringify(key))
+  }
+
+  async readFirstMessage(request: CompositeSessionKey): Promise<Event | undefined> {
+    const key = sessionKey(request)
+    for (let after = 0; ;) {
+      const rows = await this.#database.query<EventRow>(this.#sql.findUserEvents, [...key, after])
+      for (const { seq, data } of rows) {
+        after = seq
+        const event = decodeEvent(data)
+        if (event.author === 'user' && hasReadableText(event.content)) return event
+      }
+      if (rows.length === 0) return undefined
+    }
+  }
+
+  async rewind(request: RewindRequest): Promise<void> {
+    const key = sessionKey(request)
+    const eventId = checkName('eventId', request.eventId)
+    const keep = (request.keep ?? []).filter(isStorable)
+    await this.#database.transaction(async (run, attempt) => {
+      await this.#checkLock(run, key)
+      const [row] = await run<RewindRow>(this.#sql.lockSession, key)
+      if (row === undefined) throw sessionGone(request.sessionId)
+      const [event] = await run<{ seq: number }>(this.#sql.findEvent, [row.session, eventId])
+      // An earlier attempt may have been committed although its acknowledgement was lost.
+      if (event === undefined && attempt > 0) return
+      if (event === undefined) throw noSuchEvent(eventId)
+      await run(this.#sql.deleteEventsFrom, [row.session, event.seq, keep])
+      await this.#restore(run, row)
+    })
+  }
+
+  protected override async insert(request: CreateSessionRequest): Promise<Session | undefined> {
+    const key = { ...request, sessionId: request.sessionId || randomUUID() }
+    const state = withoutTemp(request.state)
+    const initial = encodeState(state)
+    const [ids, keys, values] = toColumns(Object.entries(state))
+    const row = [...sessionKey(key), Date.now(), initial, randomUUID(), ids, keys, values]
+    const [view] = await this.#database.query<Omit<SessionView, 'state'>>(this.#sql.insert, row)
+    return view && viewSession(key, { ...view, state: null }, { events: [], initial })
+  }
+
+  protected override async append(append: Append): Promise<boolean> {
+    const { id: sessionId, appName, userId } = append.session
+    const key = sessionKey({ appName, userId, sessionId })
+    const { event } = append
+    const token = this.#held.tokenOf(key) ?? null
+    const row = [
+      ...key,
+      token,
+      checkName('event.id', event.id),
+      checkTimestamp(event.timestamp),
+      callIds(event),
+      encodeDelta(append.delta.session),
+      encodeEvent(event),
+    ]
+    const scopes = SCOPES.filter((scope) => append.delta[scope].length > 0)
+    const state = scopes.flatMap((scope) => toColumns(append.delta[scope]))
+    const shape = { isFenced: token !== null, isExpected: append.calls.length > 0, scopes }
+    return this.#appends.run(JSON.stringify(key), async () => {
+      for (let isReplacement = false; ;) {
+        const epoch = await this.#findEpoch(key, append.calls)
+        if (epoch === undefined) return false
+        const values = [...row, ...(epoch === null ? [] : [epoch]), ...state]
+        const result = await this.#tryAppend({ ...shape, isReplacement }, values)
+        if (result === 'stored') return true
+        if (result === 'known') isReplacement = true
+        else {
+          await this.#database.retry((run) => this.#explain(run, key, sessionId))
+          isReplacement = false
+        }
+      }
+    })
+  }
+
+  /** Runs the statement of an append. Returns `known` if the session has an event with this id. */
+  async #tryAppend(shape: AppendShape, values: unknown[]): Promise<'stored' | 'known' | 'refused'> {
+    const text = memoize(this.#appendSql, JSON.stringify(shape), () => this.#sql.append(shape))
+    try {
+      return (await this.#database.query(text, values)).length > 0 ? 'stored' : 'refused'
+    } catch (error) {
+      if (error instanceof Error && violatedConstraint(error.cause) === 'events_id') return 'known'
+      throw error
+    }
+  }
+
+  /** Returns the epoch in which the session contains all of these calls, null if there are none, and undefined if one is missing. */
+  async #findEpoch(key: SessionKey, calls: readonly string[]): Promise<number | null | undefined> {
+    if (calls.length === 0) return null
+    const values = [...key, calls.filter(isStorable)]
+    const rows = await this.#database.query<{ epoch: number; complete: boolean }>(
+      this.#sql.findCalls,
+      values,
+    )
+    const isComplete = rows[0]?.complete === true && calls.every(isStorable)
+    return isComplete ? rows[0]?.epoch : undefined
+  }
+
+  /** Throws the reason why an append was refused. Returns if there is none any more. */
+  async #explain(run: RunStatement, key: SessionKey, sessionId: string): Promise<void> {
+    await this.#checkLock(run, key)
+    const rows = await run(this.#sql.findCalls, [...key, []])
+    if (rows.length === 0) throw sessionGone(sessionId)
+  }
+
+  /** Throws if another process has locked the chat since this process did. */
+  async #checkLock(run: RunStatement, key: SessionKey): Promise<void> {
+    const token = this.#held.tokenOf(key)
+    if (token === undefined) return
+    if ((await run(this.#sql.isLocked, [...key, token])).length === 0) throw lockLost()
+  }
+
+  async #read(request: GetSessionRequest, key: SessionKey): Promise<Session | undefined> {
+    const cacheKey = JSON.stringify(key)
+    let history: SessionHistory | undefined = this.#cache.get(cacheKey)
+    for (;;) {
+      const values = [...key, history?.epoch ?? -1, history?.seq ?? 0]
+      const rows = await this.#database.query<SessionView & EventRow>(this.#sql.read, values)
+      const view = rows.find((row) => row.epoch !== null)
+      if (view === undefined) return undefined
+      history = continueHistory(view.epoch, [history])
+      const events = rows.filter((row) => row.epoch === null)
+      await extendHistory(history, events)
+      // The numbers of events may have gaps.
+      const isComplete = events.length < PAGE_EVENTS
+      if (isComplete) history.seq = view.seq
+      this.#cache.keep(cacheKey, history)
+      if (isComplete) return viewSession(request, view, { events: shareEvents(history) })
+    }
+  }
+
+  async #restore(run: RunStatement, row: RewindRow): Promise<void> {
+    const { session, created_at: createdAt, initial_state: initial } = row
+    const state = decodeState(initial)
+    for (const { delta } of await run<{ delta: string }>(this.#sql.readDeltas, [session]))
+      applyDelta(state, decodeDelta(delta))
+    const [last] = await run<{ timestamp: number }>(this.#sql.readLastTimestamp, [session])
+    const [ids, keys, values] = toColumns(Object.entries(state))
+    await run(this.#sql.clearState, [session])
+    await run(this.#sql.putState, [session, ids, keys, values])
+    await run(this.#sql.touchSession, [session, last?.timestamp ?? createdAt])
+  }
+}
+
+interface SessionView {
+  readonly seq: number
+  readonly epoch: number
+  readonly updated_at: number
+  readonly state: string | null
+  readonly app_state: string | null
+  readonly user_state: string | null
+}
+
+interface EventRow {
+  readonly seq: number
+  readonly data: string
+}
+
+interface ListedSession {
+  readonly total: number
+  readonly user_id: string
+  /** Null if the page is empty. */
+  readonly session_id: string | null
+  readonly updated_at: number
+}
+
+interface RewindRow {
+  readonly session: number
+  readonly created_at: number
+  readonly initial_state: string
+}
+
+/** How long to decode events without yielding to the event loop, in ms. */
+const SLICE_MS = 8
+
+async function extendHistory(history: SessionHistory, rows: readonly EventRow[]): Promise<void> {
+  let until = performance.now() + SLICE_MS
+  for (const row of rows) {
+    addToHistory(history, row)
+    if (performance.now() <= until) continue
+    await yieldToEventLoop()
+    until = performance.now() + SLICE_MS
+  }
+}
+
+function viewSession(
+  request: GetSessionRequest,
+  view: Pick<SessionView, 'updated_at' | 'state' | 'app_state' | 'user_state'>,
+  { events, initial }: { events: Event[]; initial?: string },
+): Session {
+  const own = initial === undefined ? readState(view.state) : decodeState(initial)
+  const state = mergeScopes(own, readState(view.app_state), readState(view.user_state))
+  return toSession(request, { state, updatedAt: view.updated_at, events })
+}
+
+/** Returns the ids of the function calls of an event, or null if it has none. */
+function callIds({ content }: Event): string[] | null {
+  const ids = (content?.parts ?? []).flatMap(({ functionCall }) =>
+    functionCall?.id !== undefined && isStorable(functionCall.id) ? [functionCall.id] : [],
+  )
+  return ids.length === 0 ? null : ids
+}
+
+function memoize<Value>(known: Map<string, Value>, key: string, make: () => Value): Value {
+  const value = known.get(key) ?? make()
+  known.set(key, value)
+  return value
+}

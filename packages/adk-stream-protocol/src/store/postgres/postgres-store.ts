@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto'
+
+import { Pool } from 'pg'
+import { LockedChats } from '../locked-chats.ts'
+import { SessionCache, type SessionCacheLimits } from '../session-cache.ts'
+import { checkName } from '../session-key.ts'
+import type { Store } from '../store.ts'
+import { StoreError } from '../store-error.ts'
+import { type Clocks, DATABASE_CLOCKS } from './clocks.ts'
+import { Database } from './database.ts'
+import { migrate } from './migrations.ts'
+import type { PostgresPool } from './pool.ts'
+import { PostgresApprovalStore } from './postgres-approval-store.ts'
+import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
+import { PostgresChatStore } from './postgres-chat-store.ts'
+import { PostgresSessionService } from './postgres-session-service.ts'
+
+interface SharedPostgresOptions {
+  /** The schema with the tables of the store. It is created if it is missing. Default `adk_stream_protocol`. */
+  readonly schema?: string
+  /**
+   * Whether to create and migrate the tables. Default true. With false, an outdated schema is rejected with `older-schema`,
+   * for deployments whose instances may not create tables.
+   */
+  readonly migrate?: boolean
+  /** How many connections are reserved for decisions, leases and locks, so that they never wait behind turns. Default 3. */
+  readonly reservedConnections?: number
+  /**
+   * Whether each connection prepares a statement once. Faster, but a PgBouncer before 1.21 in transaction mode does not
+   * support it. Default false.
+   */
+  readonly prepareStatements?: boolean
+  /** How much parsed history to keep in memory. */
+  readonly cache?: SessionCacheLimits
+  /**
+   * How long work is repeated after a lost connection, a restart of PostgreSQL or a conflict, and how long it waits for a
+   * free connection, in ms. Default 5,000. Then it fails with `unavailable` or `busy`, and the bridge responds with
+   * status 503.
+   */
+  readonly busyTimeoutMs?: number
+}
+
+/** Options of {@link openPostgresStore}: a pool of the application, or a connection string. */
+export type PostgresStoreOptions = SharedPostgresOptions &
+  (
+    | {
+        /** A pool of `pg`. Closing the store leaves it open. */
+        readonly pool: PostgresPool
+      }
+    | {
+        /** For example the variable `DATABASE_URL`. */
+        readonly connectionString: string
+        /** How many connections to use in addition to the reserved ones. Default 10. */
+        readonly maxConnections?: number
+      }
+  )
+
+/**
+ * Opens a store in a PostgreSQL database and migrates its schema. Any number of processes on any number of machines may
+ * open the same database. Needs the package `pg`. Throws a {@link StoreError} if the database cannot be used.
+ */
+export function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  return openWithClocks(options, DATABASE_CLOCKS)
+}
+
+/** For tests that set the clock. */
+export async function openWithClocks(
+  options: PostgresStoreOptions,
+  clocks: Clocks,
+): Promise<PostgresStore> {
+  const { schema: name = 'adk_stream_protocol', busyTimeoutMs = 5_000, prepareStatements } = options
+  const schema = `"${checkSchema(name)}"`
+  const pools = openPools(options, busyTimeoutMs)
+  const settings = { busyTimeoutMs, prepare: prepareStatements ?? false }
+  const [turns, decisions] = [
+    new Database(pools.turns, settings),
+    new Database(pools.decisions, settings),
+  ]
+  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools.close)
+  try {
+    await migrate(decisions, { schema, allowed: options.migrate ?? true })
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+interface Pools {
+  readonly turns: PostgresPool
+  readonly decisions: PostgresPool
+  /** Ends the pools that the store has opened. */
+  readonly close: () => Promise<void>
+}
+
+function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools {
+  const { reservedConnections: reserved = 3 } = options
+  // Idle connections do not keep the process alive.
+  const own = { connectionTimeoutMillis: busyTimeoutMs, keepAlive: true, allowExitOnIdle: true }
+  if ('pool' in options) {
+    const { pool } = options
+    // Without its options, nothing can be reserved.
+    if (pool.options === undefined) return { turns: pool, decisions: pool, close: async () => {} }
+    const decisions = new Pool({ ...pool.options, ...own, min: 0, max: reserved })
+    return { turns: pool, decisions, close: () => decisions.end() }
+  }
+  const { connectionString, maxConnections: max = 10 } = options
+  if (typeof connectionString !== 'string' || connectionString === '') {
+    throw new StoreError(
+      'invalid',
+      'openPostgresStore needs `connectionString`, such as postgres://user:password@host/database, or `pool`.',
+    )
+  }
+  const open = (size: number) => {
+    try {
+      return new Pool({ connectionString, ...own, max: size })
+    } catch (cause) {
+      throw new StoreError('invalid', '`connectionString` is not a URL of PostgreSQL.', { cause })
+    }
+  }
+  const [turns, decisions] = [open(max), open(reserved)]
+  return {
+    turns,
+    decisions,
+    close: async () => {
+      await Promise.all([turns.end(), decisions.end()])
+    },
+  }
+}
+
+function checkSchema(name: string): string {
+  if (/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(name)) return name
+  throw new StoreError(
+    'invalid',
+    '`schema` must have 1 to 63 letters, digits and underscores, and not begin with a digit.',
+  )
+}
+
+interface PostgresStoreParts {
+  readonly turns: Database
+  readonly decisions: Database
+  /** The quoted name of the schema. */
+  readonly schema: string
+  readonly clocks: Clocks
+  readonly cache?: SessionCacheLimits
+}
+
+class PostgresStore implements Store {
+  readonly sessions: PostgresSessionService
+  readonly approvals: PostgresApprovalStore
+  readonly browserCalls: PostgresBrowserCallStore
+  readonly chats: PostgresChatStore
+  readonly #cache: SessionCache<string>
+  readonly #databases: readonly Database[]
+  readonly #turns: Database
+  readonly #schema: string
+  readonly #closePools: () => Promise<void>
+  #closing: Promise<void> | undefined
+
+  constructor(
+    { turns, decisions, schema, clocks, cache }: PostgresStoreParts,
+    closePools: () => Promise<void>,
+  ) {
+    const held = new LockedChats()
+    this.#databases = [turns, decisions]
+    this.#turns = turns
+    this.#schema = schema
+    this.#closePools = closePools
+    this.#cache = new SessionCache(cache)
+    this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held })
+    this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
+    this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
+    this.chats = new PostgresChatStore(turns, schema)
+  }
+
+  async secret(name: string): Promise<Buffer> {
+    checkName('name', name)
+    const read = `SELECT value FROM ${this.#schema}.secrets WHERE name = $1`
+    const [known] = await this.#turns.query<{ value: Buffer }>(read, [name])
+    if (known !== undefined) return known.value
+    // Another process may create the secret first. The stored one counts.
+    await this.#turns.query(
+      `INSERT INTO ${this.#schema}.secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+      [name, randomBytes(32)],
+    )
+    const [created] = await this.#turns.query<{ value: Buffer }>(read, [name])
+    if (created === undefined)
+      throw new StoreError(
+        'unavailable',
+        `The secret ${name} was removed while it was being created. Try again.`,
+      )
+    return created.value
+  }
+
+  close(): Promise<void> {
+    for (const database of this.#databases) database.close()
+    this.#cache.clear()
+    this.#closing ??= this.#closePools()
+    return this.#closing
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}
