@@ -59,7 +59,7 @@ class LiveTool extends Tool {
 }
 
 /** Whether a tool only hands its calls over. */
-export function isLiveTool(tool: BaseTool): boolean {
+function isLiveTool(tool: BaseTool): boolean {
   return tool instanceof LiveTool
 }
 

@@ -175,17 +175,17 @@ export type Route = {
   | { readonly public?: false; readonly handle: (request: AuthenticatedRequest) => Promise<Reply> }
 )
 
-export interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
+interface RouteMatch extends Pick<AuthenticatedRequest, 'id' | 'name'> {
   readonly route: Route
 }
 
 /** Whether the path has a route for any method. */
-export function isKnownPath(routes: readonly Route[], pathname: string): boolean {
+function isKnownPath(routes: readonly Route[], pathname: string): boolean {
   return routes.some((route) => matchPath(route.path, pathname) !== undefined)
 }
 
 /** Returns the route of a request. Throws if there is none, or if an id in the path is invalid. */
-export function findRoute(routes: readonly Route[], method: string, pathname: string): RouteMatch {
+function findRoute(routes: readonly Route[], method: string, pathname: string): RouteMatch {
   const matches = routes.flatMap((route) => {
     const names = matchPath(route.path, pathname)
     return names === undefined ? [] : [{ route, ...names }]

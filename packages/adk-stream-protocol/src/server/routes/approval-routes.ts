@@ -109,7 +109,7 @@ function readPaging({ searchParams }: URL): z.infer<typeof Paging> {
 }
 
 /** Returns the view of an approval for a principal that may see it. */
-export function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
+function viewApproval(approval: Approval, principal: Principal): Record<string, unknown> {
   const { id, chat, messageId, toolCallId, toolName, args, terms, requestedAt, deadline } = approval
   const { state, votes } = approval
   const { hint, title, severity, icon, payload, chain } = terms
@@ -142,7 +142,7 @@ export function viewApproval(approval: Approval, principal: Principal): Record<s
 }
 
 /** Returns the view of an audit entry for a principal that may see the approval. */
-export function viewRecord(
+function viewRecord(
   { at, event }: AuditRecord,
   { toolName, chat }: Approval,
   principal: Principal,
