@@ -6,7 +6,8 @@ import type { Clocks } from './clocks.ts'
 export type ApprovalSql = ReturnType<typeof approvalSql>
 
 /** Returns all statements of the approval store. `schema` is a quoted name. */
-export function approvalSql(schema: string, { clock, leaseClock }: Clocks) {
+export function approvalSql(schema: string, clocks: Clocks) {
+  const { clock, leaseClock } = clocks
   const leaseNow = `(SELECT ${leaseClock})`
   const inChat = 'app_name = $1 AND principal_id = $2 AND chat_id = $3'
   const select = (condition: string) =>
@@ -14,7 +15,8 @@ export function approvalSql(schema: string, { clock, leaseClock }: Clocks) {
   return {
     now: `SELECT ${clock} AS now`,
     insert: insertApproval(schema),
-    replace: replaceApproval(schema, { clock, leaseClock }),
+    replace: replaceApproval(schema, clocks),
+    replaceSeveral: (count: number) => replaceSeveral(schema, count, clocks),
     wrote: `SELECT 1 FROM ${schema}.approval_audit WHERE approval_id = $1 AND version = $2 AND write_id = $3`,
     get: select('id = $1'),
     findByCall: select(`${inChat} AND tool_call_id = $4`),
@@ -131,7 +133,22 @@ function insertApproval(schema: string): string {
     SELECT EXISTS (SELECT FROM known) AS known, EXISTS (SELECT FROM added) AS added`
 }
 
-function replaceApproval(schema: string, { clock, leaseClock }: Clocks): string {
+/** Returns the part of a statement that changes an approval whose version is `previous`. */
+function changeApproval(schema: string, { clock, leaseClock }: Clocks, previous: string): string {
+  return `
+    now AS MATERIALIZED (SELECT ${leaseClock} AS at),
+    changed AS (
+      UPDATE ${schema}.approvals SET version = $2::integer, state = $3, worker = $4,
+        started_at = CASE WHEN $4::text IS NOT NULL THEN (SELECT at FROM now) END,
+        unreported_since = CASE WHEN $5::boolean THEN (SELECT at FROM now) END, moved = $6, deciders = $7::text[]
+      WHERE id = $1 AND version = ${previous}
+      AND ($8::double precision IS NULL OR ${clock} < $8)
+      AND ($9::text IS NULL OR worker = $9 AND started_at <= (SELECT at FROM now) - $10::double precision AND NOT EXISTS (
+        SELECT FROM ${schema}.workers WHERE workers.worker = $9 AND beat_at > (SELECT at FROM now) - $10::double precision))
+      RETURNING 1 AS done)`
+}
+
+function replaceApproval(schema: string, clocks: Clocks): string {
   const entry = appendEntry(schema, {
     condition: 'EXISTS (SELECT FROM changed)',
     id: '$1',
@@ -141,17 +158,41 @@ function replaceApproval(schema: string, { clock, leaseClock }: Clocks): string 
     writeId: '$13',
   })
   return `
-    WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
-    changed AS (
-      UPDATE ${schema}.approvals SET version = $2::integer, state = $3, worker = $4,
-        started_at = CASE WHEN $4::text IS NOT NULL THEN (SELECT at FROM now) END,
-        unreported_since = CASE WHEN $5::boolean THEN (SELECT at FROM now) END, moved = $6, deciders = $7::text[]
-      WHERE id = $1 AND version = $2::integer - 1
-      AND ($8::double precision IS NULL OR ${clock} < $8)
-      AND ($9::text IS NULL OR worker = $9 AND started_at <= (SELECT at FROM now) - $10::double precision AND NOT EXISTS (
-        SELECT FROM ${schema}.workers WHERE workers.worker = $9 AND beat_at > (SELECT at FROM now) - $10::double precision))
-      RETURNING 1 AS done),
+    WITH ${changeApproval(schema, clocks, '$2::integer - 1')},
     ${entry}
+    SELECT done FROM changed`
+}
+
+/**
+ * Returns the statement for several transitions of one approval. Only the last one stays visible, but each has its audit
+ * entry. The parameters are those of a single transition, with lists for the versions, times, entries and write ids.
+ */
+function replaceSeveral(schema: string, count: number, clocks: Clocks): string {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1)
+  const links = numbers.map((number) => {
+    const item = (parameter: string, type: string) => `($${parameter}::${type}[])[${number}]`
+    const content = `'[' || to_json(hash)::text || ',' || (seq + 1)::text || ',' || to_json($1::text)::text || ','
+      || ${item('14', 'integer')}::text || ',' || to_json(${item('12', 'text')})::text || ']'`
+    return `
+      link_${number} AS MATERIALIZED (
+        SELECT seq + 1 AS seq, ${item('14', 'integer')} AS version, ${item('11', 'double precision')} AS at,
+          ${item('12', 'text')} AS entry, encode(sha256(convert_to(${content}, 'UTF8')), 'hex') AS hash,
+          ${item('13', 'text')} AS write_id
+        FROM link_${number - 1})`
+  })
+  const rows = numbers.map(
+    (number) => `SELECT seq, $1, version, at, entry, hash, write_id FROM link_${number}`,
+  )
+  return `
+    WITH ${changeApproval(schema, clocks, '($14::integer[])[1] - 1')},
+    link_0 AS MATERIALIZED (
+      SELECT seq, hash FROM ${schema}.audit_head WHERE EXISTS (SELECT FROM changed) FOR UPDATE),
+    ${links.join(',')},
+    head AS (
+      UPDATE ${schema}.audit_head SET seq = link_${count}.seq, hash = link_${count}.hash FROM link_${count}),
+    audit AS (
+      INSERT INTO ${schema}.approval_audit (seq, approval_id, version, at, entry, hash, write_id)
+      ${rows.join(' UNION ALL ')})
     SELECT done FROM changed`
 }
 

@@ -90,6 +90,8 @@ export class Database {
 
   async #use<Result>(work: (client: PostgresClient) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect()
+    // A lost connection rejects its query, and emits an error that would end the process if it were not handled.
+    client.on('error', ignore)
     let isBroken = false
     try {
       return await work(client)
@@ -97,6 +99,7 @@ export class Database {
       isBroken = classify(error).isConnectionLost
       throw error
     } finally {
+      client.removeListener('error', ignore)
       client.release(isBroken)
     }
   }

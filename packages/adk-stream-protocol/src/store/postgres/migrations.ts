@@ -233,10 +233,12 @@ async function readVersion(
   schema: string,
   steps: readonly Migration[],
 ): Promise<number> {
-  const [table] = await run<{ found: string | null }>('SELECT to_regclass($1)::text AS found', [
-    `${schema}.schema_version`,
-  ])
-  if ((table?.found ?? null) === null) return 0
+  // Not `to_regclass`, which may not see a table that another instance has created during this transaction.
+  const [table] = await run(
+    "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'",
+    [schema.slice(1, -1)],
+  )
+  if (table === undefined) return 0
   const [row] = await run<{ version: number; minimum: number }>(
     `SELECT version, minimum FROM ${schema}.schema_version`,
   )

@@ -12,6 +12,8 @@ export interface PostgresClient {
   query(query: PostgresQuery): Promise<{ readonly rows: unknown[] }>
   /** With `true` or an error, the connection is closed instead of used again. */
   release(error?: Error | boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
 export interface PostgresQuery {

@@ -30,6 +30,7 @@ import {
 import { type ChainedRow, verifyChain } from '../audit-chain.ts'
 import type { LockedChats } from '../locked-chats.ts'
 import { checkName, isStorable } from '../session-key.ts'
+import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
 import { type ApprovalSql, approvalSql, listApprovals, readAudit } from './approval-sql.ts'
 import type { Clocks } from './clocks.ts'
@@ -131,6 +132,35 @@ export class PostgresApprovalStore implements ApprovalStore {
       if ((await run(this.#sql.replace, row)).length > 0) return true
       // An earlier attempt may have been committed although its acknowledgement was lost.
       return attempt > 0 && this.#hasWritten(run, [id, version, writeId])
+    })
+  }
+
+  async replaceAll(transitions: readonly Transition[]): Promise<boolean> {
+    const [first] = transitions
+    const last = transitions.at(-1)
+    if (first === undefined || last === undefined) return true
+    if (transitions.length === 1) return this.replace(first)
+    if (transitions.some(({ next }, index) => next.version !== first.next.version + index))
+      throw new StoreError('invalid', 'The transitions of an approval must be consecutive.')
+    const writeIds = transitions.map(() => randomUUID())
+    const { before, silent } = first
+    const row = toRow(
+      { ...last, ...(before !== undefined && { before }), ...(silent && { silent }) },
+      '',
+    )
+    const entries = transitions.map(({ entry }) => entry)
+    const lists = [
+      entries.map(({ at }) => at),
+      entries.map((entry) => encodeJson(entry)),
+      writeIds,
+      entries.map(({ version }) => version),
+    ]
+    const values = [...row.slice(0, -lists.length + 1), ...lists]
+    const text = this.#sql.replaceSeveral(transitions.length)
+    return this.#decisions.retry(async (run, attempt) => {
+      if ((await run(text, values)).length > 0) return true
+      const write = [first.next.id, first.next.version, writeIds[0]]
+      return attempt > 0 && this.#hasWritten(run, write)
     })
   }
 

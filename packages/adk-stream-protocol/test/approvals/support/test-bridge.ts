@@ -33,6 +33,8 @@ export interface TestBridgeOptions extends Omit<ServeOptions, 'agent' | 'store' 
   readonly liveModel?: string
   /** Default: the gated payment. */
   readonly tools?: (wallet: Wallet) => readonly BaseTool[]
+  /** Opens the database of the bridge. Default: a SQLite file. */
+  readonly openStore?: () => Promise<Store>
   /** The agent with its tools. Default: one agent. */
   readonly agent?: (model: BaseLlm, tools: BaseTool[]) => ReturnType<typeof assistant>
 }
@@ -147,10 +149,11 @@ export class TestBridge implements AsyncDisposable {
       agent,
       limits,
       liveModel,
+      openStore = () => openSqliteStore({ path: this.#folder.path('testBridge.db') }),
       respond = firstOf(scriptResponder, () => [{ type: 'say', text: 'OK.' }]),
       ...options
     } = this.#options
-    const store = await openSqliteStore({ path: this.#folder.path('testBridge.db') })
+    const store = await openStore()
     const given = [...tools(this.wallet)]
     this.#prompts.length = 0
     const server = await serve({

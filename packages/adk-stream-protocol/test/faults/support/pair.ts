@@ -28,13 +28,19 @@ export interface Pair extends AsyncDisposable {
 }
 
 export async function openPair(
-  options: Partial<PaymentServerOptions> & { readonly ofOne?: Partial<PaymentServerOptions> } = {},
+  options: Partial<PaymentServerOptions> & {
+    readonly ofOne?: Partial<PaymentServerOptions>
+    /** Opens the database of a server. Default: a SQLite file. */
+    readonly openStore?: () => Promise<Store>
+  } = {},
 ): Promise<Pair> {
-  const { ofOne = {}, ...common } = options
   const folder = await makeFolder()
-  const [store, first, second] = await Promise.all(
-    [1, 2, 3].map(() => openSqliteStore({ path: folder.database })),
-  )
+  const {
+    ofOne = {},
+    openStore = () => openSqliteStore({ path: folder.database }),
+    ...common
+  } = options
+  const [store, first, second] = await Promise.all([1, 2, 3].map(() => openStore()))
   if (!store || !first || !second) throw new Error('There are three stores.')
   const refusals = countRefusals(second)
   const base = { effects: folder.effects, limits: { leaseMs: 15_000, sweepMs: 20 }, ...common }

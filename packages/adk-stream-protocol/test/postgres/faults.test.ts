@@ -1,0 +1,305 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { Pool } from 'pg'
+import { expect, test } from 'vitest'
+
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { isRefusal } from '../../src/approvals/refusal.ts'
+import { Database } from '../../src/store/postgres/database.ts'
+import { openPostgresStore } from '../../src/store/postgres/index.ts'
+import { migrate, migrations } from '../../src/store/postgres/migrations.ts'
+import { hanako, requestOf, taken } from '../ledger/fixture.ts'
+import { key, readSession, textEvent } from '../store-fixture.ts'
+import { refusal } from '../store-subjects.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { openTestStores } from '../support/postgres-stores.ts'
+
+const APP = 'demo'
+
+/** A way to the database that a test can cut. */
+async function openProxy(url: string) {
+  const target = new URL(url)
+  const port = Number(target.port)
+  const sockets = new Set<Socket>()
+  let dropsAnswers = false
+  const server = createServer((client) => {
+    const upstream = connect(port, target.hostname)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+    }
+    client.pipe(upstream)
+    upstream.on('data', (data: Buffer) => {
+      if (!dropsAnswers) client.write(data)
+    })
+    upstream.on('close', () => client.destroy())
+    client.on('close', () => upstream.destroy())
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  // A server that listens on a port has such an address.
+  target.port = String((server.address() as AddressInfo).port)
+  return {
+    url: target.href,
+    /** From now on, the server does what it is told, and its answers are lost. */
+    dropAnswers: () => {
+      dropsAnswers = true
+    },
+    /** Ends all connections. New ones work. */
+    cut: () => {
+      dropsAnswers = false
+      for (const socket of sockets) socket.destroy()
+      sockets.clear()
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => {
+        server.close(resolve)
+      })
+    },
+  }
+}
+
+test('[ST231] a decision whose acknowledgement is lost is found, not repeated and not reported as failed', async () => {
+  await using database = await createDatabase()
+  await using proxy = await openProxy(database.url)
+  await using direct = await openPostgresStore({ connectionString: database.url })
+  await using store = await openPostgresStore({ connectionString: proxy.url })
+  const ledger = new Ledger({ store: store.approvals, appName: APP })
+  const other = new Ledger({ store: direct.approvals, appName: APP })
+  const approval = taken(await ledger.request(requestOf({ id: 'a' })))
+  await ledger.heartbeat()
+  const session = await store.sessions.createSession(key)
+  proxy.dropAnswers()
+  const call = requestOf({ id: 'a' })
+  const decided = ledger.decide('a', { by: hanako, approved: true }, approval)
+  // The clock is asked first, and this answer is lost too. So the decision is made after the connection is cut.
+  proxy.cut()
+  expect(taken(await decided).state.name).toBe('approved')
+  const current = (await direct.approvals.get('a')) ?? approval
+  const transition = { ...current, version: current.version + 1 }
+  proxy.dropAnswers()
+  const entry = { approvalId: 'a', chat: call.chat, version: transition.version, at: 1 }
+  const event = { type: 'cancelled', reason: 'lost' } as const
+  const replaced = store.approvals.replace({
+    next: { ...transition, state: { name: 'cancelled', at: 1, reason: 'lost' } },
+    entry: { ...entry, event },
+  })
+  // PostgreSQL has committed. The store does not know.
+  await expect.poll(async () => (await other.get('a'))?.state.name).toBe('cancelled')
+  proxy.cut()
+  expect(await replaced).toBe(true)
+  // So that there is a connection.
+  await readSession(store.sessions)
+  proxy.dropAnswers()
+  const appended = store.sessions.appendEvent({ session, event: textEvent('e-1') })
+  await expect.poll(async () => (await readSession(direct.sessions)).events.length).toBe(1)
+  proxy.cut()
+  await appended
+  expect((await readSession(direct.sessions)).events).toHaveLength(1)
+  const audit = await direct.approvals.verifyAudit?.()
+  expect(audit).toMatchObject({ entries: 3 })
+  expect(audit).not.toHaveProperty('fault')
+})
+
+test('[ST232] decisions do not wait for connections that turns have used up', async () => {
+  await using database = await createDatabase()
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  {
+    await using store = await openPostgresStore({ pool })
+    const ledger = new Ledger({ store: store.approvals, appName: APP })
+    const busy = [await pool.connect(), await pool.connect()]
+    const waiting = store.sessions.createSession(key)
+    taken(await ledger.request(requestOf({ id: 'a' })))
+    taken(await ledger.decide('a', { by: hanako, approved: true }))
+    await ledger.heartbeat()
+    for (const client of busy) client.release()
+    await waiting
+  }
+  // Closing the store leaves the pool of the application open.
+  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  await pool.end()
+})
+
+test('[ST233] a store survives that all its connections are ended', async () => {
+  await using database = await createDatabase()
+  await using store = await openPostgresStore({ connectionString: database.url })
+  const session = await store.sessions.createSession(key)
+  for (let round = 0; round < 3; round += 1) {
+    const appended = store.sessions.appendEvent({ session, event: textEvent(`e-${round}`) })
+    await database.run(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    await appended
+  }
+  expect((await readSession(store.sessions)).events.map(({ id }) => id)).toEqual([
+    'e-0',
+    'e-1',
+    'e-2',
+  ])
+})
+
+test('[ST234] concurrent decisions of several stores have one outcome each and one intact audit record', async () => {
+  await using database = await openTestStores()
+  const stores = await Promise.all([database.open(), database.open(), database.open()])
+  const ledgers = stores.map(({ approvals: store }) => new Ledger({ store, appName: APP }))
+  const [first] = ledgers
+  const ids = Array.from({ length: 12 }, (_, index) => `a-${index}`)
+  // The same requests at all stores: each is stored once.
+  const asked = await Promise.all(
+    ids.flatMap((id) => ledgers.map((ledger) => ledger.request(requestOf({ id, toolCallId: id })))),
+  )
+  expect(asked.filter(isRefusal)).toEqual([])
+  const results = await Promise.all(
+    ids.flatMap((id) =>
+      ledgers.map(async (ledger) => {
+        const decided = await ledger.decide(id, { by: hanako, approved: true })
+        const claimed = await ledger.claim(id, requestOf({ toolCallId: id }))
+        return { isDecided: !isRefusal(decided), isClaimed: !isRefusal(claimed) }
+      }),
+    ),
+  )
+  expect(results.filter(({ isDecided }) => isDecided)).toHaveLength(ids.length)
+  expect(results.filter(({ isClaimed }) => isClaimed)).toHaveLength(ids.length)
+  for (const id of ids) expect((await first?.get(id))?.state.name).toBe('executing')
+  const audit = await stores[0]?.approvals.verifyAudit()
+  expect(audit).toMatchObject({ entries: 3 * ids.length })
+  expect(audit).not.toHaveProperty('fault')
+})
+
+test('[ST234] concurrent requests do not exceed the quota', async () => {
+  await using database = await openTestStores()
+  const stores = await Promise.all([database.open(), database.open()])
+  const quota = { perChat: 3, perPrincipal: 3 }
+  const ledgers = stores.map(({ approvals: store }) => new Ledger({ store, appName: APP, quota }))
+  const results = await Promise.all(
+    Array.from({ length: 10 }, (_, index) =>
+      ledgers[index % 2]?.request(requestOf({ id: `a-${index}`, toolCallId: `c-${index}` })),
+    ),
+  )
+  expect(results.filter((result) => result && !isRefusal(result))).toHaveLength(3)
+})
+
+test('[ST235] an old instance works on a newer schema that supports it, and is rejected otherwise', async () => {
+  await using database = await createDatabase()
+  await (await openPostgresStore({ connectionString: database.url })).close()
+  const schema = '"adk_stream_protocol"'
+  const pool = new Pool({ connectionString: database.url, max: 2 })
+  const connection = new Database(pool, { busyTimeoutMs: 5_000, prepare: false })
+  const expand = { minimum: 1, sql: 'ALTER TABLE $schema.chats ADD COLUMN colour text' }
+  const contract = {
+    minimum: migrations.length + 1,
+    sql: 'ALTER TABLE $schema.chats DROP COLUMN agent',
+  }
+  // Two new instances at the same time.
+  const options = { schema, allowed: true }
+  await Promise.all(
+    [1, 2].map(() => migrate(connection, { ...options, steps: [...migrations, expand] })),
+  )
+  {
+    await using old = await openPostgresStore({ connectionString: database.url })
+    await old.chats.rename({ appName: APP, principalId: 'hanako', chatId: 'c' }, 'A name')
+  }
+  await migrate(connection, { ...options, steps: [...migrations, expand, contract] })
+  const outdated = openPostgresStore({ connectionString: database.url })
+  await expect(outdated).rejects.toEqual(refusal('newer-schema'))
+  connection.close()
+  await pool.end()
+})
+
+test('[ST236] an unusable database is rejected with a code and a sentence that says what to do', async () => {
+  await using database = await createDatabase()
+  const change = (edit: (url: URL) => void): string => {
+    const url = new URL(database.url)
+    edit(url)
+    return url.href
+  }
+  const name = `reader_${Date.now()}`
+  await database.run(`CREATE ROLE ${name} LOGIN PASSWORD 'x'`)
+  const asReader = change((url) => {
+    url.username = name
+    url.password = 'x'
+  })
+  const cases = [
+    ['misconfigured', { connectionString: change((url) => (url.password = 'wrong')) }],
+    ['misconfigured', { connectionString: change((url) => (url.pathname = '/none')) }],
+    ['misconfigured', { connectionString: asReader }],
+    ['unavailable', { connectionString: 'postgres://a:b@127.0.0.1:1/none', busyTimeoutMs: 50 }],
+    ['unavailable', { connectionString: 'postgres://a:b@no-such-host.invalid/none' }],
+    ['invalid', { connectionString: '' }],
+    ['invalid', { connectionString: database.url, schema: 'a"; DROP' }],
+    ['older-schema', { connectionString: database.url, migrate: false }],
+  ] as const
+  for (const [code, options] of cases) {
+    const error: unknown = await openPostgresStore(options).catch((thrown: unknown) => thrown)
+    expect([options, error]).toEqual([options, refusal(code)])
+  }
+  await (await openPostgresStore({ connectionString: database.url })).close()
+  await database.run(`GRANT USAGE ON SCHEMA adk_stream_protocol TO ${name}`)
+  await database.run(`GRANT SELECT ON ALL TABLES IN SCHEMA adk_stream_protocol TO ${name}`)
+  await using readOnly = await openPostgresStore({ connectionString: asReader })
+  await expect(readOnly.secret('a')).rejects.toEqual(refusal('misconfigured'))
+  await database.run(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
+})
+
+test('[ST237] errors of a running database say whether the same call may succeed in a moment', async () => {
+  await using database = await createDatabase()
+  const open = (settings: string) => {
+    const url = new URL(database.url)
+    url.searchParams.set('options', settings)
+    return openPostgresStore({ connectionString: url.href })
+  }
+  await (await open('')).close()
+  await using replica = await open('-c default_transaction_read_only=on')
+  await expect(replica.secret('a')).rejects.toMatchObject({ code: 'read-only', isTransient: false })
+  await using slow = await open('-c statement_timeout=100')
+  const session = await slow.sessions.createSession(key)
+  await database.run('BEGIN; LOCK TABLE adk_stream_protocol.events')
+  const blocked = slow.sessions.appendEvent({ session, event: textEvent('e') })
+  await expect(blocked).rejects.toMatchObject({ code: 'busy', isTransient: true })
+  await database.run('ROLLBACK')
+  await slow.sessions.appendEvent({ session, event: textEvent('e') })
+  expect((await readSession(slow.sessions)).events).toHaveLength(1)
+  const full =
+    'CREATE FUNCTION pg_temp.fail() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE disk_full; END $$'
+  const pool = new Pool({ connectionString: database.url, max: 1 })
+  const connection = new Database(pool, { busyTimeoutMs: 100, prepare: false })
+  await connection.query(full)
+  const failed = connection.query('SELECT pg_temp.fail()')
+  await expect(failed).rejects.toMatchObject({ code: 'full', isTransient: false })
+  await pool.end()
+})
+
+test('[ST238] of ten thousand pending approvals, those that are due are found by an index', async () => {
+  await using database = await openTestStores()
+  const store = await database.open()
+  const ledger = new Ledger({ store: store.approvals, appName: APP })
+  taken(await ledger.request(requestOf({ id: 'a' })))
+  await database.run(`
+    INSERT INTO ${database.schema}.approvals
+      (seq, id, app_name, principal_id, chat_id, tool_call_id, deadline, version, state, deciders, asked, moved)
+    SELECT 10 + n, 'many-' || n, app_name, 'person-' || n % 100, chat_id, 'call-' || n, deadline + n, 0, state, deciders, asked, moved
+    FROM ${database.schema}.approvals, generate_series(1, 10000) n WHERE id = 'a'`)
+  await database.run(`ANALYZE ${database.schema}.approvals`)
+  const plan = await database.run(`
+    EXPLAIN (FORMAT TEXT) SELECT asked FROM ${database.schema}.approvals
+    WHERE state = 'requested' AND deadline <= (SELECT at FROM ${database.schema}.test_clocks) ORDER BY deadline, seq LIMIT 100`)
+  expect(JSON.stringify(plan)).toContain('approvals_due')
+  expect(await store.approvals.due(100)).toEqual([])
+  const filter = { appName: APP, waitsFor: { id: 'person-1', roles: [] }, limit: 1_000 }
+  expect(await store.approvals.list(filter)).toHaveLength(100)
+})
+
+test('[ST239] two instances that sweep at the same time take each expired browser call once', async () => {
+  await using database = await openTestStores()
+  const stores = await Promise.all([database.open(), database.open(), database.open()])
+  const chat = { appName: APP, principalId: 'hanako', chatId: 'c' }
+  for (let call = 0; call < 20; call += 1)
+    await stores[0]?.browserCalls.add({ chat, messageId: 'm', toolCallId: `c-${call}` }, -1)
+  const sweep = { appName: APP, leaseMs: 60_000, limit: 20 }
+  const taking = await Promise.all(stores.map(({ browserCalls }) => browserCalls.takeDue(sweep)))
+  const ids = taking.flat().map(({ toolCallId }) => toolCallId)
+  expect(new Set(ids).size).toBe(ids.length)
+  const rest = await stores[0]?.browserCalls.takeDue(sweep)
+  expect(ids.length + (rest?.length ?? 0)).toBe(20)
+})
