@@ -12,18 +12,18 @@ import type { Content, Part } from '@google/genai'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
+import type { ResolvedTerms } from '../approvals/policy.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import {
-  describeRefusedRequest,
   PENDING,
   toResponse,
   APPROVAL_UNAVAILABLE,
   ApprovalUnavailableError,
 } from '../agent/call-responses.ts'
 import { recordOutcome } from './approved-call.ts'
-import type { ToolQuestion, TermsOptions } from './call-terms.ts'
+import type { TermsOptions } from './call-terms.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from './call-terms.ts'
 import { CallRunner } from './call-runner.ts'
 import type { AskedNote } from '../agent/history/event-notes.ts'
@@ -37,6 +37,7 @@ import {
   toAskedNote,
 } from './approval-events.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import { nextCall } from './next-call.ts'
 import type { RunCause } from './run-state.ts'
 import { RunState } from './run-state.ts'
 import { QuietPlugin } from '../agent/adk-workarounds/plugin-callbacks.ts'
@@ -117,21 +118,28 @@ export class ApprovalPlugin extends QuietPlugin {
     const toolCallId = toolContext.functionCallId
     if (toolContext.toolConfirmation)
       return run ? this.runner.runForAdk(call, run) : APPROVAL_UNAVAILABLE
-    const check = await checkCall(call, this.#options)
-    if (check.verdict === 'refuse') return check.response
-    if (check.verdict === 'run') {
-      // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
-      if (await needsConfirmation(call))
-        toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
-      return undefined
-    }
     // A nested runner, such as that of AgentTool, has a session in which no client can respond.
-    if (!run || toolCallId === undefined || !this.#canWait(call)) return this.#refuse(tool)
-    const { terms } = check
-    run.asking.set(toolCallId, terms)
-    toolContext.requestConfirmation({ hint: terms.hint ?? `Approve ${tool.name}?` })
-    toolContext.actions.skipSummarization = true
-    return PENDING
+    const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call)
+    const check = await checkCall(call, this.#options)
+    const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
+    switch (effect?.type) {
+      case 'run':
+        // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
+        if (await needsConfirmation(call))
+          toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+        return undefined
+      case 'request':
+        // ADK ends the run with a confirmation request, and `#ask` stores the approval.
+        run?.asking.set(toolCallId ?? '', effect.terms)
+        toolContext.requestConfirmation({ hint: effect.terms.hint ?? `Approve ${tool.name}?` })
+        toolContext.actions.skipSummarization = true
+        return PENDING
+      case 'settle':
+        if (effect.response === APPROVAL_UNAVAILABLE) this.#reportUnavailable(tool)
+        return effect.response
+      default:
+        return APPROVAL_UNAVAILABLE
+    }
   }
 
   override async afterToolCallback(
@@ -139,18 +147,31 @@ export class ApprovalPlugin extends QuietPlugin {
   ): Promise<Record<string, unknown> | undefined> {
     const { tool, toolContext, result } = call
     const run = this.#runOf(toolContext.invocationContext)
-    const toolCallId = toolContext.functionCallId
-    // A call without a result was handed over to a client or to the application. The approval itself is complete.
-    const approvalId = await this.#record(run, toolContext, { by: 'tool', result })
-    if (findQuestion(call) && !this.#canWait(call)) {
+    const toolCallId = toolContext.functionCallId ?? ''
+    const approval = this.runner.takeApprovalRunByAdk(toolContext)
+    const isRecorded = await this.#record(run, toolContext, { approval, by: 'tool', result })
+    const question = await this.#findQuestion(call, run)
+    const [, [effect]] = nextCall(
+      { name: 'running', ...(approval && { approval }) },
+      {
+        type: 'ran',
+        response: toResponse(result),
+        isRecorded,
+        question,
+        // A call without a result was handed over to a client or to the application. The approval itself is complete.
+        isOpen: !result,
+      },
+    )
+    if (effect?.type === 'lose') throw run?.markLost() ?? new ProtocolError('turn-lost')
+    if (question === 'unavailable') {
       // ADK would show a request that cannot be decided.
       toolContext.actions.requestedToolConfirmations = {}
-      return this.#refuse(tool)
+      this.#reportUnavailable(tool)
+      return APPROVAL_UNAVAILABLE
     }
-    if (!run || toolCallId === undefined) return undefined
-    if (approvalId !== undefined && !result)
-      await storeHandover(run, toolContext.invocationContext, toolCallId)
-    await this.#trackToolQuestion(run, call)
+    if (!run || toolContext.functionCallId === undefined) return undefined
+    if (approval && !result) await storeHandover(run, toolContext.invocationContext, toolCallId)
+    if (effect?.type === 'request') run.asking.set(toolCallId, effect.terms)
     if (result) run.results.set(toolCallId, { name: tool.name, response: toResponse(result) })
     return undefined
   }
@@ -163,7 +184,10 @@ export class ApprovalPlugin extends QuietPlugin {
     if (!(error instanceof ApprovalUnavailableError)) this.#options.onError(error)
     if (this.runner.ranHere(toolContext)) return
     const run = this.#runOf(toolContext.invocationContext)
-    await this.#record(run, toolContext, { by: 'failure', result: undefined, error, hidden: false })
+    const approval = this.runner.takeApprovalRunByAdk(toolContext)
+    const failure = { by: 'failure', result: undefined, error, hidden: false } as const
+    if (!(await this.#record(run, toolContext, { approval, ...failure })))
+      throw run?.markLost() ?? new ProtocolError('turn-lost')
   }
 
   /** Records that clients may not see the response of a call. */
@@ -217,36 +241,37 @@ export class ApprovalPlugin extends QuietPlugin {
     return canWait(call, (agent) => agent === this.#options.root)
   }
 
-  /** Refuses a call that needs approval where ADK cannot wait for it. */
-  #refuse({ name }: BaseTool): Record<string, unknown> {
+  /** Reports a call that needs approval where ADK cannot wait for it. */
+  #reportUnavailable({ name }: BaseTool): void {
     this.#options.onError(
       new Error(
         `The tool ${name} needs approval, but ADK cannot wait for an approval here. The call did not run.`,
       ),
     )
-    return APPROVAL_UNAVAILABLE
   }
 
-  /** Records the outcome of an approved call that ADK ran. Returns the id of the approval. */
+  /** Records the outcome of an approved call that ADK ran. Returns false if another process has settled the call. */
   async #record(
     run: RunState | undefined,
     toolContext: Context,
-    outcome: CallOutcome,
-  ): Promise<string | undefined> {
-    const approvalId = this.runner.takeApprovalRunByAdk(toolContext)
-    if (approvalId === undefined) return undefined
+    { approval, ...outcome }: CallOutcome & { readonly approval: Approval | undefined },
+  ): Promise<boolean> {
+    if (!approval) return true
     run?.executing.delete(toolContext.functionCallId ?? '')
-    if (await recordOutcome(this.#options.ledger, approvalId, outcome)) return approvalId
-    throw run?.markLost() ?? new ProtocolError('turn-lost')
+    return recordOutcome(this.#options.ledger, approval, outcome)
   }
 
-  /** A tool may request approval itself, with `toolContext.requestConfirmation()`. It has then run up to that request. */
-  async #trackToolQuestion(run: RunState, call: ToolCall): Promise<void> {
+  /** Returns the terms of an approval that a tool requested itself, with `toolContext.requestConfirmation()`. It has run up to that request. */
+  async #findQuestion(
+    call: ToolCall,
+    run: RunState | undefined,
+  ): Promise<ResolvedTerms | 'unavailable' | undefined> {
     const toolCallId = call.toolContext.functionCallId ?? ''
-    const question = findQuestion(call)
-    if (!question || run.asking.has(toolCallId)) return
-    const terms = await resolveQuestionTerms(call, question, this.#options)
-    if (terms) run.asking.set(toolCallId, terms)
+    // This plugin may have requested the confirmation.
+    const question = call.toolContext.actions.requestedToolConfirmations[toolCallId]
+    if (question && !this.#canWait(call)) return 'unavailable'
+    if (!question || !run || run.asking.has(toolCallId)) return undefined
+    return resolveQuestionTerms(call, question, this.#options)
   }
 
   /** Stores the approval requests of an event in the ledger before clients see them (AP2). */
@@ -288,10 +313,10 @@ export class ApprovalPlugin extends QuietPlugin {
       deadlineMs,
     })
     if (!isRefusal(requested)) return requested
-    run.results.set(original.id, {
-      name: original.name,
-      response: describeRefusedRequest(requested),
-    })
+    const refused = { type: 'request-refused', refusal: requested } as const
+    const [, [effect]] = nextCall({ name: 'requested' }, refused)
+    if (effect?.type === 'settle')
+      run.results.set(original.id, { name: original.name, response: effect.response })
     return undefined
   }
 
@@ -300,11 +325,6 @@ export class ApprovalPlugin extends QuietPlugin {
     if (run) this.#invocations.set(invocationId, run)
     return run
   }
-}
-
-/** Returns the confirmation that this plugin or the tool itself requested. */
-function findQuestion({ toolContext }: ToolCall): ToolQuestion | undefined {
-  return toolContext.actions.requestedToolConfirmations[toolContext.functionCallId ?? '']
 }
 
 function keyOf({ appName, principalId, chatId }: AppChatRef): string {

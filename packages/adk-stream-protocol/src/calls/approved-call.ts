@@ -2,13 +2,28 @@ import type { Context } from '@google/adk'
 import { ToolConfirmation } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
+import type { Call } from '../approvals/digest.ts'
 import type { Ledger } from '../approvals/ledger.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toResponse } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
+import type { ToolCall } from '../agent/tool-call.ts'
+import { chatOf } from '../agent/tool-call.ts'
 import type { CallOutcome } from './run-call.ts'
 
 type Args = Readonly<Record<string, unknown>>
+
+/** Returns the call as the ledger identifies it. */
+export function toClaim({ tool, toolArgs: args, toolContext }: ToolCall): Call {
+  const chat = chatOf(toolContext.invocationContext.session)
+  return { chat, toolCallId: toolContext.functionCallId ?? '', toolName: tool.name, args }
+}
+
+/** Returns the call to run: with the arguments as the approver edited them. */
+export function withEdits(call: ToolCall, approval: Approval | undefined): ToolCall {
+  const editedArgs = getEditedArgs(approval)
+  return editedArgs ? { ...call, toolArgs: { ...editedArgs } } : call
+}
 
 /** Returns the arguments as the approver edited them. Returns undefined if they were not edited. */
 export function getEditedArgs(approval: Approval | undefined): Args | undefined {
@@ -38,7 +53,11 @@ export function toApprovedNote(approval: Approval): DecidedNote {
 }
 
 /** Adds the edited arguments to a result, so that the model knows what ran. */
-export function withEditedArgs({ by, result }: CallOutcome, editedArgs: Args | undefined): unknown {
+export function withEditedArgs(
+  { by, result }: CallOutcome,
+  approval: Approval | undefined,
+): unknown {
+  const editedArgs = getEditedArgs(approval)
   return editedArgs && by === 'tool'
     ? { ...toResponse(result), edited_arguments: editedArgs }
     : result
@@ -50,13 +69,13 @@ export function withEditedArgs({ by, result }: CallOutcome, editedArgs: Args | u
  */
 export async function recordOutcome(
   ledger: Ledger,
-  approvalId: string,
+  approval: Approval,
   outcome: CallOutcome,
 ): Promise<boolean> {
   const recorded =
     outcome.by === 'failure'
-      ? await ledger.fail(approvalId, outcome.error.message)
-      : await ledger.succeed(approvalId, outcome.result ?? null)
+      ? await ledger.fail(approval.id, outcome.error.message)
+      : await ledger.succeed(approval.id, withEditedArgs(outcome, approval) ?? null)
   return !isRefusal(recorded)
 }
 

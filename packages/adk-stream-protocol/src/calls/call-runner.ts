@@ -2,7 +2,6 @@ import type { Context } from '@google/adk'
 
 import type { Approval } from '../approvals/approval.ts'
 import type { Ledger } from '../approvals/ledger.ts'
-import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import {
@@ -10,12 +9,16 @@ import {
   confirmCall,
   getEditedArgs,
   recordOutcome,
-  withEditedArgs,
   toApprovedNote,
+  toClaim,
+  withEditedArgs,
+  withEdits,
 } from './approved-call.ts'
-import { describeEnding, toResponse, APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
+import { toResponse, APPROVAL_UNAVAILABLE } from '../agent/call-responses.ts'
 import type { DecidedNote } from '../agent/history/event-notes.ts'
 import { chatOf } from '../agent/tool-call.ts'
+import type { CallEffect, CallState } from './next-call.ts'
+import { nextCall } from './next-call.ts'
 import type { RunState } from './run-state.ts'
 import { runCall } from './run-call.ts'
 import { toError } from '../agent/adk-workarounds/guard-tool.ts'
@@ -43,8 +46,8 @@ export class CallRunner {
   /** Started calls by approval id, until ADK takes the result. */
   readonly #started = new Map<string, StartedCall>()
   readonly #ranHere = new WeakSet<Context>()
-  /** Claimed calls that ADK runs, with their approval ids. */
-  readonly #runByAdk = new WeakMap<Context, string>()
+  /** Claimed calls that ADK runs, with their approvals. */
+  readonly #runByAdk = new WeakMap<Context, Approval>()
 
   constructor(ledger: Ledger, errors: ToolErrors) {
     this.#ledger = ledger
@@ -56,11 +59,11 @@ export class CallRunner {
     return this.#ranHere.has(toolContext)
   }
 
-  /** Returns the approval id of a call that ADK ran, once, so that its outcome is recorded exactly once. */
-  takeApprovalRunByAdk(toolContext: Context): string | undefined {
-    const approvalId = this.#runByAdk.get(toolContext)
+  /** Returns the approval of a call that ADK ran, once, so that its outcome is recorded exactly once. */
+  takeApprovalRunByAdk(toolContext: Context): Approval | undefined {
+    const approval = this.#runByAdk.get(toolContext)
     this.#runByAdk.delete(toolContext)
-    return approvalId
+    return approval
   }
 
   /** Whether this process has started a call whose result ADK has not taken yet. */
@@ -73,33 +76,34 @@ export class CallRunner {
     await this.#started.get(approvalId)?.outcome.catch(ignoreError)
   }
 
-  /** Claims a call and starts it without waiting for its end. Returns false if the ledger refuses the claim. */
-  async startAtDecision(call: ToolCall): Promise<boolean> {
-    const approval = await this.#find(call)
-    if (approval?.state.name !== 'approved') return false
-    const approvalId = approval.id
-    const claimed = await this.#claim(approvalId, call)
+  /** Claims an approved call and starts it without waiting for its end. Returns false if the ledger refuses the claim. */
+  async startAtDecision(call: ToolCall, approval: Approval): Promise<boolean> {
+    const claimed = await this.#ledger.claim(approval.id, toClaim(call))
     if (isRefusal(claimed)) return false
+    this.start(call, claimed)
+    return true
+  }
+
+  /** Starts a claimed call without waiting for its end. */
+  start(call: ToolCall, claimed: Approval): void {
+    confirmCall(call.toolContext, claimed)
     const outcome = this.#run(claimed, call)
     // `runForAdk` handles the rejection.
     outcome.catch(ignoreError)
-    this.#started.set(approvalId, {
-      toolContext: call.toolContext,
-      note: toApprovedNote(claimed),
-      outcome,
-    })
+    const { toolContext } = call
+    this.#started.set(claimed.id, { toolContext, note: toApprovedNote(claimed), outcome })
     this.#forgetOldest()
-    return true
   }
 
   /**
    * Returns the result of a started call to ADK. Otherwise claims the call and either runs it with edited arguments
-   * or returns undefined, so that ADK runs it. Returns the recorded outcome if the ledger refuses the claim.
+   * or returns undefined, so that ADK runs it. Returns the recorded outcome if the call does not run here.
    */
   async runForAdk(call: ToolCall, run: RunState): Promise<Record<string, unknown> | undefined> {
     const { toolContext } = call
     const toolCallId = toolContext.functionCallId ?? ''
-    const approval = await this.#find(call)
+    const chat = chatOf(toolContext.invocationContext.session)
+    const approval = await this.#ledger.findByCall(chat, toolCallId)
     if (!approval) return APPROVAL_UNAVAILABLE
     const started = this.#started.get(approval.id)
     if (started) {
@@ -109,63 +113,75 @@ export class CallRunner {
       mergeContext(toolContext, started.toolContext)
       return takeResponse(run, toolCallId, outcome)
     }
-    const claimed = await this.#claim(approval.id, call)
-    if (isRefusal(claimed)) return this.#describeRefusal(run, approval.id)
+    const asked = { name: 'asked', approvalId: approval.id } as const
+    const [state, effects] = nextCall(asked, { type: 'resumed', approval })
+    return this.#perform(state, effects, { call, run })
+  }
+
+  /** Runs the effects of `nextCall` until the call has a response, or until ADK runs it. */
+  async #perform(
+    state: CallState,
+    [effect]: readonly CallEffect[],
+    { call, run }: { readonly call: ToolCall; readonly run: RunState },
+  ): Promise<Record<string, unknown> | undefined> {
+    const toolCallId = call.toolContext.functionCallId ?? ''
+    switch (effect?.type) {
+      case 'claim': {
+        const claimed = await this.#ledger.claim(effect.approvalId, toClaim(call))
+        const event = isRefusal(claimed)
+          ? ({
+              type: 'claim-refused',
+              approval: await this.#ledger.get(effect.approvalId),
+            } as const)
+          : ({ type: 'claimed', approval: claimed } as const)
+        const [next, effects] = nextCall(state, event)
+        return this.#perform(next, effects, { call, run })
+      }
+      case 'run':
+        return effect.approval && this.#runClaimed(effect.approval, call, run)
+      case 'settle':
+        if (effect.note) run.decided.set(toolCallId, effect.note)
+        return effect.response
+      default:
+        // The call is pending again or runs elsewhere, so this run must not report it.
+        throw run.markLost()
+    }
+  }
+
+  /** Runs a claimed call with edited arguments. Returns undefined for any other, so that ADK runs it. */
+  async #runClaimed(
+    claimed: Approval,
+    call: ToolCall,
+    run: RunState,
+  ): Promise<Record<string, unknown> | undefined> {
+    const { toolContext } = call
+    const toolCallId = toolContext.functionCallId ?? ''
+    confirmCall(toolContext, claimed)
     run.decided.set(toolCallId, toApprovedNote(claimed))
     if (getEditedArgs(claimed))
       return takeResponse(run, toolCallId, await orMarkLost(this.#run(claimed, call), run))
-    this.#runByAdk.set(toolContext, approval.id)
+    this.#runByAdk.set(toolContext, claimed)
     // In parallel branches, a call may continue after another call has ended the run.
     if (toolContext.invocationContext.branch === undefined)
-      run.executing.set(toolCallId, approval.id)
+      run.executing.set(toolCallId, claimed.id)
     return undefined
-  }
-
-  async #find({ toolContext }: ToolCall): Promise<Approval | undefined> {
-    const chat = chatOf(toolContext.invocationContext.session)
-    return this.#ledger.findByCall(chat, toolContext.functionCallId ?? '')
-  }
-
-  async #claim(approvalId: string, call: ToolCall): Promise<Approval | Refusal> {
-    const { tool, toolArgs: args, toolContext } = call
-    const chat = chatOf(toolContext.invocationContext.session)
-    const toolCallId = toolContext.functionCallId ?? ''
-    const claimed = await this.#ledger.claim(approvalId, {
-      chat,
-      toolCallId,
-      toolName: tool.name,
-      args,
-    })
-    if (!isRefusal(claimed)) confirmCall(toolContext, claimed)
-    return claimed
   }
 
   /** Runs a claimed call and records its outcome. */
   async #run(claimed: Approval, call: ToolCall): Promise<CallResponse> {
     this.#ranHere.add(call.toolContext)
-    const editedArgs = getEditedArgs(claimed)
-    const toRun = { ...call, ...(editedArgs && { toolArgs: { ...editedArgs } }) }
-    const outcome = await runCall(toRun, this.#errors).catch(async (thrown: unknown) => {
-      // A callback of the host threw, which ends the run in ADK. The tool did not run, or has already failed.
-      await this.#ledger.fail(claimed.id, String(toError(thrown)))
-      throw thrown
-    })
-    const result = withEditedArgs(outcome, editedArgs)
-    if (!(await recordOutcome(this.#ledger, claimed.id, { ...outcome, result })))
-      throw new ProtocolError('turn-lost')
+    const outcome = await runCall(withEdits(call, claimed), this.#errors).catch(
+      async (thrown: unknown) => {
+        // A callback of the host threw, which ends the run in ADK. The tool did not run, or has already failed.
+        await this.#ledger.fail(claimed.id, String(toError(thrown)))
+        throw thrown
+      },
+    )
+    if (!(await recordOutcome(this.#ledger, claimed, outcome))) throw new ProtocolError('turn-lost')
+    const result = withEditedArgs(outcome, claimed)
     // ADK does the same for a tool that returns nothing.
     const response = result === undefined ? { result } : toResponse(result)
     return { response, failed: outcome.by === 'failure' && outcome.hidden }
-  }
-
-  async #describeRefusal(run: RunState, approvalId: string): Promise<Record<string, unknown>> {
-    const approval = await this.#ledger.get(approvalId)
-    if (!approval) return APPROVAL_UNAVAILABLE
-    const ending = describeEnding(approval)
-    // The call is pending again or runs elsewhere, so this run must not report it.
-    if (!ending) throw run.markLost()
-    run.decided.set(ending.note.toolCallId, ending.note)
-    return ending.response
   }
 
   /** A result that ADK never takes, for example in a deleted chat, is in the ledger and need not be kept. */

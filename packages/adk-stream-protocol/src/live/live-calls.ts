@@ -3,33 +3,30 @@ import { randomUUID } from 'node:crypto'
 import type { Context, Event, InvocationContext } from '@google/adk'
 import { createEvent, ToolConfirmation } from '@google/adk'
 
-import {
-  describeEnding,
-  describeRefusedRequest,
-  toResponse,
-  APPROVAL_UNAVAILABLE,
-  ApprovalUnavailableError,
-} from '../agent/call-responses.ts'
+import { describeEnding, toResponse, ApprovalUnavailableError } from '../agent/call-responses.ts'
 import {
   confirmCall,
-  getEditedArgs,
   recordOutcome,
+  toClaim,
   withEditedArgs,
-  toApprovedNote,
+  withEdits,
 } from '../calls/approved-call.ts'
 import { BROWSER_TIMED_OUT, toBrowserResponse, asBrowserTool } from '../calls/browser-tool.ts'
-import type { BrowserTool } from '../calls/browser-tool.ts'
 import type { DecidedNote, EventNotes } from '../agent/history/event-notes.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
-import type { ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
+import type { CallCheck, ToolQuestion, TermsOptions } from '../calls/call-terms.ts'
 import { canWait } from '../agent/adk-workarounds/can-wait.ts'
 import { checkCall, needsConfirmation, resolveQuestionTerms } from '../calls/call-terms.ts'
+import type { CallEffect, CallEvent, CallState } from '../calls/next-call.ts'
+import { CANCELLED_BY_MODEL, nextCall } from '../calls/next-call.ts'
 import { createHandoverEvent, createOfferEvent } from '../calls/approval-events.ts'
 import type { CallOutcome } from '../calls/run-call.ts'
 import type { ToolCall } from '../agent/tool-call.ts'
 import type { Approval } from '../approvals/approval.ts'
-import type { Ledger } from '../approvals/ledger.ts'
+import type { DecidedCall, Ledger } from '../approvals/ledger.ts'
+import type { Decision } from '../approvals/next-approval.ts'
 import type { ResolvedTerms } from '../approvals/policy.ts'
+import type { Refusal } from '../approvals/refusal.ts'
 import { isRefusal } from '../approvals/refusal.ts'
 import { toApprovalEvents } from '../gemini-live/approval-events.ts'
 import type { RecordOutcome } from '../gemini-live/run-live-call.ts'
@@ -70,26 +67,14 @@ export interface LiveCallsOptions {
 /** `executing`: it runs after an approval, so clients saw it wait before. */
 export type LiveCallState = 'running' | 'executing' | 'waiting' | 'ended'
 
-type CallPhase =
-  /** `output` is a client's output that arrived before the call was handed to a browser tool. */
-  | { readonly name: 'running'; readonly output?: OutputResponse }
-  | { readonly name: 'asked'; readonly approvalId: string }
-  | {
-      readonly name: 'awaiting-output'
-      readonly browser: BrowserTool
-      readonly timer: NodeJS.Timeout
-    }
-  /** The result is known and is being stored. */
-  | { readonly name: 'settling' }
-
 /** A call that has not ended. */
 interface OpenCall extends ToolCall {
   readonly id: string
-  phase: CallPhase
+  state: CallState
   /** The call's approval, if one was requested. */
   approvalId?: string
-  /** Whether the model cancelled the call. It receives no result. */
-  isCancelled: boolean
+  /** Expires a browser call. */
+  timer?: NodeJS.Timeout
   /** Whether the result is in the session. */
   isStored: boolean
   /** Whether the call is recorded in `browserCalls`. */
@@ -101,12 +86,10 @@ interface OpenCall extends ToolCall {
 /** The record of a browser call expires this much later than the call, because a run that is still there expires the call itself. */
 const POST_RUN_GRACE_MS = 2_000
 
-/** Reasons of cancelled approvals. */
+/** The reason of a cancelled approval. */
 const NOT_EXECUTABLE = 'the call could not be carried out'
-const CANCELLED_BY_MODEL = 'the conversation went on without it'
 
 /** Results that the model receives. */
-const CANCELLED = { status: 'cancelled', error: `Cancelled: ${CANCELLED_BY_MODEL}.` } as const
 const UNWANTED = {
   status: 'cancelled',
   error: 'Cancelled, not run: the person stopped this answer.',
@@ -114,7 +97,10 @@ const UNWANTED = {
 const PENDING = { status: 'pending', note: 'Under way. The result comes later.' } as const
 const BROKEN = { error: 'The call could not be carried out.' } as const
 
-/** The calls of a live run. They are independent: several may wait for approval at once and be decided in any order. */
+/**
+ * The calls of a live run. They are independent: several may wait for approval at once and be decided in any order.
+ * `nextCall` is their lifecycle; this class runs its effects.
+ */
 export class LiveCalls {
   readonly #options: LiveCallsOptions
   readonly #open = new Map<string, OpenCall>()
@@ -146,89 +132,65 @@ export class LiveCalls {
     const call: OpenCall = {
       ...toolCall,
       id,
-      phase: { name: 'running' },
-      isCancelled: false,
+      state: { name: 'new' },
       isStored: false,
       isBrowserCall: false,
       hidesError: false,
     }
     this.#open.set(id, call)
     this.#runWork(call, async () => {
-      if (this.#options.isUnwanted(id)) return this.#settle(call, UNWANTED)
-      const check = await checkCall(toolCall, this.#options.terms)
-      if (check.verdict === 'refuse') return this.#settle(call, check.response)
-      if (check.verdict === 'ask' && canWait(toolCall, isAnyRoot))
-        return this.#requestApproval(call, check.terms)
-      if (check.verdict === 'ask') return this.#settle(call, APPROVAL_UNAVAILABLE)
-      // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
-      if (await needsConfirmation(toolCall)) confirm(toolCall)
-      return this.#run(call)
+      const check: CallCheck = this.#options.isUnwanted(id)
+        ? { verdict: 'refuse', response: UNWANTED }
+        : await checkCall(toolCall, this.#options.terms)
+      await this.#continue(call, {
+        type: 'checked',
+        check,
+        canWait: check.verdict === 'ask' && canWait(toolCall, isAnyRoot),
+      })
     })
   }
 
   /** Continues a call whose approval has changed, in this process or another one. */
   approvalChanged(approval: Approval): void {
     const call = this.#open.get(approval.toolCallId)
-    if (call?.phase.name !== 'asked' || call.phase.approvalId !== approval.id) return
-    if (ranElsewhere(approval)) return this.#remove(call)
-    const isApproved = approval.state.name === 'approved'
-    if (!isApproved && !isOver(approval)) return
-    call.phase = { name: 'running' }
-    this.#resume(call, () =>
-      isApproved ? this.#runApproved(call, approval) : this.#settleWithoutRun(call, approval),
-    )
+    if (call) this.#apply(call, { type: 'approval-changed', approval })
   }
 
-  /**
-   * Takes the output of a browser tool. Returns false if the call does not wait for one. A client may send it together with the approval
-   * (BT6): then it is kept until the call is handed over.
-   */
+  /** Records a decision. If it completes the approval, claims the call in the same commit and runs it. */
+  async decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
+    const { ledger } = this.#options
+    const call = this.#open.get(approval.toolCallId)
+    const isAsked =
+      call && this.#apply(call, { type: 'decision-received', approvalId: approval.id })
+    if (!isAsked) return ledger.decide(approval.id, decision, approval)
+    let result: DecidedCall | Refusal | undefined
+    try {
+      result = await ledger.decideAndClaim(approval, decision, toClaim(call))
+      return isRefusal(result) ? result : result.decided
+    } finally {
+      this.#apply(call, { type: 'decided', result })
+    }
+  }
+
+  /** Takes the output of a browser tool. Returns false if the call does not wait for one. */
   submitOutput(output: OutputResponse): boolean {
     const call = this.#open.get(output.toolCallId)
-    switch (call?.phase.name) {
-      case 'running':
-        if (call.phase.output || call.approvalId === undefined) return false
-        if (!asBrowserTool(call.tool)) return false
-        call.phase = { name: 'running', output }
-        return true
-      case 'awaiting-output': {
-        const { browser, timer } = call.phase
-        clearTimeout(timer)
-        call.phase = { name: 'settling' }
-        this.#resume(call, () => this.#settle(call, toBrowserResponse(output.result, browser)))
-        return true
-      }
-      case 'asked':
-      case 'settling':
-      case undefined:
-        return false
-    }
+    if (!call || !asBrowserTool(call.tool)) return false
+    return this.#apply(call, { type: 'output-received', output })
   }
 
   /** Cancels calls for the model. Calls that wait are withdrawn. Calls that run may finish, and their results are stored. */
   cancel(toolCallIds: readonly string[]): void {
     for (const id of toolCallIds) {
       const call = this.#open.get(id)
-      if (!call) continue
-      call.isCancelled = true
-      if (call.phase.name === 'awaiting-output') {
-        clearTimeout(call.phase.timer)
-        call.phase = { name: 'settling' }
-        this.#runWork(call, () => this.#settle(call, CANCELLED))
-      } else if (call.phase.name === 'asked') {
-        const { approvalId } = call.phase
-        this.#runWork(call, async () => {
-          // An earlier decision wins. Then the call runs, and only the model receives no result.
-          await this.#options.ledger.cancel(approvalId, CANCELLED_BY_MODEL)
-        })
-      }
+      if (call) this.#apply(call, { type: 'cancelled' })
     }
   }
 
   /** Ends all calls here. Requested approvals stay in the ledger, where they can still be decided. */
   close(): void {
     this.#isClosed = true
-    for (const call of this.#open.values()) clearTimer(call)
+    for (const { timer } of this.#open.values()) clearTimeout(timer)
     this.#open.clear()
   }
 
@@ -237,94 +199,148 @@ export class LiveCalls {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }
 
-  #resume(call: OpenCall, work: () => Promise<void>): void {
-    this.#options.onResponse(call.id)
-    this.#runWork(call, work)
+  /** Applies an event to a call, and runs its effects in the background. Returns false if the event changed nothing. */
+  #apply(call: OpenCall, event: CallEvent): boolean {
+    const before = call.state
+    const [state, effects] = nextCall(before, event)
+    call.state = state
+    if (state.name === 'left') this.#remove(call)
+    else if (effects.length > 0) {
+      if (isResponse(event, effects)) this.#options.onResponse(call.id)
+      this.#runWork(call, () => this.#performAll(call, effects))
+    }
+    return state !== before
+  }
+
+  /** Applies an event that the work on a call produced, and runs its effects as part of that work. */
+  async #continue(call: OpenCall, event: CallEvent): Promise<void> {
+    const [state, effects] = nextCall(call.state, event)
+    call.state = state
+    await this.#performAll(call, effects)
+  }
+
+  async #performAll(call: OpenCall, effects: readonly CallEffect[]): Promise<void> {
+    for (const effect of effects) await this.#perform(call, effect)
+  }
+
+  async #perform(call: OpenCall, effect: CallEffect): Promise<void> {
+    const { ledger } = this.#options
+    switch (effect.type) {
+      case 'request':
+        return this.#requestApproval(call, effect.terms)
+      case 'show':
+        return this.#showRequest(call, effect.approval)
+      case 'read': {
+        const approval = await ledger.get(effect.approvalId)
+        if (approval) this.#apply(call, { type: 'approval-changed', approval })
+        return
+      }
+      case 'claim': {
+        const claimed = await ledger.claim(effect.approvalId, toClaim(call))
+        return isRefusal(claimed)
+          ? this.#continue(call, {
+              type: 'claim-refused',
+              approval: await ledger.get(effect.approvalId),
+            })
+          : this.#continue(call, { type: 'claimed', approval: claimed })
+      }
+      case 'run':
+        return this.#run(call, effect.approval)
+      case 'hand-over':
+        return this.#handOver(call, effect.note)
+      case 'settle-with-output': {
+        const browser = asBrowserTool(call.tool)
+        const { result } = effect.output
+        return this.#settle(call, browser ? toBrowserResponse(result, browser) : BROKEN)
+      }
+      case 'settle':
+        return this.#settle(call, effect.response, effect.note)
+      case 'withdraw':
+        await ledger.cancel(effect.approvalId, CANCELLED_BY_MODEL)
+        return
+      case 'leave':
+        return this.#remove(call)
+      case 'lose':
+        this.#remove(call)
+        return this.#options.onLost()
+      case 'recover':
+        return this.#recover(call)
+    }
   }
 
   async #requestApproval(call: OpenCall, { deadlineMs, ...terms }: ResolvedTerms): Promise<void> {
-    const { chat, ledger, messageOf } = this.#options
-    const { id: toolCallId, tool, toolArgs: args } = call
-    const messageId = messageOf(toolCallId)
-    const entered = await ledger.request({
+    const { ledger, messageOf } = this.#options
+    const requested = await ledger.request({
       // The same form as the ids of ADK's confirmations.
       id: `adk-${randomUUID()}`,
-      chat,
-      messageId,
-      toolCallId,
-      toolName: tool.name,
-      args,
+      ...toClaim(call),
+      messageId: messageOf(call.id),
       terms,
       deadlineMs,
       live: true,
     })
-    if (isRefusal(entered)) {
-      await this.#settle(call, describeRefusedRequest(entered))
-      return
-    }
-    for (const event of toApprovalEvents(entered, contextOf(call)))
-      await this.#options.write(toolCallId, event)
-    call.approvalId = entered.id
-    call.phase = { name: 'asked', approvalId: entered.id }
-    this.#options.onStateChange(toolCallId, 'waiting')
-    if (call.isCancelled) this.cancel([toolCallId])
-    // The decision may have come before the call was in this phase.
-    const now = await ledger.get(entered.id)
-    if (now) this.approvalChanged(now)
+    await this.#continue(
+      call,
+      isRefusal(requested)
+        ? { type: 'request-refused', refusal: requested }
+        : { type: 'request-stored', approval: requested },
+    )
   }
 
-  /** Runs an approved call, if the ledger grants the claim. */
-  async #runApproved(call: OpenCall, { id: approvalId }: Approval): Promise<void> {
-    const { chat, ledger } = this.#options
-    const { id: toolCallId, tool, toolArgs: args } = call
-    const claimed = await ledger.claim(approvalId, { chat, toolCallId, toolName: tool.name, args })
-    if (isRefusal(claimed)) {
-      const now = await ledger.get(approvalId)
-      if (now && isOver(now) && !ranElsewhere(now)) await this.#settleWithoutRun(call, now)
-      else this.#remove(call)
-      return
-    }
-    confirmCall(call.toolContext, claimed)
-    call.toolContext.actions.requestedToolConfirmations = {}
-    await this.#run(call, claimed)
+  async #showRequest(call: OpenCall, approval: Approval): Promise<void> {
+    for (const event of toApprovalEvents(approval, contextOf(call)))
+      await this.#options.write(call.id, event)
+    call.approvalId = approval.id
+    const [state, effects] = nextCall(call.state, {
+      type: 'request-shown',
+      approvalId: approval.id,
+    })
+    call.state = state
+    this.#options.onStateChange(call.id, 'waiting')
+    await this.#performAll(call, effects)
   }
 
   async #run(call: OpenCall, approval?: Approval): Promise<void> {
-    const { run, terms } = this.#options
-    const edited = getEditedArgs(approval)
-    const toRun = { ...call, ...(edited && { toolArgs: { ...edited } }) }
-    let isLost = false
-    const outcome = await run(toRun, async (made) => {
-      if (!approval) return
-      const recorded = { ...made, result: withEditedArgs(made, edited) }
-      isLost = !(await recordOutcome(this.#options.ledger, approval.id, recorded))
+    const { run, terms, ledger } = this.#options
+    const { toolContext } = call
+    if (approval) confirmCall(toolContext, approval)
+    // The host's policy overrides the tool's own declaration. Without a confirmation, the tool would refuse to run.
+    else if (await needsConfirmation(call))
+      toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+    if (toolContext.toolConfirmation) toolContext.actions.requestedToolConfirmations = {}
+    let isRecorded = true
+    const outcome = await run(withEdits(call, approval), async (made) => {
+      if (approval) isRecorded = await recordOutcome(ledger, approval, made)
     })
-    if (isLost) {
-      // The ledger holds the outcome. The process that continues the conversation reports it to the model and to clients.
-      this.#remove(call)
-      this.#options.onLost()
-      return
-    }
-    const result = withEditedArgs(outcome, edited)
-    if (outcome.by === 'failure' && !(outcome.error instanceof ApprovalUnavailableError))
+    if (
+      isRecorded &&
+      outcome.by === 'failure' &&
+      !(outcome.error instanceof ApprovalUnavailableError)
+    )
       this.#options.onError(outcome.error)
     call.hidesError = outcome.by === 'failure' && outcome.hidden
-    const question = approval ? undefined : readOwnQuestion(call.toolContext)
-    const asked = question && (await resolveQuestionTerms(call, question, terms))
-    if (asked && canWait(call, isAnyRoot)) return this.#requestApproval(call, asked)
-    if (asked) return this.#settle(call, APPROVAL_UNAVAILABLE)
-    const note = approval && toApprovedNote(approval)
-    const isOpen = result === undefined && call.tool.isLongRunning
-    return isOpen ? this.#handOver(call, note) : this.#settle(call, toResponse(result), note)
+    const result = withEditedArgs(outcome, approval)
+    const isLeftOpen = result === undefined && call.tool.isLongRunning
+    const isOpen = isLeftOpen && asBrowserTool(call.tool) !== undefined
+    const question = approval ? undefined : readOwnQuestion(toolContext)
+    await this.#continue(call, {
+      type: 'ran',
+      // Only a browser tool waits for its result in a live session.
+      response: isLeftOpen ? PENDING : toResponse(result),
+      isRecorded,
+      isOpen,
+      question:
+        question &&
+        (canWait(call, isAnyRoot)
+          ? await resolveQuestionTerms(call, question, terms)
+          : 'unavailable'),
+    })
   }
 
-  /** Hands the call to a browser tool. Any other long-running call is reported to the model as pending. */
+  /** Hands the call to a browser tool. */
   async #handOver(call: OpenCall, note: DecidedNote | undefined): Promise<void> {
     const browser = asBrowserTool(call.tool)
-    if (!browser) {
-      await this.#settle(call, PENDING, note)
-      return
-    }
+    if (!browser) return
     const messageId = this.#options.messageOf(call.id)
     if (note)
       await this.#options.write(call.id, createHandoverEvent(contextOf(call), messageId, call.id))
@@ -334,18 +350,15 @@ export class LiveCalls {
     )
     if (this.#isClosed) return
     call.isBrowserCall = true
-    const output = call.phase.name === 'running' ? call.phase.output : undefined
-    const timer = setTimeout(() => {
+    call.timer = setTimeout(() => {
       this.#expireBrowserCall(call).catch((error: unknown) => this.#options.onError(error))
     }, browser.timeoutMs)
-    call.phase = { name: 'awaiting-output', browser, timer }
-    if (output && !call.isCancelled) {
-      this.submitOutput(output)
-      return
+    const hasOutput = call.state.name === 'delivered' && call.state.output !== undefined
+    if (!hasOutput || call.state.isCancelled) {
+      if (!note) this.#options.stream(call.id, createOfferEvent(contextOf(call), call.id))
+      this.#options.onStateChange(call.id, 'waiting')
     }
-    if (!note) this.#options.stream(call.id, createOfferEvent(contextOf(call), call.id))
-    this.#options.onStateChange(call.id, 'waiting')
-    if (call.isCancelled) this.cancel([call.id])
+    this.#apply(call, { type: 'handed-over' })
   }
 
   /** Ends a browser call without output. If another process took the output, it has continued the conversation, and the call ends here. */
@@ -354,13 +367,6 @@ export class LiveCalls {
     if (isCurrent)
       this.submitOutput({ toolCallId: call.id, result: { errorText: BROWSER_TIMED_OUT } })
     else if (this.#open.has(call.id)) this.#remove(call)
-  }
-
-  /** Settles a call whose approval ended without a run. */
-  async #settleWithoutRun(call: OpenCall, approval: Approval): Promise<void> {
-    const ending = describeEnding(approval)
-    if (ending) await this.#settle(call, ending.response, ending.note)
-    else this.#remove(call)
   }
 
   /** Stores the result of a call, sends it to the model, and ends the call. */
@@ -390,23 +396,28 @@ export class LiveCalls {
     call.isStored = true
     if (note) await this.#options.ledger.markReported(this.#options.chat, [id])
     if (call.isBrowserCall) await this.#options.browserCalls.drop(id)
-    if (!call.isCancelled && !this.#isClosed) sendResult(id, tool.name, response)
+    if (!call.state.isCancelled && !this.#isClosed) sendResult(id, tool.name, response)
     this.#remove(call)
   }
 
   #remove(call: OpenCall): void {
-    clearTimer(call)
+    clearTimeout(call.timer)
     this.#open.delete(call.id)
     this.#options.onStateChange(call.id, 'ended')
   }
 
   /** Runs work in the background. A failure ends the call, and not the conversation. */
   #runWork(call: OpenCall, work: () => Promise<void>): void {
-    this.#options.onStateChange(call.id, call.approvalId === undefined ? 'running' : 'executing')
+    // A call that is asked again after a vote or a rejected decision still waits.
+    const isExecuting = call.approvalId !== undefined
+    if (call.state.name !== 'asked' || call.state.isCancelled)
+      this.#options.onStateChange(call.id, isExecuting ? 'executing' : 'running')
     const done = work()
       .catch((error: unknown) => {
         this.#options.onError(error)
-        return this.#isClosed || !this.#open.has(call.id) ? undefined : this.#recover(call)
+        return this.#isClosed || !this.#open.has(call.id)
+          ? undefined
+          : this.#continue(call, { type: 'failed' })
       })
       .finally(() => this.#work.delete(done))
     this.#work.add(done)
@@ -414,8 +425,7 @@ export class LiveCalls {
 
   /** Settles a call whose work failed: with the outcome in the ledger if there is one, else as not executable. */
   async #recover(call: OpenCall): Promise<void> {
-    clearTimer(call)
-    call.phase = { name: 'settling' }
+    clearTimeout(call.timer)
     try {
       const { chat, ledger } = this.#options
       if (!(await ledger.stillHoldsLock(chat))) {
@@ -432,28 +442,22 @@ export class LiveCalls {
     } catch (error) {
       this.#options.onError(error)
       if (this.#isClosed) return
-      if (!call.isCancelled) this.#options.sendResult(call.id, call.tool.name, BROKEN)
+      if (!call.state.isCancelled) this.#options.sendResult(call.id, call.tool.name, BROKEN)
       this.#remove(call)
     }
   }
 }
 
-function clearTimer({ phase }: OpenCall): void {
-  if (phase.name === 'awaiting-output') clearTimeout(phase.timer)
+/** Whether the decision or output that a call waited for has arrived. */
+function isResponse({ type }: CallEvent, effects: readonly CallEffect[]): boolean {
+  if (effects.some((effect) => effect.type === 'settle-with-output')) return true
+  const isDecision = type === 'approval-changed' || type === 'decided'
+  return isDecision && !effects.some((effect) => effect.type === 'read')
 }
 
 // A live run uses a copy of the agent, and never runs a workflow.
 function isAnyRoot(): boolean {
   return true
-}
-
-function isOver({ state }: Approval): boolean {
-  return !['requested', 'approved', 'executing'].includes(state.name)
-}
-
-/** Whether another process runs or ran a call that this run did not start. That process stores and streams the result. */
-function ranElsewhere({ state }: Approval): boolean {
-  return ['executing', 'succeeded', 'failed'].includes(state.name)
 }
 
 /** Returns an executing approval as `unknown`: the call may have taken effect, but its outcome could not be recorded. */
@@ -466,12 +470,6 @@ function unknownIfExecuting(approval: Approval): Approval {
 
 function contextOf({ toolContext }: ToolCall): InvocationContext {
   return toolContext.invocationContext
-}
-
-/** Confirms a call, so that a tool with `requireConfirmation` runs. */
-function confirm({ toolContext }: ToolCall): void {
-  toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
-  toolContext.actions.requestedToolConfirmations = {}
 }
 
 function readOwnQuestion({ actions, functionCallId = '' }: Context): ToolQuestion | undefined {

@@ -192,7 +192,7 @@ export class AgentHost {
     const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
     const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
     const call = prepareCall(approval, around)
-    return call !== undefined && gate.runner.startAtDecision(call)
+    return call !== undefined && gate.runner.startAtDecision(call, approval)
   }
 
   /** Whether a call was started with `startCall` and no run has collected its result. */
