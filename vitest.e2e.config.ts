@@ -12,8 +12,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 45_000, interval: 25 } },
-    // Of two cores, vitest would leave one idle. Each process has one browser for all of its files.
-    maxWorkers: 2,
+    // A browser test waits for a third of its time: three processes keep two cores busy. Each has one browser for all of its files.
+    maxWorkers: 3,
     isolate: false,
   },
 })

@@ -87,9 +87,9 @@ describe.each(['sse', 'live'] as const)('%s', (mode) => {
     const picture = answer().getByRole('img')
     await picture.waitFor()
     await idle()
-    expect(await picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(
-      0,
-    )
+    // The browser decodes a picture after it is in the page.
+    const width = () => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)
+    await expect.poll(width).toBeGreaterThan(0)
     await answer().getByText('print(6 * 7)').waitFor()
     await answer().getByText('42', { exact: true }).waitFor()
     const source = answer().getByRole('link', { name: 'The sky' })

@@ -21,7 +21,8 @@ const MAX_IDLE = 3
 /** Returns the browser that all tests of this process share. It exits with the process. */
 function sharedBrowser(): Promise<Browser> {
   // The pages of a context share one renderer process: a second tab does not compile the page's scripts again.
-  launched ??= launchChromium(['--renderer-process-limit=1'])
+  // Optimized code costs more to compile than it saves: no page lives longer than a test.
+  launched ??= launchChromium(['--renderer-process-limit=1', '--js-flags=--no-opt,--no-maglev'])
   return launched
 }
 

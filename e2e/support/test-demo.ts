@@ -105,7 +105,8 @@ export async function openTestDemo(
     },
     leave,
     visit: async ({ url = demo.url, mode = 'sse', flags, ...options } = {}) => {
-      const given = { locale: 'en-US', ...options }
+      // Without motion, a popover has its colours at once, and a page draws half of the frames.
+      const given = { locale: 'en-US', reducedMotion: 'reduce' as const, ...options }
       const browser = flags && (await launchChromium(flags))
       const used = await (browser ? openContext(browser, given) : takeContext(given))
       if (browser) others.push({ browser, context: used })

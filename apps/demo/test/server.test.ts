@@ -235,6 +235,30 @@ test('[DM40] nobody makes a large payment of a small one without the second pers
   ])
 })
 
+test('[DM71] over HTTP, a payment that depends on a denied one is not requested', async () => {
+  await using data = await temporaryDirectory()
+  await using demo = await startDemo({ PORT: '0', DATA_DIR: data.path })
+  const owner = await openPage(demo.url)
+  const read = async (path: string) =>
+    (await fetch(`${demo.url}${path}`, { headers: owner })).json() as Promise<object>
+  await (await ask(demo.url, 'Send $20 to Alice, then $30 to Bob', owner)).text()
+  const { approvals } = (await read('/approvals')) as {
+    approvals: { id: string; chatId: string }[]
+  }
+  expect(approvals).toMatchObject([{ args: { recipient: 'Alice' } }])
+  const denied = await fetch(`${demo.url}/approvals/${approvals[0]?.id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...owner },
+    body: '{"approved":false}',
+  })
+  expect(denied.status).toBe(200)
+  const messages = `/chats/${approvals[0]?.chatId}/messages`
+  await expect.poll(() => read(messages)).toMatchObject({ running: false })
+  await expect.poll(async () => JSON.stringify(await read(messages))).toContain('not carried out')
+  expect(await read('/approvals')).toMatchObject({ approvals: [] })
+  expect(JSON.stringify(await read(messages))).not.toContain('"recipient":"Bob"')
+})
+
 const byCookie: Authenticate = ({ headers }) => ({ id: headers.get('cookie') ?? '' })
 
 test('[DM19] the role stays, however many others get it', async () => {

@@ -38,12 +38,15 @@ describe.each(ways)('over %s', (way) => {
     )
   })
 
-  test('[RE5] a click approves: the call runs once, and the reply continues', async () => {
+  test('[RE5] [DM92] a click approves: the call runs once, the reply continues, and both states are announced', async () => {
     await using testBridge = await TestBridge.open()
     await using browser = new TestBrowser(testBridge, way)
     const page = browser.show()
     page.say(PAY)
+    const status = await screen.findByText('Waiting for your decision.')
+    expect(status.role).toBe('status')
     await page.click('Approve')
+    await waitFor(() => expect(status.textContent).toBe('Approved.'))
     await page.until('Paid.')
     await page.untilReady()
     expect(testBridge.wallet.payments).toEqual([{ amount: 50, recipient: '花子' }])

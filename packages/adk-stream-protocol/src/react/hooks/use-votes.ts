@@ -48,7 +48,8 @@ export function useVotes(
   const latest = useLatest(pending)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const onApproval = useCallback(() => {
-    timer.current ??= setTimeout(() => {
+    if (timer.current !== undefined) return
+    timer.current = setTimeout(() => {
       timer.current = undefined
       for (const id of latest.current) void update(id)
     }, MERGE_MS)
@@ -58,7 +59,7 @@ export function useVotes(
       clearTimeout(timer.current)
       timer.current = undefined
     },
-    [update],
+    [],
   )
   return { votes, hints, onApproval }
 }
