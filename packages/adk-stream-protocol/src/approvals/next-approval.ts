@@ -100,6 +100,12 @@ export function isDecidedAloneBy(terms: Pick<ApprovalTerms, 'chain'>, by: Decide
   return isDecidedByOne(terms) && step !== undefined && isEligible(step, by)
 }
 
+/** Whether a decision completes an approval, if it is stored before the deadline. */
+export function isCompletedBy(approval: Approval, decision: Decision): boolean {
+  const result = nextApproval(approval, { type: 'decide', ...decision }, approval.requestedAt)
+  return 'next' in result && result.next.state.name === 'approved'
+}
+
 /** Returns the arguments to run: the original ones, or the edited ones. */
 export function argsToRun({ state, args }: Approval): Readonly<Record<string, unknown>> {
   return editedArgsOf(state) ?? args

@@ -122,24 +122,22 @@ export class ApprovalPlugin extends QuietPlugin {
     const canAsk = run !== undefined && toolCallId !== undefined && this.#canWait(call)
     const check = await checkCall(call, this.#options)
     const [, [effect]] = nextCall({ name: 'new' }, { type: 'checked', check, canWait: canAsk })
-    switch (effect?.type) {
-      case 'run':
-        // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
-        if (await needsConfirmation(call))
-          toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
-        return undefined
-      case 'request':
-        // ADK ends the run with a confirmation request, and `#ask` stores the approval.
-        run?.asking.set(toolCallId ?? '', effect.terms)
-        toolContext.requestConfirmation({ hint: effect.terms.hint ?? `Approve ${tool.name}?` })
-        toolContext.actions.skipSummarization = true
-        return PENDING
-      case 'settle':
-        if (effect.response === APPROVAL_UNAVAILABLE) this.#reportUnavailable(tool)
-        return effect.response
-      default:
-        return APPROVAL_UNAVAILABLE
+    if (effect?.type === 'run') {
+      // The policy of the host overrides the declaration of the tool. ADK would request approval otherwise.
+      if (await needsConfirmation(call))
+        toolContext.toolConfirmation = new ToolConfirmation({ confirmed: true })
+      return undefined
     }
+    if (effect?.type === 'request') {
+      // ADK ends the run with a confirmation request, and `#ask` stores the approval.
+      run?.asking.set(toolCallId ?? '', effect.terms)
+      toolContext.requestConfirmation({ hint: effect.terms.hint ?? `Approve ${tool.name}?` })
+      toolContext.actions.skipSummarization = true
+      return PENDING
+    }
+    const response = effect?.type === 'settle' ? effect.response : APPROVAL_UNAVAILABLE
+    if (response === APPROVAL_UNAVAILABLE) this.#reportUnavailable(tool)
+    return response
   }
 
   override async afterToolCallback(

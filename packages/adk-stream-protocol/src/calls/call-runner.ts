@@ -125,27 +125,22 @@ export class CallRunner {
     { call, run }: { readonly call: ToolCall; readonly run: RunState },
   ): Promise<Record<string, unknown> | undefined> {
     const toolCallId = call.toolContext.functionCallId ?? ''
-    switch (effect?.type) {
-      case 'claim': {
-        const claimed = await this.#ledger.claim(effect.approvalId, toClaim(call))
-        const event = isRefusal(claimed)
-          ? ({
-              type: 'claim-refused',
-              approval: await this.#ledger.get(effect.approvalId),
-            } as const)
-          : ({ type: 'claimed', approval: claimed } as const)
-        const [next, effects] = nextCall(state, event)
-        return this.#perform(next, effects, { call, run })
-      }
-      case 'run':
-        return effect.approval && this.#runClaimed(effect.approval, call, run)
-      case 'settle':
-        if (effect.note) run.decided.set(toolCallId, effect.note)
-        return effect.response
-      default:
-        // The call is pending again or runs elsewhere, so this run must not report it.
-        throw run.markLost()
+    if (effect?.type === 'claim') {
+      const claimed = await this.#ledger.claim(effect.approvalId, toClaim(call))
+      const [next, effects] = nextCall(
+        state,
+        isRefusal(claimed)
+          ? { type: 'claim-refused', approval: await this.#ledger.get(effect.approvalId) }
+          : { type: 'claimed', approval: claimed },
+      )
+      return this.#perform(next, effects, { call, run })
     }
+    if (effect?.type === 'run')
+      return effect.approval && this.#runClaimed(effect.approval, call, run)
+    // The call is pending again or runs elsewhere, so this run must not report it.
+    if (effect?.type !== 'settle') throw run.markLost()
+    if (effect.note) run.decided.set(toolCallId, effect.note)
+    return effect.response
   }
 
   /** Runs a claimed call with edited arguments. Returns undefined for any other, so that ADK runs it. */

@@ -227,7 +227,7 @@ function refuseClaim(state: CallState, approval: Approval | undefined): Next {
 }
 
 function takeResult(state: CallState, { response, isRecorded, question, isOpen }: RunResult): Next {
-  const { approval = undefined, output = undefined } = state.name === 'running' ? state : {}
+  const { approval, output } = state.name === 'running' ? state : NOTHING
   // The ledger has another outcome. The process that recorded it reports it to the model and to clients.
   if (!isRecorded) return [to(state, { name: 'left' }), [{ type: 'lose' }]]
   if (question === 'unavailable') return settle(state, APPROVAL_UNAVAILABLE)
@@ -237,6 +237,8 @@ function takeResult(state: CallState, { response, isRecorded, question, isOpen }
   const delivered = { name: 'delivered', isWaiting: false, ...(note && { note }) } as const
   return [to(state, { ...delivered, ...(output && { output }) }), [{ type: 'hand-over', note }]]
 }
+
+const NOTHING: { readonly approval?: Approval; readonly output?: OutputResponse } = {}
 
 function handOver(state: CallState): Next {
   if (state.name !== 'delivered') return [state, []]

@@ -7,6 +7,8 @@ import { FunctionResponseScheduling } from '@google/genai'
 
 import { ToolErrors } from '../calls/tool-errors.ts'
 import type { Approval } from '../approvals/approval.ts'
+import type { Decision } from '../approvals/next-approval.ts'
+import type { Refusal } from '../approvals/refusal.ts'
 import { createAudioEpochs } from '../gemini-live/live-hooks.ts'
 import {
   toLiveAgent,
@@ -193,6 +195,11 @@ export class LiveConversation {
 
   approvalChanged(approval: Approval): void {
     this.#calls.approvalChanged(approval)
+  }
+
+  /** Records a decision about an approval of this conversation, and runs the call if the decision completes it. */
+  decide(approval: Approval, decision: Decision): Promise<Approval | Refusal> {
+    return this.#calls.decide(approval, decision)
   }
 
   /** Takes the output of a browser tool. Returns false if the call does not wait for one. */

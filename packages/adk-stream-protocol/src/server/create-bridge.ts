@@ -16,8 +16,8 @@ import { LazyBackend, LazyStore } from './chats/backend.ts'
 import type { RootAgent } from './chats/chat-agents.ts'
 import { ChatAgents, findTool, hasAgents, readAgents } from './chats/chat-agents.ts'
 import { createChatLocker, fenceSessions } from './chats/chat-locks.ts'
-import { RequestChatService } from './chats/chat-service.ts'
-import { LiveChatService } from './chats/live-chat-service.ts'
+import { ChatService } from './chats/chat-service.ts'
+import { LiveSender } from './chats/live-sender.ts'
 import { LiveOwners } from './chats/live-owners.ts'
 import type { LiveRunsOptions } from './chats/live-runs.ts'
 import { LiveRuns } from './chats/live-runs.ts'
@@ -248,14 +248,23 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   const decisions = new ApprovalDecisions({
     backend,
     limits,
+    turnService,
+    runs,
     // The request does not wait for the turn. If the turn fails, the next sweep resumes it.
     resume: (approval) => void resume(approval, true),
     onRepeated: (approval) => runs?.approvalChanged(approval),
   })
   const context = new RequestContext(options.context)
-  const chatParts = { turns, turnService, decisions, owners, remoteTurns, context }
-  const chats = new RequestChatService({ ...chatParts, runs })
-  const liveChats = runs && new LiveChatService({ ...chatParts, runs })
+  const chats = new ChatService({
+    turns,
+    turnService,
+    decisions,
+    owners,
+    remoteTurns,
+    context,
+    runs,
+  })
+  const live = runs && new LiveSender({ runs, turnService, decisions, context })
   const completions = openCallCompletions({ turnService, runs, limits, mayCompleteCalls })
   const sweeper = new RecoverySweeper({
     backend,
@@ -285,14 +294,14 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
         limits,
         exposeState,
       }),
-      ...approvalRoutes({ backend, decisions, limits }),
+      ...approvalRoutes({ backend, chats, limits }),
       ...auditRoutes(backend, options.mayReadAudit),
       ...completions.routes,
     ],
     completeCall: (completion) => completions.complete(completion),
     openHandlers: (connection) =>
-      runs && liveChats
-        ? openLiveHandlers(connection, { runs, chats: liveChats, limits })
+      runs && live
+        ? openLiveHandlers(connection, { runs, chats, live, limits })
         : openTurnHandlers(connection, { chats, limits }),
     findCall: callFinder({ decisions, turnService, runs }),
     approvalChanged: (approval) => runs?.approvalChanged(approval),

@@ -22,11 +22,13 @@ export interface TurnRegistryOptions extends TurnOptions {
 /** How a turn requests the chat lock. */
 export interface ChatLockRequest extends Pick<Turn, 'signal' | 'background'> {
   /** What happens while another process holds the lock. `wait` is for responses to questions of the chat. */
-  readonly onLocked: 'refuse' | 'queue' | 'wait'
+  readonly onLocked: 'refuse' | 'queue' | 'wait' | 'refuse-at-once'
 }
 
 /** The work of a turn. */
 export interface TurnJob {
+  /** Rejects with `turn-running` at once, instead of waiting, if the chat has a turn in any process. */
+  readonly onlyIfFree?: boolean
   /** Waits for the running turn, even if it has readers. A response to it is not a second message. */
   readonly waitForRunning?: boolean
   /** No client requested the turn: a message that arrives meanwhile waits for it. */
@@ -71,6 +73,7 @@ export class TurnRegistry {
   /** Starts a turn when the chat has no other one. */
   async start(chat: ChatRef, messageId: string, job: TurnJob): Promise<Turn> {
     const key = keyOf(chat)
+    if (job.onlyIfFree === true && this.#running.has(key)) throw new ProtocolError('turn-running')
     while (this.#running.has(key)) await this.#waitFor(key, job.waitForRunning === true)
     const isRefused = job.finishes === true ? this.#state === 'closed' : this.#state !== 'open'
     if (isRefused) throw new ProtocolError('unavailable', { retryAfterSeconds: 1 })
@@ -128,7 +131,8 @@ export class TurnRegistry {
   /** Locks the chat and prepares the turn for its readers. Returns a function that unlocks the chat. */
   async #prepare(chat: ChatRef, turn: Turn, job: TurnJob): Promise<() => Promise<void>> {
     const { signal, background } = turn
-    const onLocked = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
+    const onBusy = job.waitForRunning === true ? 'wait' : this.#options.whileRunning
+    const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
     const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
     try {
       await job.prepare?.(turn)

@@ -68,7 +68,7 @@ test.each([
   await expect.poll(() => setup.effects()).toMatchObject([{ name: 'look' }])
 })
 
-const DECIDING = ['now', 'get', 'findByCall', 'replace', 'lockChat', 'every'] as const
+const DECIDING = ['now', 'get', 'replace', 'lockChat', 'every'] as const
 
 test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (operation) => {
   const fault = { on: false }
@@ -96,6 +96,45 @@ test.each(DECIDING)('[AP59] no tool runs while the ledger fails in %s', async (o
   if ((await state()) === 'requested') await person.answer(asked, { approved: true })
   // The sweep follows what nobody could follow.
   await expect.poll(state, PATIENCE).toBe('succeeded')
+  expect(setup.effects()).toHaveLength(1)
+})
+
+test('[AP59] no tool runs while the ledger cannot store a decision with its claim', async () => {
+  const fault = { on: false }
+  await using setup = await openTestSetup({ wrap: (store) => failing(store, 'replaceAll', fault) })
+  const person = setup.person()
+  const { approvalId } = await person.ask()
+  fault.on = true
+  expect((await person.decide(approvalId, { approved: true })).status).toBe(503)
+  expect(setup.effects()).toEqual([])
+  const state = async () => (await person.approval(approvalId))?.approval.state
+  expect(await state()).toBe('requested')
+  fault.on = false
+  expect((await person.decide(approvalId, { approved: true })).status).toBe(200)
+  await expect.poll(state, PATIENCE).toBe('succeeded')
+  expect(setup.effects()).toHaveLength(1)
+})
+
+test('[AP59] a claimed call runs once while its approval cannot be found by its call, and is reported later', async () => {
+  const fault = { on: false }
+  await using setup = await openTestSetup({ wrap: (store) => failing(store, 'findByCall', fault) })
+  const person = setup.person()
+  const asked = await person.ask()
+  fault.on = true
+  const { status, code } = await person.answer(asked, { approved: true })
+  expect([status, code]).toEqual([503, 'unavailable'])
+  const again = [
+    await person.answer(asked, { approved: true }),
+    await person.decide(asked.approvalId, { approved: true }),
+  ]
+  for (const { status: refused, body } of again) {
+    expect([503, 409]).toContain(refused)
+    expect(findLeaks(body)).toEqual([])
+  }
+  fault.on = false
+  const state = async () => (await person.approval(asked.approvalId))?.approval.state
+  await expect.poll(state, PATIENCE).toBe('succeeded')
+  await expect.poll(async () => (await person.say('[[say Fine.]]')).body).toContain('Fine.')
   expect(setup.effects()).toHaveLength(1)
 })
 

@@ -21,6 +21,8 @@ import { cutEvents } from '../../agent/history/cut-events.ts'
 import type { EventNotes } from '../../agent/history/event-notes.ts'
 import { writeNotes } from '../../agent/history/event-notes.ts'
 import type { RunState, RunCause } from '../../calls/run-state.ts'
+import { toClaim } from '../../calls/approved-call.ts'
+import type { ToolCall } from '../../agent/tool-call.ts'
 import { prepareCall } from '../../calls/prepare-call.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
 import { readConversation, splitTurns } from '../../agent/history/replay-turn.ts'
@@ -29,6 +31,9 @@ import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Approval } from '../../approvals/approval.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
+import type { Decision } from '../../approvals/next-approval.ts'
+import type { Refusal } from '../../approvals/refusal.ts'
+import { isRefusal } from '../../approvals/refusal.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
@@ -184,15 +189,41 @@ export class AgentHost {
   }
 
   /** Starts an approved call without a run of ADK. Returns false if the call must wait for ADK. */
-  async startCall(chat: AppChatRef, approval: Approval, signal: AbortSignal): Promise<boolean> {
-    if (!this.#predictable) return false
-    const session = await this.#sessions.getSession(keyOf(chat))
-    if (!session) return false
-    const { runner, gate } = await this.#find(chat)
-    const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
-    const around = { runner, session, artifacts, runConfig: this.#runConfig, signal }
-    const call = prepareCall(approval, around)
+  async startCall(approval: Approval, signal: AbortSignal): Promise<boolean> {
+    const { runner, gate } = await this.#find(approval.chat)
+    const call = await this.#prepareCall(approval, runner, signal)
     return call !== undefined && gate.runner.startAtDecision(call, approval)
+  }
+
+  /**
+   * Records a decision that completes an approval. Claims and starts the call in the same commit, unless the call must
+   * wait for ADK.
+   */
+  async decide(
+    approval: Approval,
+    decision: Decision,
+    signal: AbortSignal,
+  ): Promise<Approval | Refusal> {
+    const { runner, gate } = await this.#find(approval.chat)
+    const call = await this.#prepareCall(approval, runner, signal)
+    if (!call) return this.#ledger.decide(approval.id, decision, approval)
+    const result = await this.#ledger.decideAndClaim(approval, decision, toClaim(call))
+    if (isRefusal(result)) return result
+    if (result.claimed) gate.runner.start(call, result.claimed)
+    return result.decided
+  }
+
+  /** Prepares a call to run without ADK. Returns undefined if only ADK can run it. */
+  async #prepareCall(
+    approval: Approval,
+    runner: Runner,
+    signal: AbortSignal,
+  ): Promise<ToolCall | undefined> {
+    if (!this.#predictable) return undefined
+    const session = await this.#sessions.getSession(keyOf(approval.chat))
+    if (!session) return undefined
+    const artifacts = runner.artifactService && scopeArtifacts(runner.artifactService, session)
+    return prepareCall(approval, { runner, session, artifacts, runConfig: this.#runConfig, signal })
   }
 
   /** Whether a call was started with `startCall` and no run has collected its result. */

@@ -2,8 +2,9 @@ import { setImmediate } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 
 import type { Approval } from '../../approvals/approval.ts'
-import type { Decider } from '../../approvals/next-approval.ts'
-import { argsToRun, isDecidedAloneBy } from '../../approvals/next-approval.ts'
+import type { Ledger } from '../../approvals/ledger.ts'
+import type { Decider, Decision } from '../../approvals/next-approval.ts'
+import { argsToRun, isCompletedBy, isDecidedAloneBy } from '../../approvals/next-approval.ts'
 import type { Refusal, RefusalCode } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { ErrorCode } from '../../protocol/errors.ts'
@@ -15,6 +16,8 @@ import type { Principal } from '../auth/authenticate.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { Backend, LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
+import type { LiveRuns } from './live-runs.ts'
+import type { TurnService } from './turn-service.ts'
 import type { Edit } from './policy-checks.ts'
 import { checkEdit } from './policy-checks.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
@@ -22,6 +25,9 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 export interface ApprovalDecisionsOptions {
   readonly backend: LazyBackend
   readonly limits: BridgeLimits
+  readonly turnService: Pick<TurnService, 'decideAndResume'>
+  /** The live sessions. Undefined without the option `live`. */
+  readonly runs: LiveRuns | undefined
   /** Resumes the turn of an approval that was just decided, without a reader. */
   readonly resume: (approval: Approval) => void
   /** Called for a repeated decision. A live session that missed the first one continues after this call. */
@@ -74,7 +80,7 @@ export class ApprovalDecisions {
     for (const decision of decisions) {
       // Each decision takes at least one transaction. Other requests run between them.
       if (entries.length > 0) await setImmediate()
-      const result = await this.#record(backend, principal, { decision, chat })
+      const { result } = await this.#record(backend, principal, { decision, chat })
       entries.push({ decision, result })
     }
     const taken = entries.flatMap(({ result }) => (isSettled(result) ? [result] : []))
@@ -101,12 +107,13 @@ export class ApprovalDecisions {
     chat: ChatRef,
     decisions: readonly DecisionResponse[],
   ): Promise<void> {
+    if (decisions.length === 0) return
     const backend = await this.#options.backend.get()
     const pending = await backend.ledger.pendingOf(toApprovalChat(backend, chat))
     const open = new Set(pending.map(({ id }) => id))
     for (const decision of decisions.filter(({ approvalId }) => open.has(approvalId))) {
-      const result = await this.#record(backend, principal, { decision, chat })
-      if (isSettled(result)) this.#options.resume(result)
+      const recorded = await this.#record(backend, principal, { decision, chat, resumes: true })
+      this.#resume(recorded)
       await setImmediate()
     }
   }
@@ -117,11 +124,10 @@ export class ApprovalDecisions {
    */
   async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const result = await this.#record(backend, principal, { decision, chat })
-    if (!isRefusal(result)) {
-      if (isSettled(result)) this.#options.resume(result)
-      return result
-    }
+    const recorded = await this.#record(backend, principal, { decision, chat, resumes: true })
+    const { result } = recorded
+    this.#resume(recorded)
+    if (!isRefusal(result)) return result
     const current = await backend.ledger.get(decision.approvalId, toDecider(principal))
     if (!current || !isDuplicate(current, decision, result)) throw toError(result)
     this.#options.onRepeated(current)
@@ -131,17 +137,16 @@ export class ApprovalDecisions {
   /** Records a decision from outside the chat, such as an inbox, and resumes the turn without a reader. */
   async decideById(principal: Principal, decision: DecisionResponse): Promise<Approval> {
     const backend = await this.#options.backend.get()
-    const result = await this.#record(backend, principal, { decision })
+    const recorded = await this.#record(backend, principal, { decision, resumes: true })
+    const { result } = recorded
     if (isRefusal(result)) {
       if (result.refused === 'already-decided')
         await this.#reportRepeated(backend, decision.approvalId)
       throw toError(result)
     }
-    if (result.state.name !== 'requested') {
-      this.#options.resume(result)
-      // Start the call before the HTTP response is written.
-      await setImmediate()
-    }
+    this.#resume(recorded)
+    // Start the call before the HTTP response is written.
+    if (isSettled(result)) await setImmediate()
     return result
   }
 
@@ -163,11 +168,21 @@ export class ApprovalDecisions {
     if (current) this.#options.onRepeated(current)
   }
 
+  /** Resumes the turn of a decided approval, unless its call continues already. */
+  #resume({ result, continues }: Recorded): void {
+    if (isSettled(result) && !continues) this.#options.resume(result)
+  }
+
+  /** Checks a decision and records it. With `resumes`, the turn of the call resumes without a reader. */
   async #record(
     backend: Backend,
     principal: Principal,
-    { decision, chat }: { decision: DecisionResponse; chat?: ChatRef },
-  ): Promise<Approval | Refusal> {
+    {
+      decision,
+      chat,
+      resumes = false,
+    }: { decision: DecisionResponse; chat?: ChatRef; resumes?: boolean },
+  ): Promise<Recorded> {
     const { ledger } = backend
     const by = toDecider(principal)
     const { approvalId, approved, reason, editedArgs, payload } = decision
@@ -176,21 +191,44 @@ export class ApprovalDecisions {
     const isForeign =
       chat &&
       (approval?.chat.chatId !== chat.chatId || approval.chat.principalId !== chat.principalId)
-    if (!approval || isForeign) return { refused: 'unknown-approval' }
+    if (!approval || isForeign) return toRecorded({ refused: 'unknown-approval' })
     // RQ184: throws if the bridge does not have the agent of the chat, because the turn could not resume.
     await backend.agents.of(approval.chat)
     if (approved && editedArgs && approval.state.name === 'requested') {
       this.#checkSize(editedArgs)
       const refusal = await refuseEdit(backend, approval, { args: editedArgs, by })
-      if (refusal) return refusal
+      if (refusal) return toRecorded(refusal)
     }
-    return ledger.decide(approvalId, {
-      by,
-      approved,
-      ...(reason !== undefined && { reason }),
-      ...(editedArgs !== undefined && approved && { editedArgs }),
-      ...(payload !== undefined && approved && { payload }),
-    })
+    return this.#decide(
+      ledger,
+      { approval, resumes },
+      {
+        by,
+        approved,
+        ...(reason !== undefined && { reason }),
+        ...(editedArgs !== undefined && approved && { editedArgs }),
+        ...(payload !== undefined && approved && { payload }),
+      },
+    )
+  }
+
+  /** Records a decision where its call runs: in the live session that asked, under the chat lock, or only in the ledger. */
+  async #decide(
+    ledger: Ledger,
+    { approval, resumes }: { readonly approval: Approval; readonly resumes: boolean },
+    decision: Decision,
+  ): Promise<Recorded> {
+    const { runs, turnService } = this.#options
+    if (runs?.holds(approval)) {
+      const result = await runs.find(approval.chat)?.decide(approval, decision)
+      if (result) return { result, continues: true }
+    }
+    const { liveWorker = ledger.worker } = approval
+    if (resumes && liveWorker === ledger.worker && isCompletedBy(approval, decision)) {
+      const result = await turnService.decideAndResume(approval, decision)
+      if (result) return { result, continues: true }
+    }
+    return { result: await ledger.decide(approval.id, decision, approval), continues: false }
   }
 
   /** Edited arguments are stored and hashed several times, so this checks their size first. */
@@ -212,6 +250,16 @@ interface Continuation {
   readonly seen: string | undefined
   /** The approvals that this request decided. */
   readonly taken: readonly Approval[]
+}
+
+/** The result of recording a decision, and whether its call continues without a further step. */
+interface Recorded {
+  readonly result: Approval | Refusal
+  readonly continues: boolean
+}
+
+function toRecorded(result: Refusal): Recorded {
+  return { result, continues: false }
 }
 
 /** A decision and the result of recording it. */

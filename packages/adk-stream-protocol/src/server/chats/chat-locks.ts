@@ -39,6 +39,7 @@ async function lockChat(
     const token = await ledger.lockChat(chat, request.background)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
+    if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
     if (request.onLocked === 'refuse' && (await holder.isAlive()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busyError(request)

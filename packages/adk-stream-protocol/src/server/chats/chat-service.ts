@@ -1,12 +1,17 @@
 import type { Approval } from '../../approvals/approval.ts'
 import type { Responses, DecisionResponse, OutputResponse } from '../../protocol/read-responses.ts'
-import type { ResponsesRequest, StreamRequest } from '../../protocol/stream-request.ts'
+import type {
+  MessageRequest,
+  ResponsesRequest,
+  StreamRequest,
+} from '../../protocol/stream-request.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
+import type { LiveSender } from './live-sender.ts'
 import type { LiveOwners } from './live-owners.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { RequestContext } from './request-context.ts'
@@ -17,21 +22,6 @@ import type { ChatRef } from '../../shared/chat-ref.ts'
 export interface OpenedTurn {
   readonly turn: Turn
   readonly from: ReadFrom
-}
-
-/** Starts and resumes turns for requests and frames. */
-export interface ChatService {
-  /**
-   * Starts a turn for a new message, or resumes one with responses. Calls `onDecided` when the decisions of the request are recorded;
-   * the rest may wait for the previous turn.
-   */
-  send(principal: Principal, request: StreamRequest, onDecided?: () => void): Promise<OpenedTurn>
-  /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
-  running(chat: ChatRef): Promise<Turn | undefined>
-  /** Records a decision. Returns the new state of the approval. */
-  decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<string>
-  /** Submits the result of a browser tool. */
-  submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void>
 }
 
 export interface ChatServiceParts {
@@ -46,37 +36,55 @@ export interface ChatServiceParts {
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
 }
 
-/** Runs the agent once per request. A pause ends the stream, and the response to it starts the next stream. */
-export class RequestChatService implements ChatService {
+export interface SendOptions {
+  /** Whether a new message goes to the live session of its chat. Default: it starts a run of the agent. */
+  readonly live?: LiveSender | undefined
+  /** Called when the decisions of the request are recorded. The rest may wait for the previous turn. */
+  readonly onDecided?: (() => void) | undefined
+}
+
+/** What clients do with a chat, over HTTP and over sockets, in turns of the agent and in live sessions. */
+export class ChatService {
   readonly #parts: ChatServiceParts
 
   constructor(parts: ChatServiceParts) {
     this.#parts = parts
   }
 
+  /** Starts a turn for a new message, or resumes one with responses. */
   async send(
     principal: Principal,
     request: StreamRequest,
-    onDecided?: () => void,
+    { live, onDecided }: SendOptions = {},
   ): Promise<OpenedTurn> {
-    const { decisions, turnService, context } = this.#parts
     const chat = { principalId: principal.id, chatId: request.chatId }
-    const { earlier } = request
-    const decideEarlier = async (): Promise<void> => {
-      if (earlier.length > 0) await decisions.decideEarlier(principal, chat, earlier)
+    if (request.type === 'message') {
+      const turn = await (live
+        ? this.#sendLive(live, { principal, chat, request, onDecided })
+        : this.#start({ principal, chat, request, onDecided }))
+      return { turn, from: 'start' }
     }
-    if (request.type === 'responses') {
-      await decideEarlier()
-      return this.submitResponses(principal, request, onDecided)
-    }
+    await this.#parts.decisions.decideEarlier(principal, chat, request.earlier)
+    return this.submitResponses(principal, request, onDecided)
+  }
+
+  async #sendLive(live: LiveSender, message: SentMessage): Promise<Turn> {
+    const { principal, chat, request, onDecided } = message
+    // A new message and the decisions of other frames do not wait for each other.
+    onDecided?.()
+    return live.send(principal, chat, request)
+  }
+
+  async #start({ principal, chat, request, onDecided }: SentMessage): Promise<Turn> {
+    const { decisions, turnService, context } = this.#parts
     // RQ121: all checks run before the request changes anything.
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
-    await decideEarlier()
+    await decisions.decideEarlier(principal, chat, request.earlier)
     onDecided?.()
     const removed = await turnService.findRemoved(chat, request)
     if (removed !== undefined) await turnService.rewind(chat, removed)
-    return { turn: await turnService.start(chat, request, { state, agent }), from: 'start' }
+    return turnService.start(chat, request, { state, agent })
   }
 
   /** Resumes a message with responses: in its live session, or with a run of the agent. */
@@ -137,21 +145,33 @@ export class RequestChatService implements ChatService {
     return { ...responses, messageId: await turnService.messageOf(chat, output.toolCallId) }
   }
 
-  async running(chat: ChatRef): Promise<Turn | undefined> {
+  /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
+  async resume(chat: ChatRef): Promise<Turn | undefined> {
     const { turns, runs } = this.#parts
     await runs?.whenOpened(chat)
     const turn = turns.running(chat)
     return turn?.log.replayable === true ? turn : undefined
   }
 
-  async decide(principal: Principal, chat: ChatRef, decision: DecisionResponse): Promise<string> {
-    const { state } = await this.#parts.decisions.decide(principal, chat, decision)
-    return state.name
+  /** Records a decision, and resumes the turn of its call without a reader. Without `chat`, the decision comes from outside the chat. */
+  decide(principal: Principal, decision: DecisionResponse, chat?: ChatRef): Promise<Approval> {
+    const { decisions } = this.#parts
+    return chat
+      ? decisions.decide(principal, chat, decision)
+      : decisions.decideById(principal, decision)
   }
 
+  /** Submits the result of a browser tool. */
   async submitToolResult(chat: ChatRef, output: OutputResponse): Promise<void> {
     const { runs, turnService } = this.#parts
     if (runs?.find(chat)?.submitOutput(output) !== true)
       await turnService.submitToolResult(chat, output)
   }
+}
+
+interface SentMessage {
+  readonly principal: Principal
+  readonly chat: ChatRef
+  readonly request: MessageRequest & StreamRequest
+  readonly onDecided: (() => void) | undefined
 }

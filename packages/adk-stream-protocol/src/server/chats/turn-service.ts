@@ -13,6 +13,8 @@ import { closeAtPause, findPause, markPauses, replayTurn } from '../../agent/his
 import type { TranslationOptions } from '../../agent/translate/translate-event.ts'
 import type { Call } from '../../agent/translate/translation.ts'
 import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
+import type { Decision } from '../../approvals/next-approval.ts'
+import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import type { Chunk } from '../../protocol/chunk.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
@@ -21,6 +23,8 @@ import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { BrowserCall } from '../../store/browser-call-store.ts'
 import type { RunOutcome, RunTurnOptions } from '../../turns/run-turn.ts'
 import { runTurn } from '../../turns/run-turn.ts'
+import type { Deferred } from '../../shared/deferred.ts'
+import { defer } from '../../shared/deferred.ts'
 import type { AsyncQueue } from '../../shared/async-queue.ts'
 import type { Turn } from '../../turns/turn.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
@@ -66,12 +70,21 @@ export interface TurnResponses {
   readonly seen?: string
   /** An approval that was decided just now. Its call may start before the turn is loaded. */
   readonly approval?: Approval
+  /** A decision to record when the chat is locked. If the chat is not free, the turn does not start. */
+  readonly decision?: PendingDecision
   /** Whether the turn only reports the result of a call that has run. This is allowed while the bridge closes. Default false. */
   readonly finishes?: boolean
   /** The final result of a long-running call, from the application. */
   readonly completion?: Completion
   /** Returns the error for a client whose responses change nothing. Default: `nothing-new`. */
   readonly refuse?: () => Promise<ProtocolError>
+}
+
+interface PendingDecision {
+  readonly approval: Approval
+  readonly decision: Decision
+  /** Receives the result of recording the decision. */
+  readonly result: Deferred<Approval | Refusal>
 }
 
 interface Completion extends OutputResponse {
@@ -178,31 +191,32 @@ export class TurnService {
     const backend = await this.#backend.get()
     const key = toApprovalChat(backend, chat)
     await backend.agents.of(key)
+    const { decision } = responses
+    const approval = decision?.approval ?? responses.approval
     let replayed: ReplayedTurn | undefined
     return this.#turns.start(chat, messageId, {
       waitForRunning: true,
+      onlyIfFree: decision !== undefined,
       background: responses.background === true,
       finishes: responses.finishes === true,
       prepare: async (turn) => {
         try {
-          if (responses.approval)
-            await this.#startCall(backend, turn, { key, approval: responses.approval })
+          if (decision) await this.#recordDecision(backend, turn, decision)
+          else if (approval) await this.#startCall(backend, turn, approval)
           replayed = await this.#replay(backend, key, messageId)
           if (!replayed) throw new ProtocolError('nothing-new')
           const pause = findPause(replayed, responses.seen)
           await this.#check(backend, replayed, { key, responses, pause })
           await prefill(turn, replayed, { backend, key, pause })
         } catch (thrown) {
-          if (responses.approval)
-            this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
+          if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
           throw thrown
         }
       },
       run: async (turn) => {
         const events = this.#runResponses(backend, turn, { key, responses })
         await this.#run(backend, turn, { chat, events, ...(replayed && { from: replayed.state }) })
-        if (responses.approval)
-          this.#resumeWhenCallEnds(backend, { chat, approval: responses.approval })
+        if (approval) this.#resumeWhenCallEnds(backend, { chat, approval })
       },
     })
   }
@@ -397,14 +411,54 @@ export class TurnService {
   }
 
   /** AP61: starts an approved call under the chat lock, before its turn is loaded. */
-  async #startCall(
-    { host }: Backend,
-    { signal }: Turn,
-    { key, approval }: { key: AppChatRef; approval: Approval },
-  ): Promise<void> {
+  async #startCall({ host }: Backend, { signal }: Turn, approval: Approval): Promise<void> {
     if (approval.state.name !== 'approved') return
     // Let the tool start before the turn is loaded.
-    if (await host.startCall(key, approval, signal)) await setImmediate()
+    if (await host.startCall(approval, signal)) await setImmediate()
+  }
+
+  /** AP61: records a decision under the chat lock, and starts the call in the same commit. */
+  async #recordDecision(
+    { host }: Backend,
+    { signal }: Turn,
+    { approval, decision, result }: PendingDecision,
+  ): Promise<void> {
+    let decided: Approval | Refusal
+    try {
+      decided = await host.decide(approval, decision, signal)
+    } catch (error) {
+      result.reject(error)
+      throw error
+    }
+    result.resolve(decided)
+    if (isRefusal(decided)) throw new ProtocolError('nothing-new')
+    // Let the tool start, and the client read that the decision is recorded, before the turn is loaded.
+    await setImmediate()
+  }
+
+  /**
+   * Records a decision that completes an approval, starts the call, and resumes its turn without a reader. Returns
+   * undefined, and records nothing, if the chat is not free: then the turn resumes when it is.
+   */
+  async decideAndResume(
+    approval: Approval,
+    decision: Decision,
+  ): Promise<Approval | Refusal | undefined> {
+    const { chat, messageId } = approval
+    const result = defer<Approval | Refusal>()
+    let isRecorded = false
+    const recorded = result.promise.then((decided) => {
+      isRecorded = true
+      return decided
+    })
+    const pending = { approval, decision, result }
+    const ended = this.resume(chat, messageId, { outputs: [], background: true, decision: pending })
+      .then((turn) => this.#finishDecision(approval, turn))
+      .catch((error: unknown) => {
+        // The decision is recorded, and a sweep resumes the turn. Otherwise the caller records it.
+        if (isRecorded && !isNothingNew(error)) this.#options.onError(error)
+      })
+    return Promise.race([recorded, ended.then(() => undefined)])
   }
 
   /** Resumes the turn of a call when the call ends. The turn that started the call was stopped before ADK collected its result. */
@@ -460,7 +514,11 @@ export class TurnService {
       return this.#orphans.reconcileOrphan(backend, approval)
     if (!this.#attempts.isDue(approval.id)) return
     const responses = { outputs: [], background: true, ...(isNew && { approval }) }
-    const turn = await this.resume(chat, messageId, responses)
+    await this.#finishDecision(approval, await this.resume(chat, messageId, responses))
+  }
+
+  /** Checks, when the turn of a decision has ended, that the conversation shows the outcome. */
+  async #finishDecision(approval: Approval, turn: Turn): Promise<void> {
     await turn.settled
     if (turn.signal.aborted) return
     if ((await this.callState(approval)) !== 'asked') {
@@ -468,6 +526,7 @@ export class TurnService {
       return
     }
     // ADK could not report the outcome, for example because the tool no longer exists. Write the ending without ADK, to end the retries.
+    const backend = await this.#backend.get()
     const known = await backend.ledger.get(approval.id)
     if (known?.state.name === 'approved') await this.#recordAttempt(backend, known, turn)
     else if (known) await writeEnding(backend, known)
@@ -610,6 +669,11 @@ const WITHOUT_EFFECT: ReadonlySet<string> = new Set<ApprovalStateName>([
 ])
 
 function ignore(): void {}
+
+function isNothingNew(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === 'nothing-new'
+}
+
 async function* noEvents(): AsyncGenerator<Event> {}
 
 const CANNOT_START = 'the agent could not continue with it'

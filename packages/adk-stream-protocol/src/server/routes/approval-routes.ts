@@ -7,9 +7,9 @@ import { isRefusal } from '../../approvals/refusal.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { UncheckedObject } from '../../protocol/raw-message.ts'
 import type { Principal } from '../auth/authenticate.ts'
-import type { ApprovalDecisions } from '../chats/approval-decisions.ts'
 import { toDecider, toError } from '../chats/approval-decisions.ts'
 import type { LazyBackend } from '../chats/backend.ts'
+import type { ChatService } from '../chats/chat-service.ts'
 import type { Reply } from '../http/exchange.ts'
 import { reply } from '../http/exchange.ts'
 import type { AuthenticatedRequest, Route } from '../http/http-router.ts'
@@ -18,13 +18,13 @@ import type { BridgeLimits } from '../options.ts'
 
 export interface ApprovalRoutesOptions {
   readonly backend: LazyBackend
-  readonly decisions: ApprovalDecisions
+  readonly chats: ChatService
   readonly limits: BridgeLimits
 }
 
 /** The routes of approvals, for inboxes, bots and phones: list, read, decide, and withdraw a vote. */
 export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[] {
-  const { backend, decisions, limits } = options
+  const { backend, chats, limits } = options
 
   const list = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
     const { limit, after } = readPaging(exchange.url)
@@ -59,7 +59,7 @@ export function approvalRoutes(options: ApprovalRoutesOptions): readonly Route[]
     const body = DecisionBody.safeParse(await readJson(exchange, limits))
     if (!body.success) throw new ProtocolError('bad-request', { message: BAD_BODY })
     const { approved, reason, args, payload } = body.data
-    const decided = await decisions.decideById(principal, {
+    const decided = await chats.decide(principal, {
       approvalId: id,
       approved,
       ...(reason !== undefined && { reason }),

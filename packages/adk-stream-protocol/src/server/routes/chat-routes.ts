@@ -44,7 +44,7 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   }
 
   const resume = async (request: AuthenticatedRequest): Promise<Reply> => {
-    const turn = await chats.running(chatOf(request))
+    const turn = await chats.resume(chatOf(request))
     if (!turn) return reply(204)
     const dialect = readDialect(request.exchange)
     return { type: 'turn', turn, from: 'start', dialect, headers: {} }

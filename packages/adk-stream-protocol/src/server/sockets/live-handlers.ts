@@ -6,8 +6,9 @@ import type { LiveConversation } from '../../live/live-conversation.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { checkFileSize, checkFileType, checkText } from '../../protocol/stream-request.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
-import type { LiveChatService } from '../chats/live-chat-service.ts'
+import type { ChatService } from '../chats/chat-service.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
+import type { LiveSender } from '../chats/live-sender.ts'
 import { readAgent } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
@@ -16,7 +17,8 @@ import { openTurnHandlers } from './turn-handlers.ts'
 
 export interface LiveHandlersOptions {
   readonly runs: LiveRuns
-  readonly chats: LiveChatService
+  readonly chats: ChatService
+  readonly live: LiveSender
   readonly limits: BridgeLimits
 }
 
@@ -26,14 +28,14 @@ const MICROPHONE = 'audio/pcm;rate=16000'
 /** Creates the handlers of a socket with live sessions. They extend the handlers for turns by text, audio and images. */
 export function openLiveHandlers(
   connection: Connection,
-  { runs, chats, limits }: LiveHandlersOptions,
+  { runs, chats, live, limits }: LiveHandlersOptions,
 ): FrameHandlers {
   const subscriptions = new ChatSubscriptions(connection, runs, limits.maxLiveChatsPerPrincipal)
   const chatOf = (chatId: string): ChatRef => ({ principalId: connection.principal.id, chatId })
   /** Sets the agent and the session state before a live session starts without a text message. */
   const prepareSpeech = (chatId: string, named?: string) => (): Promise<void> => {
     const agent = { named, ...readAgent(connection.exchange()) }
-    return chats.prepareSpeech(connection.principal, chatOf(chatId), agent)
+    return live.prepareSpeech(connection.principal, chatOf(chatId), agent)
   }
   const openForAudio = (chatId: string): Promise<LiveConversation> =>
     subscriptions.whileBusy(chatId, () => runs.openForAudio(chatOf(chatId), prepareSpeech(chatId)))
@@ -41,6 +43,7 @@ export function openLiveHandlers(
     (await openForAudio(chatId)).sendMedia(blob)
   const turns = openTurnHandlers(connection, {
     chats,
+    live,
     limits,
     audioOf: (chatId) => subscriptions.audioOf(chatId),
   })
@@ -65,7 +68,7 @@ export function openLiveHandlers(
       subscriptions.show(
         id,
         await subscriptions.whileBusy(id, () =>
-          chats.sendLive(connection.principal, chatOf(id), request),
+          live.send(connection.principal, chatOf(id), request),
         ),
       )
     },

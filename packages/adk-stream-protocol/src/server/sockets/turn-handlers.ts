@@ -4,6 +4,7 @@ import { readStreamRequest } from '../../protocol/stream-request.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 import { defer } from '../../shared/deferred.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { LiveSender } from '../chats/live-sender.ts'
 import { readAgent, readDialect } from '../http/read-request.ts'
 import type { BridgeLimits } from '../options.ts'
 import type { Connection, FrameHandlers } from './frame-handlers.ts'
@@ -11,6 +12,8 @@ import type { AudioMode } from './turn-readers.ts'
 
 export interface TurnHandlersOptions {
   readonly chats: ChatService
+  /** Sends new messages to live sessions. Default: they start runs of the agent. */
+  readonly live?: LiveSender
   readonly limits: BridgeLimits
   /** Returns how the client receives the audio of a chat. Default: as parts of its messages. */
   readonly audioOf?: (chatId: string) => AudioMode
@@ -28,13 +31,14 @@ export function openTurnHandlers(
   const decide = async (frame: ClientFrameOf<'decide'>): Promise<string> => {
     const { id, approvalId, approved, reason, args, payload } = frame
     const principal = await connection.checkPrincipal()
-    return chats.decide(principal, chatOf(id), {
+    const decision = {
       approvalId,
       approved,
       ...(reason !== undefined && { reason }),
       ...(args !== undefined && { editedArgs: args }),
       ...(payload !== undefined && { payload }),
-    })
+    }
+    return (await chats.decide(principal, decision, chatOf(id))).state.name
   }
   return {
     send: (frame) => requests.send(frame),
@@ -120,7 +124,7 @@ class SocketRequests {
   async send(frame: ClientFrameOf<'send'>): Promise<void> {
     const { requestId, id, messages, trigger, messageId, body } = frame
     if (!this.#checkRequest(frame)) return
-    const { chats, limits } = this.#options
+    const { chats, live, limits } = this.#options
     const { principal, exchange, checkPrincipal, send, read, leave } = this.#connection
     const opened = exchange()
     const sent = { ...body, id, chatId: id, messages, trigger, messageId }
@@ -132,9 +136,9 @@ class SocketRequests {
       const decides = request.type === 'responses' || request.earlier.length > 0
       const { turn, from } = await (decides
         ? this.decisions.next(async (onDecided) =>
-            chats.send(await checkPrincipal(), request, onDecided),
+            chats.send(await checkPrincipal(), request, { live, onDecided }),
           )
-        : chats.send(principal, request))
+        : chats.send(principal, request, { live }))
       const aborted = !this.#opening.has(requestId) && !this.#closed
       if (aborted) return turn.stop()
       send({ type: 'start', requestId })
@@ -154,7 +158,7 @@ class SocketRequests {
     const { principal, exchange, send, read } = this.#connection
     const dialect = readDialect(exchange(), body?.dialect)
     this.#opening.add(requestId)
-    const turn = await this.#options.chats.running({ principalId: principal.id, chatId: id })
+    const turn = await this.#options.chats.resume({ principalId: principal.id, chatId: id })
     // The client aborted the request, left it, or disconnected.
     if (!this.#opening.delete(requestId) || this.#left.delete(requestId)) return
     if (!turn) return send({ type: 'no-active', requestId })

@@ -11,6 +11,9 @@ const MOMENTS: Partial<Record<AuditEvent['type'], string>> = {
   failed: 'outcome',
 }
 
+/** Chats whose process dies between the decision and the claim. */
+const TWO_COMMITS = /\.(?:after-decision|before-claim)\./
+
 /** Makes the store tell before and after it writes what belongs to an approval's life. */
 export function hookStore(store: Store, reached: Reached): Store {
   const { approvals, sessions } = store
@@ -33,6 +36,15 @@ export function hookStore(store: Store, reached: Reached): Store {
         },
       () => replaceAll(transitions),
     )()
+  const lockChat = approvals.lockChat.bind(approvals)
+  const locked = new Map<string, number>()
+  approvals.lockChat = async (chat, lock) => {
+    const attempt = (locked.get(chat.chatId) ?? 0) + 1
+    locked.set(chat.chatId, attempt)
+    // As if another process held the chat when the person decides: decision and claim are then two commits.
+    if (attempt === 2 && TWO_COMMITS.test(chat.chatId)) return false
+    return lockChat(chat, lock)
+  }
   const appendEvent = sessions.appendEvent.bind(sessions)
   sessions.appendEvent = (request) => {
     const isResponse = JSON.stringify(request.event.customMetadata ?? {}).includes('"decided":')

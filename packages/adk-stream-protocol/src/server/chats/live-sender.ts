@@ -6,49 +6,29 @@ import type { Turn } from '../../turns/turn.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { AgentRequest } from './chat-agents.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { OpenedTurn, ChatServiceParts } from './chat-service.ts'
-import { RequestChatService } from './chat-service.ts'
+import type { ApprovalDecisions } from './approval-decisions.ts'
+import type { RequestContext } from './request-context.ts'
+import type { TurnService } from './turn-service.ts'
 import type { ChatRef } from '../../shared/chat-ref.ts'
 
-interface Parts extends ChatServiceParts {
+export interface LiveSenderParts {
   readonly runs: LiveRuns
+  readonly turnService: TurnService
+  readonly decisions: ApprovalDecisions
+  readonly context: RequestContext
 }
 
-/** Sends messages to the live session of a chat. */
-export class LiveChatService extends RequestChatService {
-  readonly #parts: Parts
+/** Sends messages to the live sessions of chats. */
+export class LiveSender {
+  readonly #parts: LiveSenderParts
 
-  constructor(parts: Parts) {
-    super(parts)
+  constructor(parts: LiveSenderParts) {
     this.#parts = parts
   }
 
-  override async send(
-    principal: Principal,
-    request: StreamRequest,
-    onDecided?: () => void,
-  ): Promise<OpenedTurn> {
-    const chat = { principalId: principal.id, chatId: request.chatId }
-    if (request.type === 'message') {
-      // A new message and the decisions of other frames do not wait for each other.
-      onDecided?.()
-      return { turn: await this.sendLive(principal, chat, request), from: 'start' }
-    }
-    await this.#decideEarlier(principal, chat, request)
-    return this.submitResponses(principal, request, onDecided)
-  }
-
   /** Sends a message to the live session of a chat. */
-  sendLive(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    return this.#parts.runs.opening(chat, this.#sendLive(principal, chat, request))
-  }
-
-  async #decideEarlier(
-    principal: Principal,
-    chat: ChatRef,
-    { earlier = [] }: Partial<Pick<StreamRequest, 'earlier'>>,
-  ): Promise<void> {
-    if (earlier.length > 0) await this.#parts.decisions.decideEarlier(principal, chat, earlier)
+  send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
+    return this.#parts.runs.opening(chat, this.#send(principal, chat, request))
   }
 
   /** Sets the agent and the session state of a chat before speech, which carries neither. */
@@ -60,14 +40,14 @@ export class LiveChatService extends RequestChatService {
     await turnService.setState(chat, state)
   }
 
-  async #sendLive(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
-    const { runs, turnService, context } = this.#parts
+  async #send(principal: Principal, chat: ChatRef, request: LiveMessageRequest): Promise<Turn> {
+    const { runs, turnService, decisions, context } = this.#parts
     const { message, replaces, history = [], hold: held = false } = request
     // RQ121: all checks run before the request changes anything.
     await runs.whenStarted(chat)
     const agent = await turnService.chooseAgent(principal, chat, request)
     const state = await context.toState(principal, chat.chatId, request.context)
-    await this.#decideEarlier(principal, chat, request)
+    await decisions.decideEarlier(principal, chat, request.earlier ?? [])
     const userMessageId = message.id ?? randomUUID()
     const removed = replaces
       ? userMessageId
