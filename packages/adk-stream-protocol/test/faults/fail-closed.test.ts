@@ -168,8 +168,9 @@ function failing(
     get(target, name) {
       const found: unknown = Reflect.get(target, name)
       if (typeof found !== 'function') return found
-      if (!fault.on || (name !== operation && operation !== 'every'))
-        return found.bind(target) as unknown
+      // Both store transitions.
+      const fails = name === operation || (operation === 'replace' && name === 'replaceAll')
+      if (!fault.on || (!fails && operation !== 'every')) return found.bind(target) as unknown
       return () => Promise.reject(new StoreError('unavailable', 'SQLITE_IOERR at /home/secret.db'))
     },
   })
