@@ -2,10 +2,10 @@ import { afterEach, expect, test, vi } from 'vitest'
 
 import { adkApi } from '../../src/client/index.ts'
 import { Http } from '../../src/client/api/http.ts'
-import { PageFeed } from '../../src/client/api/page-feed.ts'
+import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
+import { PageFeed } from '../../src/client/api/watch-feed.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
 

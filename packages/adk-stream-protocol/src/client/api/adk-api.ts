@@ -16,8 +16,8 @@ import {
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import type { HttpOptions } from './http.ts'
 import { Http } from './http.ts'
-import { PageFeed } from './page-feed.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
+import { PageFeed } from './watch-feed.ts'
 
 /**
  * A person's decision about a call.

@@ -3,7 +3,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import type { IncomingFrameOf } from './incoming-frame.ts'
+import type { IncomingFrameOf } from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
 type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
