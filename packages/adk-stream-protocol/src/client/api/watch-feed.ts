@@ -153,7 +153,7 @@ interface Feed<Event> {
 }
 
 /** Follows a feed of the bridge. Returns a function that closes it. */
-export function watchFeed<Event>(
+function watchFeed<Event>(
   feed: Feed<Event>,
   listener: WatchListener<Event>,
   options: WatchOptions = {},

@@ -117,7 +117,7 @@ export interface PageCall {
 }
 
 /** The calls that a page runs, by transport: a chat that is closed and opened again finds the calls that it started. */
-export class PageRuns {
+class PageRuns {
   static readonly #all = new WeakMap<object, PageRuns>()
   readonly #outputs = new Map<string, Promise<ToolOutput | undefined>>()
 

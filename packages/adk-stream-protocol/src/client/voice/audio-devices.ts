@@ -245,7 +245,7 @@ export type VoiceProblem =
   | { readonly code: 'lost'; readonly what: 'microphone' | 'connection' }
 
 /** An error of an audio device. */
-export class AudioError extends Error {
+class AudioError extends Error {
   override readonly name = 'AudioError'
   readonly problem: VoiceProblem
 

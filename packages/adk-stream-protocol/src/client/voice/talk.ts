@@ -206,7 +206,7 @@ const LOST_CONNECTION = { type: 'stop', problem: { code: 'lost', what: 'connecti
 const BYTES_PER_SECOND = 32_000
 
 /** The newest audio that could not be sent yet. Older audio is dropped. */
-export class SoundBacklog {
+class SoundBacklog {
   #pieces: Uint8Array<ArrayBuffer>[] = []
   #bytes = 0
   /** Bytes since the last `clear`, including those that were dropped. */
