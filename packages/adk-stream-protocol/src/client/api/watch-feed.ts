@@ -198,7 +198,7 @@ async function read<Event>(
   signal: AbortSignal,
   onEvent: (event: Event | 'open') => void,
 ): Promise<unknown> {
-  const silence = new SilenceTimeout()
+  const silence = startSilenceTimeout()
   const either = AbortSignal.any([signal, silence.signal])
   const onComment = (comment: string): void => silence.restart(readKeepAlive(`: ${comment}`))
   try {
@@ -227,30 +227,16 @@ const DEFAULT_TIMEOUT_MS = 45_000
 const MISSED_INTERVALS = 3
 
 /** Aborts a feed on which nothing arrives: a half-open connection neither delivers anything nor ends. */
-class SilenceTimeout {
-  readonly #controller = new AbortController()
-  #ms = DEFAULT_TIMEOUT_MS
-  #timer: ReturnType<typeof setTimeout> | undefined
-
-  constructor() {
-    this.restart()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
+function startSilenceTimeout() {
+  const controller = new AbortController()
+  let ms = DEFAULT_TIMEOUT_MS
+  let timer: ReturnType<typeof setTimeout> | undefined
   /** Something arrived, perhaps with the interval in which keep-alives follow. */
-  restart(keepAliveMs?: number): void {
-    clearTimeout(this.#timer)
-    if (keepAliveMs !== undefined) this.#ms = keepAliveMs * MISSED_INTERVALS
-    this.#timer = setTimeout(
-      () => this.#controller.abort(disconnected('the feed fell silent')),
-      this.#ms,
-    )
+  const restart = (keepAliveMs?: number): void => {
+    clearTimeout(timer)
+    if (keepAliveMs !== undefined) ms = keepAliveMs * MISSED_INTERVALS
+    timer = setTimeout(() => controller.abort(disconnected('the feed fell silent')), ms)
   }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
+  restart()
+  return { signal: controller.signal, restart, stop: () => clearTimeout(timer) }
 }

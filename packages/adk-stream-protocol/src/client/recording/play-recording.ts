@@ -42,7 +42,7 @@ export function playRecording(
 ): Playback {
   const lines = readRecording(recording)
   const wanted = chatId ?? lines.find(isOfChat)?.chatId
-  const pacing = new Pacing(pace)
+  const pacing = createPacing(pace)
   const stopping = new AbortController()
   const { signal } = stopping
   const view = new PlaybackView(target, wanted)
@@ -180,7 +180,7 @@ export class Player implements AnyTransport {
   readonly #pacing: Pacing
 
   constructor({ recording, pace = 'fast' }: PlayerOptions) {
-    this.#pacing = new Pacing(pace)
+    this.#pacing = createPacing(pace)
     const streams = new Map<number, RecordedStream>()
     for (const line of readRecording(recording)) {
       if (line.type === 'request' && line.trigger !== 'turn')
@@ -245,33 +245,33 @@ function isChunk({ type }: RecordedLine): boolean {
 export type Pace = 'real-time' | 'fast' | 'step'
 
 /** Delays the chunks of a playback. */
-export class Pacing {
-  readonly #pace: Pace
-  readonly #waiting: (() => void)[] = []
-  #steps = 0
-
-  constructor(pace: Pace) {
-    this.#pace = pace
-  }
-
+interface Pacing {
   /** Plays one more chunk. */
-  step(): void {
-    const next = this.#waiting.shift()
-    if (next) next()
-    else this.#steps += 1
-  }
-
+  step(): void
   /** Resolves when the next chunk may be played. `ms` is the recorded pause. */
-  async wait(ms: number, signal?: AbortSignal): Promise<void> {
-    if (this.#pace === 'fast' || signal?.aborted) return
-    await new Promise<void>((resolve) => {
-      signal?.addEventListener('abort', () => resolve(), { once: true })
-      if (this.#pace === 'real-time') setTimeout(resolve, ms)
-      else if (this.#steps === 0) this.#waiting.push(resolve)
-      else {
-        this.#steps -= 1
-        resolve()
-      }
-    })
+  wait(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+function createPacing(pace: Pace): Pacing {
+  const waiting: (() => void)[] = []
+  let steps = 0
+  return {
+    step: () => {
+      const next = waiting.shift()
+      if (next) next()
+      else steps += 1
+    },
+    wait: async (ms, signal) => {
+      if (pace === 'fast' || signal?.aborted) return
+      await new Promise<void>((resolve) => {
+        signal?.addEventListener('abort', () => resolve(), { once: true })
+        if (pace === 'real-time') setTimeout(resolve, ms)
+        else if (steps === 0) waiting.push(resolve)
+        else {
+          steps -= 1
+          resolve()
+        }
+      })
+    },
   }
 }

@@ -47,8 +47,8 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
       runnableCalls(attached, tools).some((each) => each.toolCallId === toolCallId)
     // Another tab may have sent the output, and this chat may not have read it.
     const isPending = (): Promise<boolean> => attached.catchUp().then(isOpen)
-    const output = await PageRuns.of(attached.channel).run({ ...call, isPending })
-    // The next chat with this id finds the output in `PageRuns`.
+    const output = await runOnce(attached.channel, { ...call, isPending })
+    // The next chat with this id finds the output in `PAGE_OUTPUTS`.
     if (attached.isDetached) return
     if (output) return attached.chat.addToolOutput(output)
     started.delete(toolCallId)
@@ -116,33 +116,23 @@ export interface PageCall {
   readonly isPending: () => Promise<boolean>
 }
 
-/** The calls that a page runs, by transport: a chat that is closed and opened again finds the calls that it started. */
-class PageRuns {
-  static readonly #all = new WeakMap<object, PageRuns>()
-  readonly #outputs = new Map<string, Promise<ToolOutput | undefined>>()
+/** The outputs of calls that a page runs, by transport: a chat that is closed and opened again finds the calls that it started. */
+const PAGE_OUTPUTS = new WeakMap<object, Map<string, Promise<ToolOutput | undefined>>>()
 
-  static of(transport: object): PageRuns {
-    const known = this.#all.get(transport) ?? new PageRuns()
-    this.#all.set(transport, known)
-    return known
-  }
-
-  /** Runs a call once. Resolves with its output, or with undefined if another tab ran it. */
-  run(call: PageCall): Promise<ToolOutput | undefined> {
-    const known = this.#outputs.get(call.toolCallId)
-    if (known) return known
-    const output = this.#start(call)
-    this.#outputs.set(call.toolCallId, output)
-    return output
-  }
-
-  async #start(call: PageCall): Promise<ToolOutput | undefined> {
+/** Runs a call once per transport. Resolves with its output, or with undefined if another tab ran it. */
+function runOnce(transport: object, call: PageCall): Promise<ToolOutput | undefined> {
+  const outputs = PAGE_OUTPUTS.get(transport) ?? new Map<string, Promise<ToolOutput | undefined>>()
+  PAGE_OUTPUTS.set(transport, outputs)
+  const start = async (): Promise<ToolOutput | undefined> => {
     const { how, release } = await claimCall(call.toolCallId)
     if (how === 'first' || (await call.isPending())) return runCall(call)
     release()
-    this.#outputs.delete(call.toolCallId)
+    outputs.delete(call.toolCallId)
     return undefined
   }
+  const output = outputs.get(call.toolCallId) ?? start()
+  outputs.set(call.toolCallId, output)
+  return output
 }
 
 /** Runs a call. If it throws, the output is the error. */

@@ -89,19 +89,24 @@ export interface ChatObserver {
 export type FindObserver = (chatId: string, chat?: object) => ChatObserver | undefined
 
 /** The observers of a transport, by chat id. */
-export class ChatObservers {
-  readonly #observers = new Map<string, ChatObserver[]>()
-
-  readonly find: FindObserver = (chatId, chat) =>
-    this.#observers.get(chatId)?.findLast((each) => chat === undefined || each.chat === chat)
-
+export interface ChatObservers {
+  readonly find: FindObserver
   /** Returns a function that removes the observer. */
-  add(chatId: string, observer: ChatObserver): () => void {
-    this.#observers.set(chatId, [...(this.#observers.get(chatId) ?? []), observer])
-    return () => {
-      const left = this.#observers.get(chatId)?.filter((other) => other !== observer) ?? []
-      if (left.length > 0) this.#observers.set(chatId, left)
-      else this.#observers.delete(chatId)
-    }
+  add(chatId: string, observer: ChatObserver): () => void
+}
+
+export function createChatObservers(): ChatObservers {
+  const observers = new Map<string, ChatObserver[]>()
+  return {
+    find: (chatId, chat) =>
+      observers.get(chatId)?.findLast((each) => chat === undefined || each.chat === chat),
+    add: (chatId, observer) => {
+      observers.set(chatId, [...(observers.get(chatId) ?? []), observer])
+      return () => {
+        const left = observers.get(chatId)?.filter((other) => other !== observer) ?? []
+        if (left.length > 0) observers.set(chatId, left)
+        else observers.delete(chatId)
+      }
+    },
   }
 }

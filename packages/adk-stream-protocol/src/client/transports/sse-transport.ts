@@ -10,8 +10,8 @@ import type {
 } from '../adk-ui-message.ts'
 import type { LoadedChat } from '../api/adk-api.ts'
 import { AdkApi } from '../api/adk-api.ts'
-import type { HttpOptions, HttpRequest } from '../api/http.ts'
-import { Http } from '../api/http.ts'
+import type { Http, HttpOptions, HttpRequest } from '../api/http.ts'
+import { createHttp } from '../api/http.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
 import type {
   ChatObserver,
@@ -20,9 +20,9 @@ import type {
   FindObserver,
   StreamSource,
 } from './response-channel.ts'
-import { ChatObservers } from './response-channel.ts'
+import { createChatObservers } from './response-channel.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
-import { SharedConnection } from './connection-state.ts'
+import { createSharedConnection } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
 import type { WireObserver, WireTap } from './wire-events.ts'
@@ -60,13 +60,13 @@ export class SseTransport implements ChatTransport<AdkUIMessage>, ResponseChanne
   readonly #http: Http
   readonly #agent: AgentOption | undefined
   readonly #observe: WireObserver | undefined
-  readonly #observers = new ChatObservers()
-  readonly #shared = new SharedConnection()
+  readonly #observers = createChatObservers()
+  readonly #shared = createSharedConnection()
   readonly #streams: SseStreams
 
   constructor({ agent, backoff, observe, ...options }: SseTransportOptions) {
     this.#agent = agent
-    this.#http = new Http(options)
+    this.#http = createHttp(options)
     this.api = new AdkApi(this.#http)
     this.#observe = observe
     this.#streams = new SseStreams({

@@ -22,7 +22,7 @@ import type {
   SentDecision,
   SentOutput,
 } from './response-channel.ts'
-import { ChatObservers } from './response-channel.ts'
+import { createChatObservers } from './response-channel.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
@@ -61,7 +61,7 @@ export class WebSocketTransport
   readonly resumeStreamIsReplay = true
   readonly responses = new ResponseStates()
   readonly #options: WebSocketTransportOptions
-  readonly #observers = new ChatObservers()
+  readonly #observers = createChatObservers()
   readonly #session: SocketSession
 
   constructor(options: WebSocketTransportOptions) {

@@ -1,4 +1,4 @@
-import { INPUT_RATE, PcmFrames, Resampler } from './resampler.ts'
+import { cutFrames, INPUT_RATE, Resampler } from './resampler.ts'
 
 /** The microphone and the speaker that a `Voice` uses. `browserAudio()` returns those of the browser. */
 export interface AudioDevices {
@@ -171,13 +171,13 @@ function createMicrophoneNode(
   onSound: MicrophoneOptions['onSound'],
 ): AudioWorkletNode {
   const resampler = new Resampler(context.sampleRate, INPUT_RATE)
-  const frames = new PcmFrames(onSound)
+  const pushFrames = cutFrames(onSound)
   const node = new AudioWorkletNode(context, 'adk-microphone', {
     channelCount: 1,
     channelCountMode: 'explicit',
     processorOptions: { frameSamples: Math.round(context.sampleRate / 50) },
   })
-  node.port.onmessage = ({ data }: MessageEvent<Float32Array>) => frames.push(resampler.push(data))
+  node.port.onmessage = ({ data }: MessageEvent<Float32Array>) => pushFrames(resampler.push(data))
   // The output is silent, but not every browser runs a node that is not connected.
   node.connect(context.destination)
   return node
