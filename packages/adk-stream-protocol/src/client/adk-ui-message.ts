@@ -18,3 +18,33 @@ export type AdkChunkStream = ReadableStream<UIMessageChunk<MessageMetadata, AdkD
 /** The options that a chat passes to its transport. */
 export type SendOptions = Parameters<ChatTransport<AdkUIMessage>['sendMessages']>[0]
 export type ReconnectOptions = Parameters<ChatTransport<AdkUIMessage>['reconnectToStream']>[0]
+
+/** A schema of zod, or of any library that implements Standard Schema. */
+interface Schema<Output> {
+  readonly '~standard': { readonly types?: { readonly output: Output } | undefined }
+}
+
+/**
+ * Infers the tool types of messages from the declarations of the agent's tools: `AdkUIMessage<InferAdkTools<typeof tools>>`. A declaration
+ * is the options object of ADK's `FunctionTool` or of `browserTool`. Pass a list of declarations with literal names, or a record by name. A
+ * `FunctionTool` instance does not carry its types.
+ */
+export type InferAdkTools<Declared> = Declared extends readonly { readonly name: string }[]
+  ? { [Tool in Declared[number] as Tool['name']]: InferTool<Tool> }
+  : { [Name in keyof Declared]: InferTool<Declared[Name]> }
+
+interface InferTool<Tool> {
+  input: InferInput<Tool>
+  output: InferOutput<Tool>
+}
+
+type InferInput<Tool> = Tool extends { readonly parameters: Schema<infer Input> }
+  ? Input
+  : Record<string, never>
+
+/** The type of the output schema, or of the function's result if there is no schema. */
+type InferOutput<Tool> = Tool extends { readonly output: Schema<infer Output> }
+  ? Output
+  : Tool extends { readonly execute: (...given: never[]) => infer Result }
+    ? Awaited<Result>
+    : unknown

@@ -1,11 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest'
 
 import { adkApi } from '../../src/client/index.ts'
-import { Http } from '../../src/client/api/http.ts'
-import { PageFeed } from '../../src/client/api/page-feed.ts'
+import { createHttp } from '../../src/client/api/http.ts'
+import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
+import { PageFeed } from '../../src/client/api/watch-feed.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
-import type { WatchEvent } from '../../src/client/api/watch-feed.ts'
 
 const HEADERS = { 'x-api-key': 'hanako' }
 
@@ -82,7 +82,7 @@ test('[CL29] a page that nobody sees gives its feed back, and catches up when it
   await using testBridge = await TestBridge.open({ limits: { maxFeedsPerPrincipal: 1 } })
   const tab = new FakePage()
   vi.stubGlobal('document', tab)
-  const feed = new PageFeed(new Http({ url: testBridge.url, headers: HEADERS }), 1)
+  const feed = new PageFeed(createHttp({ url: testBridge.url, headers: HEADERS }), 1)
   const told = new Told()
   const end = feed.watch(told.listener)
   await told.until('open')

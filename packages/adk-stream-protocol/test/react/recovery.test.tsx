@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react'
 import { describe, expect, test } from 'vitest'
 
-import { planRecovery, planLocalRecovery } from '../../src/react/reading/recovery.ts'
+import { planRecovery, planLocalRecovery } from '../../src/react/reading/problem.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
 import { callPayment } from '../approvals/support/payments.ts'
 import { TestBrowser, type Way } from './support/chat-page.tsx'

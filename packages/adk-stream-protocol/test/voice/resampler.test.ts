@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { INPUT_RATE, PcmFrames, Resampler } from '../../src/client/voice/resampler.ts'
+import { cutFrames, INPUT_RATE, Resampler } from '../../src/client/voice/resampler.ts'
 
 const RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 88_200, 96_000]
 
@@ -77,11 +77,11 @@ test('[VO2] how the sound is cut into pieces changes nothing', () => {
 
 test('[VO2] frames are 20 ms of 16 bit, little end first, and clip in place of turning over', () => {
   const frames: { bytes: Uint8Array; level: number }[] = []
-  const framer = new PcmFrames((bytes, level) => frames.push({ bytes, level }))
-  framer.push(new Float32Array(300).fill(0.5))
+  const push = cutFrames((bytes, level) => frames.push({ bytes, level }))
+  push(new Float32Array(300).fill(0.5))
   expect(frames).toEqual([])
-  framer.push(new Float32Array(400).fill(0.5))
-  framer.push(Float32Array.from({ length: 300 }, (_zero, at) => (at % 2 === 0 ? 1.5 : -1.5)))
+  push(new Float32Array(400).fill(0.5))
+  push(Float32Array.from({ length: 300 }, (_zero, at) => (at % 2 === 0 ? 1.5 : -1.5)))
   expect(frames.map(({ bytes }) => bytes.length)).toEqual([640, 640, 640])
   expect(frames[0]?.bytes.slice(0, 2)).toEqual(Uint8Array.of(0x00, 0x40))
   expect(frames[0]?.level).toBeCloseTo(0.5)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 
-import { toProblem } from '../../src/client/voice/voice-problem.ts'
+import { toProblem } from '../../src/client/voice/audio-devices.ts'
 import type { VoiceEvent } from '../../src/client/voice/voice-state.ts'
 import { nextVoice, startModel, toVoiceState } from '../../src/client/voice/voice-state.ts'
-import { detectSpeech, SILENCE } from '../../src/client/voice/speech-detector.ts'
+import { detectSpeech, SILENCE } from '../../src/client/voice/talk.ts'
 import type { VoiceMode } from '../../src/client/voice/voice-state.ts'
 
 /** Levels of frames; the last one goes on. */

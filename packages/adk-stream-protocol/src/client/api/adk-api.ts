@@ -14,10 +14,10 @@ import {
   isStoredChat,
 } from '../../protocol/server-views.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
-import type { HttpOptions } from './http.ts'
-import { Http } from './http.ts'
-import { PageFeed } from './page-feed.ts'
+import type { Http, HttpOptions } from './http.ts'
+import { createHttp } from './http.ts'
 import type { WatchListener, WatchOptions } from './watch-feed.ts'
+import { PageFeed } from './watch-feed.ts'
 
 /**
  * A person's decision about a call.
@@ -51,7 +51,7 @@ export interface LoadedChat {
 
 /** Creates the API of the bridge: the list of chats, the pending approvals, and the feeds that report changes of both. */
 export function adkApi(options: HttpOptions): AdkApi {
-  return new AdkApi(new Http(options))
+  return new AdkApi(createHttp(options))
 }
 
 /** The API of the bridge, created by `adkApi()`. */

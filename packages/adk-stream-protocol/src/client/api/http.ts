@@ -29,15 +29,14 @@ export interface HttpRequest {
 }
 
 /** Sends requests to the bridge. Throws an `AdkError` if the request is rejected, or if something else than the bridge responds. */
-export class Http {
-  readonly #options: HttpOptions
+export interface Http {
+  send(path: string, request?: HttpRequest): Promise<Response>
+  read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value>
+}
 
-  constructor(options: HttpOptions) {
-    this.#options = options
-  }
-
-  async send(path: string, request: HttpRequest = {}): Promise<Response> {
-    const { url, headers = {}, credentials = 'same-origin', fetch } = this.#options
+export function createHttp(options: HttpOptions): Http {
+  const { url, headers = {}, credentials = 'same-origin', fetch } = options
+  const send: Http['send'] = async (path, request = {}) => {
     const { method = 'GET', body, signal, headers: more } = request
     const own = typeof headers === 'function' ? await headers() : headers
     const json = body && { 'content-type': 'application/json' }
@@ -51,15 +50,17 @@ export class Http {
     if (!response.ok) throw await toError(response)
     return response
   }
-
-  async read<Value>(path: string, isValid: Guard<Value>, request?: HttpRequest): Promise<Value> {
-    const response = await this.send(path, request)
-    const value = parseJson(await response.text())
-    if (isValid(value)) return value
-    throw new AdkError(
-      'unavailable',
-      'The response is not from the bridge. Check the `url` option.',
-    )
+  return {
+    send,
+    read: async (path, isValid, request) => {
+      const response = await send(path, request)
+      const value = parseJson(await response.text())
+      if (isValid(value)) return value
+      throw new AdkError(
+        'unavailable',
+        'The response is not from the bridge. Check the `url` option.',
+      )
+    },
   }
 }
 

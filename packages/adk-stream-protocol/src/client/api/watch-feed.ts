@@ -1,11 +1,115 @@
+import type { FeedEvent, ChatEvent } from '../../protocol/server-views.ts'
+import { isFeedEvent } from '../../protocol/server-views.ts'
+import type { Http } from './http.ts'
 import type { Guard } from '../../protocol/guards.ts'
-import type { ChatEvent } from '../../protocol/server-views.ts'
 import { readKeepAlive } from '../../protocol/sse.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore, sleep, withDefaults } from '../../shared/backoff.ts'
 import { disconnected, parseJson } from '../adk-error.ts'
 import { readEvents } from '../transports/read-sse.ts'
-import type { Http } from './http.ts'
+
+interface Watcher {
+  readonly listener: WatchListener<FeedEvent>
+  readonly options: WatchOptions
+  /** Whether the listener was called with `open`. */
+  isOpened: boolean
+}
+
+/** How long a hidden page keeps its feed open, in ms. */
+const HIDDEN_MS = 30_000
+
+/**
+ * The feed of a page, shared by all listeners: over HTTP/1.1 a browser opens at most six connections to a server, for all tabs together.
+ * A hidden page closes its feed after 30 seconds. When the page is visible again, the listeners are called with `open`.
+ */
+export class PageFeed {
+  readonly #http: Http
+  readonly #hiddenMs: number
+  readonly #watchers = new Set<Watcher>()
+  #close: (() => void) | undefined
+  #isOpen = false
+  #hiddenTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(http: Http, hiddenMs = HIDDEN_MS) {
+    this.#http = http
+    this.#hiddenMs = hiddenMs
+  }
+
+  /** Returns a function that unsubscribes. The back-off of the first listener applies. */
+  watch(listener: WatchListener<FeedEvent>, options: WatchOptions = {}): () => void {
+    const watcher: Watcher = { listener, options, isOpened: false }
+    const leave = (): void => {
+      if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#stop()
+    }
+    if (options.signal?.aborted === true) return leave
+    options.signal?.addEventListener('abort', leave, { once: true })
+    this.#watchers.add(watcher)
+    if (this.#watchers.size === 1) this.#start()
+    // Not before `watch` has returned, as for the first listener.
+    else queueMicrotask(() => this.#announceOpen(watcher))
+    return leave
+  }
+
+  #start(): void {
+    page()?.addEventListener('visibilitychange', this.#onVisibilityChange)
+    this.#connect()
+    this.#onVisibilityChange()
+  }
+
+  #stop(): void {
+    page()?.removeEventListener('visibilitychange', this.#onVisibilityChange)
+    this.#disconnect()
+  }
+
+  #connect(): void {
+    const [first] = this.#watchers
+    const { backoff } = first?.options ?? {}
+    const feed = { http: this.#http, path: '/events', isEvent: isFeedEvent }
+    const onEvent = (event: WatchEvent<FeedEvent>): void => {
+      if (event.type === 'open' || event.type === 'lost') this.#isOpen = event.type === 'open'
+      for (const watcher of this.#watchers) this.#notify(watcher, event)
+    }
+    this.#close = watchFeed(feed, onEvent, backoff ? { backoff } : {})
+  }
+
+  #disconnect(): void {
+    clearTimeout(this.#hiddenTimer)
+    this.#hiddenTimer = undefined
+    this.#close?.()
+    this.#close = undefined
+    this.#isOpen = false
+  }
+
+  readonly #onVisibilityChange = (): void => {
+    if (page()?.visibilityState === 'hidden') {
+      this.#hiddenTimer ??= setTimeout(() => this.#disconnect(), this.#hiddenMs)
+      return
+    }
+    clearTimeout(this.#hiddenTimer)
+    this.#hiddenTimer = undefined
+    if (!this.#close) this.#connect()
+  }
+
+  /** Calls a listener that was added later with `open`, unless it was called meanwhile. */
+  #announceOpen(watcher: Watcher): void {
+    if (this.#isOpen && !watcher.isOpened) this.#notify(watcher, { type: 'open', again: false })
+  }
+
+  #notify(watcher: Watcher, event: WatchEvent<FeedEvent>): void {
+    if (!this.#watchers.has(watcher)) return
+    // `open` comes first, also for a listener that is added while an event is being reported.
+    if (event.type !== 'open' && event.type !== 'lost' && !watcher.isOpened) return
+    if (event.type !== 'open') return watcher.listener(event)
+    const again = watcher.isOpened
+    watcher.isOpened = true
+    watcher.listener({ type: 'open', again })
+  }
+}
+
+/** Returns undefined on servers and in workers. */
+function page(): Document | undefined {
+  return typeof document === 'undefined' ? undefined : document
+}
 
 /**
  * An event of a feed, or a change of the feed itself.
@@ -49,7 +153,7 @@ interface Feed<Event> {
 }
 
 /** Follows a feed of the bridge. Returns a function that closes it. */
-export function watchFeed<Event>(
+function watchFeed<Event>(
   feed: Feed<Event>,
   listener: WatchListener<Event>,
   options: WatchOptions = {},
@@ -94,7 +198,7 @@ async function read<Event>(
   signal: AbortSignal,
   onEvent: (event: Event | 'open') => void,
 ): Promise<unknown> {
-  const silence = new SilenceTimeout()
+  const silence = startSilenceTimeout()
   const either = AbortSignal.any([signal, silence.signal])
   const onComment = (comment: string): void => silence.restart(readKeepAlive(`: ${comment}`))
   try {
@@ -123,30 +227,16 @@ const DEFAULT_TIMEOUT_MS = 45_000
 const MISSED_INTERVALS = 3
 
 /** Aborts a feed on which nothing arrives: a half-open connection neither delivers anything nor ends. */
-class SilenceTimeout {
-  readonly #controller = new AbortController()
-  #ms = DEFAULT_TIMEOUT_MS
-  #timer: ReturnType<typeof setTimeout> | undefined
-
-  constructor() {
-    this.restart()
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
+function startSilenceTimeout() {
+  const controller = new AbortController()
+  let ms = DEFAULT_TIMEOUT_MS
+  let timer: ReturnType<typeof setTimeout> | undefined
   /** Something arrived, perhaps with the interval in which keep-alives follow. */
-  restart(keepAliveMs?: number): void {
-    clearTimeout(this.#timer)
-    if (keepAliveMs !== undefined) this.#ms = keepAliveMs * MISSED_INTERVALS
-    this.#timer = setTimeout(
-      () => this.#controller.abort(disconnected('the feed fell silent')),
-      this.#ms,
-    )
+  const restart = (keepAliveMs?: number): void => {
+    clearTimeout(timer)
+    if (keepAliveMs !== undefined) ms = keepAliveMs * MISSED_INTERVALS
+    timer = setTimeout(() => controller.abort(disconnected('the feed fell silent')), ms)
   }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
+  restart()
+  return { signal: controller.signal, restart, stop: () => clearTimeout(timer) }
 }

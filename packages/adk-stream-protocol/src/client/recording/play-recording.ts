@@ -1,15 +1,14 @@
+import type { UIMessageChunk } from 'ai'
+
 import type { Message } from '../../protocol/message.ts'
 import { foldChunk } from '../../protocol/fold-chunks.ts'
-import type { MessageView } from '../sync/chat-messages.ts'
-import { putMessage } from '../sync/chat-messages.ts'
-import type { Pace } from './pacing.ts'
-import { Pacing } from './pacing.ts'
-import type { RecordedLine } from './recording.ts'
+import type { MessageView, MessageTarget } from '../sync/chat-messages.ts'
+import { putMessage, showUserMessage } from '../sync/chat-messages.ts'
+import type { RecordedLine, AnyTransport } from './recording.ts'
 import { readRecording } from './recording.ts'
-import type { MessageTarget } from '../sync/show-turn.ts'
-import { showUserMessage } from '../sync/show-turn.ts'
+import { AdkError } from '../adk-error.ts'
 
-export type { MessageTarget } from '../sync/show-turn.ts'
+export type { MessageTarget } from '../sync/chat-messages.ts'
 
 /**
  * Options of `playRecording`.
@@ -43,7 +42,7 @@ export function playRecording(
 ): Playback {
   const lines = readRecording(recording)
   const wanted = chatId ?? lines.find(isOfChat)?.chatId
-  const pacing = new Pacing(pace)
+  const pacing = createPacing(pace)
   const stopping = new AbortController()
   const { signal } = stopping
   const view = new PlaybackView(target, wanted)
@@ -153,4 +152,126 @@ class PlaybackView {
 
 function isOfChat(line: RecordedLine): line is Extract<RecordedLine, { chatId: string }> {
   return 'chatId' in line
+}
+
+/**
+ * Options of `Player`.
+ *
+ * @inline
+ */
+export interface PlayerOptions {
+  readonly recording: string
+  /** Default `fast`. */
+  readonly pace?: Pace
+}
+
+interface RecordedStream {
+  readonly isResumed: boolean
+  readonly lines: RecordedLine[]
+}
+
+/**
+ * A transport that replays recorded streams: the n-th request gets the n-th stream, and `resumeStream()` gets a stream that was resumed. To
+ * play a whole conversation into a chat, see `playRecording`.
+ */
+export class Player implements AnyTransport {
+  readonly resumeStreamIsReplay = true
+  readonly #streams: RecordedStream[]
+  readonly #pacing: Pacing
+
+  constructor({ recording, pace = 'fast' }: PlayerOptions) {
+    this.#pacing = createPacing(pace)
+    const streams = new Map<number, RecordedStream>()
+    for (const line of readRecording(recording)) {
+      if (line.type === 'request' && line.trigger !== 'turn')
+        streams.set(line.request, { isResumed: line.trigger === 'resume', lines: [line] })
+      else if ('request' in line) streams.get(line.request)?.lines.push(line)
+    }
+    // A resume that found no running turn has no chunks.
+    this.#streams = [...streams.values()].filter(({ lines }) => lines.some(isChunk))
+  }
+
+  /** The number of streams that are left. */
+  get left(): number {
+    return this.#streams.length
+  }
+
+  /** Plays one more chunk, at the pace `step`. */
+  step(): void {
+    this.#pacing.step()
+  }
+
+  sendMessages(): Promise<ReadableStream<UIMessageChunk>> {
+    // A stream that was resumed in the recording does not belong to a sent message.
+    while (this.#streams[0]?.isResumed) this.#streams.shift()
+    const stream = this.#streams.shift()
+    if (!stream)
+      return Promise.reject(new AdkError('nothing-new', 'The recording has no further stream.'))
+    return Promise.resolve(this.#play(stream.lines))
+  }
+
+  reconnectToStream(): Promise<ReadableStream<UIMessageChunk> | null> {
+    const stream = this.#streams[0]?.isResumed ? this.#streams.shift() : undefined
+    return Promise.resolve(stream ? this.#play(stream.lines) : null)
+  }
+
+  #play(lines: readonly RecordedLine[]): ReadableStream<UIMessageChunk> {
+    const rest = [...lines]
+    let at = lines[0]?.at ?? 0
+    const pull = async (
+      controller: ReadableStreamDefaultController<UIMessageChunk>,
+    ): Promise<void> => {
+      for (;;) {
+        const line = rest.shift()
+        if (line?.type === 'chunk') {
+          await this.#pacing.wait(line.at - at)
+          at = line.at
+          return controller.enqueue(line.chunk)
+        }
+        if (line?.type === 'end' && line.error !== undefined)
+          throw new AdkError('internal', line.error)
+        if (!line || line.type === 'end') return controller.close()
+      }
+    }
+    return new ReadableStream({ pull }, { highWaterMark: 0 })
+  }
+}
+
+function isChunk({ type }: RecordedLine): boolean {
+  return type === 'chunk'
+}
+
+/** `real-time`: with the recorded pauses. `fast`: without pauses. `step`: one chunk for each call of `step()`. */
+export type Pace = 'real-time' | 'fast' | 'step'
+
+/** Delays the chunks of a playback. */
+interface Pacing {
+  /** Plays one more chunk. */
+  step(): void
+  /** Resolves when the next chunk may be played. `ms` is the recorded pause. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+function createPacing(pace: Pace): Pacing {
+  const waiting: (() => void)[] = []
+  let steps = 0
+  return {
+    step: () => {
+      const next = waiting.shift()
+      if (next) next()
+      else steps += 1
+    },
+    wait: async (ms, signal) => {
+      if (pace === 'fast' || signal?.aborted) return
+      await new Promise<void>((resolve) => {
+        signal?.addEventListener('abort', () => resolve(), { once: true })
+        if (pace === 'real-time') setTimeout(resolve, ms)
+        else if (steps === 0) waiting.push(resolve)
+        else {
+          steps -= 1
+          resolve()
+        }
+      })
+    },
+  }
 }

@@ -4,8 +4,8 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { AdkUIMessage } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
-import type { WireEvent, WireObserver, WireTrigger } from '../transports/wire-events.ts'
-import { WireTap } from '../transports/wire-events.ts'
+import type { WireEvent, WireObserver, WireTap, WireTrigger } from '../transports/wire-events.ts'
+import { createTap } from '../transports/wire-events.ts'
 
 /** A line of a recording. `at` is the time in ms since its start, `request` the number of the stream. */
 export type RecordedLine = { readonly at: number } & (
@@ -75,12 +75,12 @@ export class Recorder {
       sendMessages: async (options) => {
         const { chatId, trigger, messageId, messages } = options
         const request = { chatId, trigger, messageId, message: messages.at(-1) }
-        return tapStream(await transport.sendMessages(options), new WireTap(observe, request))
+        return tapStream(await transport.sendMessages(options), createTap(observe, request))
       },
       reconnectToStream: async (options) => {
         const stream = await transport.reconnectToStream(options)
         const { chatId } = options
-        return stream && tapStream(stream, new WireTap(observe, { chatId, trigger: 'resume' }))
+        return stream && tapStream(stream, createTap(observe, { chatId, trigger: 'resume' }))
       },
     }
   }

@@ -3,7 +3,7 @@ import type { Deferred } from '../../shared/deferred.ts'
 import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
 import { AdkError, disconnected } from '../adk-error.ts'
-import type { IncomingFrameOf } from './incoming-frame.ts'
+import type { IncomingFrameOf } from './socket-request.ts'
 import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
 type ResponseFrame = ClientFrameOf<'decide'> | ClientFrameOf<'tool-output'>
@@ -76,44 +76,49 @@ interface Ping extends Deferred<number> {
 const PING_TIMEOUT_MS = 10_000
 
 /** Pings that the server has not answered. Each is answered, or fails after 10 seconds. */
-export class PendingPings {
-  readonly #pings = new Map<string, Ping>()
-
-  get size(): number {
-    return this.#pings.size
-  }
-
+export interface PendingPings {
+  readonly size: number
   /** The nonces to send again over another socket. */
-  get nonces(): readonly string[] {
-    return [...this.#pings.keys()]
-  }
-
+  readonly nonces: readonly string[]
   /** Resolves with the round-trip time in ms. */
-  send(transmit: (nonce: string) => void): Promise<number> {
-    const nonce = newId()
-    const deferred = defer<number>()
-    const timer = setTimeout(() => {
-      this.#pings.delete(nonce)
-      deferred.reject(disconnected('a ping was not answered'))
-    }, PING_TIMEOUT_MS)
-    this.#pings.set(nonce, { ...deferred, sentAt: performance.now(), timer })
-    transmit(nonce)
-    return deferred.promise
-  }
+  send(transmit: (nonce: string) => void): Promise<number>
+  onPong(nonce: string): void
+  failAll(error: unknown): void
+}
 
-  onPong(nonce: string): void {
-    const ping = this.#pings.get(nonce)
-    if (!ping) return
-    this.#pings.delete(nonce)
-    clearTimeout(ping.timer)
-    ping.resolve(performance.now() - ping.sentAt)
-  }
-
-  failAll(error: unknown): void {
-    for (const { reject, timer } of this.#pings.values()) {
-      clearTimeout(timer)
-      reject(error)
-    }
-    this.#pings.clear()
+export function createPendingPings(): PendingPings {
+  const pings = new Map<string, Ping>()
+  return {
+    get size() {
+      return pings.size
+    },
+    get nonces() {
+      return [...pings.keys()]
+    },
+    send: (transmit) => {
+      const nonce = newId()
+      const deferred = defer<number>()
+      const timer = setTimeout(() => {
+        pings.delete(nonce)
+        deferred.reject(disconnected('a ping was not answered'))
+      }, PING_TIMEOUT_MS)
+      pings.set(nonce, { ...deferred, sentAt: performance.now(), timer })
+      transmit(nonce)
+      return deferred.promise
+    },
+    onPong: (nonce) => {
+      const ping = pings.get(nonce)
+      if (!ping) return
+      pings.delete(nonce)
+      clearTimeout(ping.timer)
+      ping.resolve(performance.now() - ping.sentAt)
+    },
+    failAll: (error) => {
+      for (const { reject, timer } of pings.values()) {
+        clearTimeout(timer)
+        reject(error)
+      }
+      pings.clear()
+    },
   }
 }

@@ -4,7 +4,7 @@ import { SUBPROTOCOL } from '../../protocol/server-frame.ts'
 import { disconnected } from '../adk-error.ts'
 import type { Backoff } from '../../shared/backoff.ts'
 import { delayBefore } from '../../shared/backoff.ts'
-import { ConnectionStatus } from '../transports/connection-state.ts'
+import { createConnectionStatus } from '../transports/connection-state.ts'
 
 /** The part of a WebSocket that is used: the browser's, or the one of `ws`. */
 export interface SocketLike {
@@ -53,7 +53,7 @@ type State =
 
 /** A socket that is opened when it is needed, and again when it is lost, as the table of close codes says. */
 export class ReconnectingSocket {
-  readonly status = new ConnectionStatus()
+  readonly status = createConnectionStatus()
   readonly #options: ReconnectingSocketOptions
   #state: State = { name: 'idle' }
   #attempts = 0

@@ -1,10 +1,10 @@
 import type { Chunk } from '../../protocol/chunk.ts'
 import { AsyncQueue } from '../../shared/async-queue.ts'
 import { newId } from '../../shared/new-id.ts'
-import type { FindObserver } from '../transports/chat-observers.ts'
+import type { FindObserver } from '../transports/response-channel.ts'
 import type { WireObserver, WireTap } from '../transports/wire-events.ts'
 import { tapStream } from '../transports/wire-events.ts'
-import type { IncomingFrameOf } from './incoming-frame.ts'
+import type { IncomingFrameOf } from './socket-request.ts'
 
 interface StreamedTurn {
   readonly chatId: string

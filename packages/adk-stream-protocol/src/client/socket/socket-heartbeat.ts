@@ -9,53 +9,51 @@ interface HeartbeatOptions {
 const [QUIET_MS, ANSWER_MS] = [15_000, 10_000]
 
 /** Detects a half-open connection: it accepts everything that is sent, and nothing arrives. */
-export class SocketHeartbeat {
-  readonly #options: HeartbeatOptions
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #receivedAt = 0
-  #pingedAt: number | undefined
+export interface SocketHeartbeat {
+  start(): void
+  stop(): void
+  onReceived(): void
+}
 
-  constructor(options: HeartbeatOptions) {
-    this.#options = options
+export function createHeartbeat({ isWaiting, ping, onDead }: HeartbeatOptions): SocketHeartbeat {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let receivedAt = 0
+  let pingedAt: number | undefined
+  const onReceived = (): void => {
+    receivedAt = Date.now()
   }
-
-  start(): void {
-    this.stop()
-    this.onReceived()
-    this.#checkIn(QUIET_MS)
-    for (const [target, event] of networkEvents()) target.addEventListener(event, this.check)
+  const checkIn = (ms: number): void => {
+    clearTimeout(timer)
+    timer = setTimeout(onTimer, ms)
   }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-    this.#pingedAt = undefined
-    for (const [target, event] of networkEvents()) target.removeEventListener(event, this.check)
-  }
-
-  onReceived(): void {
-    this.#receivedAt = Date.now()
-  }
-
   /** Pings now: the machine may have slept, or its network may have changed. */
-  readonly check = (): void => {
-    if (this.#pingedAt !== undefined || !this.#options.isWaiting()) return
-    this.#pingedAt = Date.now()
-    this.#options.ping()
-    this.#checkIn(ANSWER_MS)
+  const check = (): void => {
+    if (pingedAt !== undefined || !isWaiting()) return
+    pingedAt = Date.now()
+    ping()
+    checkIn(ANSWER_MS)
   }
-
-  #checkIn(ms: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#onTimer(), ms)
+  const onTimer = (): void => {
+    if (pingedAt !== undefined && receivedAt < pingedAt) return onDead()
+    pingedAt = undefined
+    const silence = Date.now() - receivedAt
+    checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
+    if (silence >= QUIET_MS) check()
   }
-
-  #onTimer(): void {
-    if (this.#pingedAt !== undefined && this.#receivedAt < this.#pingedAt)
-      return this.#options.onDead()
-    this.#pingedAt = undefined
-    const silence = Date.now() - this.#receivedAt
-    this.#checkIn(silence < QUIET_MS ? QUIET_MS - silence : QUIET_MS)
-    if (silence >= QUIET_MS) this.check()
+  const stop = (): void => {
+    clearTimeout(timer)
+    pingedAt = undefined
+    for (const [target, event] of networkEvents()) target.removeEventListener(event, check)
+  }
+  return {
+    start: () => {
+      stop()
+      onReceived()
+      checkIn(QUIET_MS)
+      for (const [target, event] of networkEvents()) target.addEventListener(event, check)
+    },
+    stop,
+    onReceived,
   }
 }
 

@@ -1,13 +1,29 @@
 import type { Chunk } from '../../protocol/chunk.ts'
+import type { ServerFrame } from '../../protocol/server-frame.ts'
 import type { ClientFrameOf } from '../../protocol/client-frame.ts'
 import { AsyncQueue } from '../../shared/async-queue.ts'
 import { defer } from '../../shared/deferred.ts'
 import { newId } from '../../shared/new-id.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { MessageView } from '../sync/chat-messages.ts'
-import type { ChatObserver } from '../transports/chat-observers.ts'
+import type { ChatObserver } from '../transports/response-channel.ts'
 import { toChunkStream } from '../transports/chunk-stream.ts'
 import type { WireTap, WireTrigger } from '../transports/wire-events.ts'
+
+/** A text frame of the server. */
+export type IncomingFrame =
+  | ServerFrame
+  | {
+      readonly type: 'chunk'
+      readonly requestId: string
+      readonly sequence: number
+      readonly chunk: Chunk
+    }
+
+export type IncomingFrameOf<Type extends IncomingFrame['type']> = Extract<
+  IncomingFrame,
+  { readonly type: Type }
+>
 
 export type RequestFrame = ClientFrameOf<'send'> | ClientFrameOf<'resume'>
 

@@ -1,13 +1,12 @@
 import { AdkError, disconnected } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import type { ChatObserver, FindObserver } from '../transports/chat-observers.ts'
+import type { ChatObserver, FindObserver } from '../transports/response-channel.ts'
 import type { WireObserver } from '../transports/wire-events.ts'
 import { tapStream } from '../transports/wire-events.ts'
-import type { IncomingFrameOf } from './incoming-frame.ts'
-import type { ReconnectingSocket } from './reconnecting-socket.ts'
-import type { RequestFrame } from './socket-request.ts'
+import type { IncomingFrameOf, RequestFrame } from './socket-request.ts'
 import { describeRequest, SocketRequest } from './socket-request.ts'
+import type { ReconnectingSocket } from './reconnecting-socket.ts'
 
 type StreamFrame = IncomingFrameOf<'start' | 'chunk' | 'end' | 'error' | 'no-active'>
 

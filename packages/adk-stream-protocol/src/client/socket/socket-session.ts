@@ -2,17 +2,17 @@ import type { ClientFrame } from '../../protocol/client-frame.ts'
 import { withDefaults } from '../../shared/backoff.ts'
 import { AdkError, parseJson } from '../adk-error.ts'
 import type { ResponseStates } from '../sync/response-states.ts'
-import type { FindObserver } from '../transports/chat-observers.ts'
+import type { FindObserver } from '../transports/response-channel.ts'
 import { nameAgent } from '../transports/name-agent.ts'
 import type { WebSocketTransportOptions } from '../transports/web-socket-transport.ts'
 import type { AudioMode, LiveListener } from './chat-subscriptions.ts'
 import { ChatSubscriptions } from './chat-subscriptions.ts'
-import type { IncomingFrame } from './incoming-frame.ts'
-import { PendingAcks, PendingPings } from './pending-acks.ts'
+import type { IncomingFrame } from './socket-request.ts'
+import { createPendingPings, PendingAcks } from './pending-acks.ts'
 import type { SocketClass } from './reconnecting-socket.ts'
 import { ReconnectingSocket } from './reconnecting-socket.ts'
 import { ServerTurns } from './server-turns.ts'
-import { SocketHeartbeat } from './socket-heartbeat.ts'
+import { createHeartbeat } from './socket-heartbeat.ts'
 import { SocketRequests } from './socket-requests.ts'
 
 interface Dependencies {
@@ -28,10 +28,10 @@ export class SocketSession {
   readonly acks: PendingAcks
   readonly #turns: ServerTurns
   readonly #subscriptions = new ChatSubscriptions()
-  readonly #pings = new PendingPings()
+  readonly #pings = createPendingPings()
   readonly #options: WebSocketTransportOptions
   readonly #findObserver: FindObserver
-  readonly #heartbeat = new SocketHeartbeat({
+  readonly #heartbeat = createHeartbeat({
     isWaiting: () => this.#isWaiting,
     ping: () => this.socket.send({ type: 'ping' }),
     onDead: () => this.socket.abandon(),

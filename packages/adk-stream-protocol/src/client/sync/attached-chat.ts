@@ -4,10 +4,14 @@ import { Listeners } from '../../shared/listeners.ts'
 import { readErrorCode } from '../adk-error.ts'
 import type { AdkApi } from '../api/adk-api.ts'
 import type { WatchEvent } from '../api/watch-feed.ts'
-import { toSendable } from '../tools/run-call.ts'
-import type { ChatObserver, ServerTurn } from '../transports/chat-observers.ts'
+import { toSendable } from '../tools/browser-tools.ts'
+import type {
+  ChatObserver,
+  ServerTurn,
+  ResponseChannel,
+  StoredConversation,
+} from '../transports/response-channel.ts'
 import { readChunks } from '../transports/chunk-stream.ts'
-import type { ResponseChannel, StoredConversation } from '../transports/response-channel.ts'
 import type {
   AttachableChat,
   Decision,
@@ -17,9 +21,9 @@ import type {
 } from './attachable-chat.ts'
 import { isBusy, patchChat } from './attachable-chat.ts'
 import type { MessageView } from './chat-messages.ts'
+import { showTurn } from './chat-messages.ts'
 import { isSyncChunk, isWriting, nextSync, shouldSend, START } from './next-sync.ts'
 import type { DecisionSupplement } from './response-states.ts'
-import { showTurn } from './show-turn.ts'
 import type { SyncEffect, SyncEvent, SyncState } from './sync-state.ts'
 
 /**

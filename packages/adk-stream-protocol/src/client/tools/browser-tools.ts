@@ -2,8 +2,7 @@ import { AdkError } from '../adk-error.ts'
 import type { AttachedChat } from '../sync/attached-chat.ts'
 import type { MessageView, PartView } from '../sync/chat-messages.ts'
 import { approvalState } from '../sync/chat-messages.ts'
-import type { PageCall } from './run-call.ts'
-import { PageRuns } from './run-call.ts'
+import type { ToolOutput } from '../sync/attachable-chat.ts'
 
 /**
  * A tool that runs in the page. It gets the arguments of the call and returns its result.
@@ -48,8 +47,8 @@ export function runBrowserTools(attached: AttachedChat, tools: BrowserTools): ()
       runnableCalls(attached, tools).some((each) => each.toolCallId === toolCallId)
     // Another tab may have sent the output, and this chat may not have read it.
     const isPending = (): Promise<boolean> => attached.catchUp().then(isOpen)
-    const output = await PageRuns.of(attached.channel).run({ ...call, isPending })
-    // The next chat with this id finds the output in `PageRuns`.
+    const output = await runOnce(attached.channel, { ...call, isPending })
+    // The next chat with this id finds the output in `PAGE_OUTPUTS`.
     if (attached.isDetached) return
     if (output) return attached.chat.addToolOutput(output)
     started.delete(toolCallId)
@@ -106,4 +105,100 @@ export function callTool(tool: BrowserTools[string] | undefined, input: never): 
   // A later render may have removed the tool. The model must not take that for success.
   if (!tool) throw new AdkError('unavailable', 'The page no longer has this tool.')
   return typeof tool === 'function' ? tool(input) : tool.run(input)
+}
+
+/** A tool call that this page is to run. */
+export interface PageCall {
+  readonly tool: string
+  readonly toolCallId: string
+  readonly run: () => unknown
+  /** Whether the call is still pending. Asked if another tab was running it. */
+  readonly isPending: () => Promise<boolean>
+}
+
+/** The outputs of calls that a page runs, by transport: a chat that is closed and opened again finds the calls that it started. */
+const PAGE_OUTPUTS = new WeakMap<object, Map<string, Promise<ToolOutput | undefined>>>()
+
+/** Runs a call once per transport. Resolves with its output, or with undefined if another tab ran it. */
+function runOnce(transport: object, call: PageCall): Promise<ToolOutput | undefined> {
+  const outputs = PAGE_OUTPUTS.get(transport) ?? new Map<string, Promise<ToolOutput | undefined>>()
+  PAGE_OUTPUTS.set(transport, outputs)
+  const start = async (): Promise<ToolOutput | undefined> => {
+    const { how, release } = await claimCall(call.toolCallId)
+    if (how === 'first' || (await call.isPending())) return runCall(call)
+    release()
+    outputs.delete(call.toolCallId)
+    return undefined
+  }
+  const output = outputs.get(call.toolCallId) ?? start()
+  outputs.set(call.toolCallId, output)
+  return output
+}
+
+/** Runs a call. If it throws, the output is the error. */
+export async function runCall({
+  tool,
+  toolCallId,
+  run,
+}: Omit<PageCall, 'isPending'>): Promise<ToolOutput> {
+  try {
+    return { tool, toolCallId, output: (await run()) ?? null }
+  } catch (error) {
+    const errorText = error instanceof Error ? error.message : String(error)
+    return { state: 'output-error', tool, toolCallId, errorText }
+  }
+}
+
+/** Replaces an output that JSON cannot represent by an error, so that the model gets a result. */
+export function toSendable(given: ToolOutput): ToolOutput {
+  if (given.state === 'output-error') return given
+  const { tool, toolCallId } = given
+  try {
+    // JSON.stringify returns undefined for `undefined` and for functions.
+    return JSON.stringify(given.output) === undefined ? { ...given, output: null } : given
+  } catch {
+    const errorText = `The output of ${tool} cannot be written as JSON.`
+    return { tool, toolCallId, state: 'output-error', errorText }
+  }
+}
+
+/** `first`: no other tab had claimed the call. `inherited`: another tab had claimed it and is gone. */
+type Claim = { readonly how: 'first' | 'inherited'; readonly release: () => void }
+
+/**
+ * Resolves when this tab may run a call. The claim lasts until the tab is closed or `release` is called, so that a second tab does not
+ * run the call too, and takes over if this one is gone.
+ */
+async function claimCall(toolCallId: string): Promise<Claim> {
+  const { navigator } = globalThis as { navigator?: { readonly locks?: LockManager } }
+  // There are no locks on pages that are served over HTTP from another machine.
+  const locks = navigator?.locks
+  if (!locks) return NO_LOCKS
+  const name = `adk-tool-call/${toolCallId}`
+  try {
+    const release = await acquire(locks, name, { ifAvailable: true })
+    if (release) return { how: 'first', release }
+    return { how: 'inherited', release: (await acquire(locks, name, {})) ?? NO_LOCKS.release }
+  } catch {
+    // The page may be forbidden to use locks.
+    return NO_LOCKS
+  }
+}
+
+const NO_LOCKS: Claim = { how: 'first', release: () => undefined }
+
+/** Resolves with a function that releases the lock, or with undefined if the lock is not available. */
+function acquire(
+  locks: LockManager,
+  name: string,
+  options: LockOptions,
+): Promise<(() => void) | undefined> {
+  return new Promise((resolve, reject) => {
+    locks
+      .request(name, options, (lock) => {
+        if (!lock) return resolve(undefined)
+        return new Promise<void>((release) => resolve(release))
+      })
+      .catch(reject)
+  })
 }

@@ -2,7 +2,7 @@ import type { Chunk } from '../../protocol/chunk.ts'
 import type { TurnError } from '../../protocol/message.ts'
 import { AdkError } from '../adk-error.ts'
 import type { AdkChunkStream } from '../adk-ui-message.ts'
-import type { ChatObserver, StreamSource } from './chat-observers.ts'
+import type { ChatObserver, StreamSource } from './response-channel.ts'
 
 interface StreamOptions {
   /** Returns the observer of the chat that reads the stream, if the chat is attached. */

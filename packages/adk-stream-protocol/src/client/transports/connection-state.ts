@@ -26,24 +26,27 @@ export interface Connected {
 }
 
 /** The state of a connection, with its listeners. */
-export class ConnectionStatus {
-  readonly #listeners = new Listeners<[ConnectionState]>()
-  #current: ConnectionState = { state: 'idle' }
-
-  get current(): ConnectionState {
-    return this.#current
-  }
-
-  set(next: ConnectionState): void {
-    const { state, retryAt, attempt } = this.#current
-    if (next.state === state && next.retryAt === retryAt && next.attempt === attempt) return
-    this.#current = next
-    this.#listeners.call(next)
-  }
-
+export interface ConnectionStatus {
+  readonly current: ConnectionState
+  set(next: ConnectionState): void
   /** Returns a function that unsubscribes. */
-  subscribe(listener: ConnectionListener): () => void {
-    return this.#listeners.add(listener)
+  subscribe(listener: ConnectionListener): () => void
+}
+
+export function createConnectionStatus(): ConnectionStatus {
+  const listeners = new Listeners<[ConnectionState]>()
+  let current: ConnectionState = { state: 'idle' }
+  return {
+    get current() {
+      return current
+    },
+    set: (next) => {
+      const { state, retryAt, attempt } = current
+      if (next.state === state && next.retryAt === retryAt && next.attempt === attempt) return
+      current = next
+      listeners.call(next)
+    },
+    subscribe: (listener) => listeners.add(listener),
   }
 }
 
@@ -51,16 +54,23 @@ export class ConnectionStatus {
 const ORDER = ['lost', 'open', 'connecting', 'idle', 'closed'] as const
 
 /** Combines the states of several requests into one: `lost` if any is lost, otherwise the best one. */
-export class SharedConnection {
-  readonly status = new ConnectionStatus()
-  readonly #requests = new Map<object, ConnectionState>()
-
+export interface SharedConnection {
+  readonly status: ConnectionStatus
   /** Reports the state of a request. `undefined`: the request has ended. */
-  report(request: object, state: ConnectionState | undefined): void {
-    if (state) this.#requests.set(request, state)
-    else this.#requests.delete(request)
-    const states = [...this.#requests.values()]
-    const first = ORDER.map((name) => states.find((each) => each.state === name)).find(Boolean)
-    this.status.set(first ?? { state: 'idle' })
+  report(request: object, state: ConnectionState | undefined): void
+}
+
+export function createSharedConnection(): SharedConnection {
+  const status = createConnectionStatus()
+  const requests = new Map<object, ConnectionState>()
+  return {
+    status,
+    report: (request, state) => {
+      if (state) requests.set(request, state)
+      else requests.delete(request)
+      const states = [...requests.values()]
+      const first = ORDER.map((name) => states.find((each) => each.state === name)).find(Boolean)
+      status.set(first ?? { state: 'idle' })
+    },
   }
 }

@@ -14,12 +14,18 @@ import type { AudioMode, LiveListener } from '../socket/chat-subscriptions.ts'
 import type { SocketClass } from '../socket/reconnecting-socket.ts'
 import { SocketSession } from '../socket/socket-session.ts'
 import { ResponseStates, selectMessages } from '../sync/response-states.ts'
-import type { ChatObserver, ServerTurn } from './chat-observers.ts'
-import { ChatObservers } from './chat-observers.ts'
+import type {
+  ChatObserver,
+  ServerTurn,
+  OpenStream,
+  ResponseChannel,
+  SentDecision,
+  SentOutput,
+} from './response-channel.ts'
+import { createChatObservers } from './response-channel.ts'
 import type { Connected, ConnectionListener, ConnectionState } from './connection-state.ts'
 import type { AgentOption } from './name-agent.ts'
 import { nameAgent } from './name-agent.ts'
-import type { OpenStream, ResponseChannel, SentDecision, SentOutput } from './response-channel.ts'
 import type { WireObserver } from './wire-events.ts'
 
 /** Options of `webSocketTransport`. */
@@ -55,7 +61,7 @@ export class WebSocketTransport
   readonly resumeStreamIsReplay = true
   readonly responses = new ResponseStates()
   readonly #options: WebSocketTransportOptions
-  readonly #observers = new ChatObservers()
+  readonly #observers = createChatObservers()
   readonly #session: SocketSession
 
   constructor(options: WebSocketTransportOptions) {

@@ -50,43 +50,42 @@ interface RequestInfo {
   readonly messageId?: string | undefined
 }
 
+/** Reports one stream to a `WireObserver`. */
+export interface WireTap {
+  chunk(chunk: Chunk): void
+  /** Further calls have no effect. */
+  end(error?: unknown): void
+}
+
 /** Reports one stream to an observer. Returns undefined if there is no observer. */
 export function tapStream(
   observe: WireObserver | undefined,
-  request: RequestInfo,
+  info: RequestInfo,
 ): WireTap | undefined {
-  return observe && new WireTap(observe, request)
+  return observe && createTap(observe, info)
 }
 
-/** Reports one stream to a `WireObserver`. */
-export class WireTap {
-  readonly #observe: WireObserver
-  readonly #request = newId()
-  readonly #chatId: string
-  #isOver = false
-
-  constructor(observe: WireObserver, { chatId, trigger, message, messageId }: RequestInfo) {
-    this.#observe = observe
-    this.#chatId = chatId
-    observe({
-      type: 'request',
-      request: this.#request,
-      chatId,
-      trigger,
-      ...(message && { message }),
-      ...(messageId !== undefined && { messageId }),
-    })
-  }
-
-  chunk(chunk: Chunk): void {
-    this.#observe({ type: 'chunk', request: this.#request, chatId: this.#chatId, chunk })
-  }
-
-  /** Further calls have no effect. */
-  end(error?: unknown): void {
-    if (this.#isOver) return
-    this.#isOver = true
-    const failed = error === undefined ? {} : { error: String(error) }
-    this.#observe({ type: 'end', request: this.#request, chatId: this.#chatId, ...failed })
+export function createTap(
+  observe: WireObserver,
+  { chatId, trigger, message, messageId }: RequestInfo,
+): WireTap {
+  const request = newId()
+  let isOver = false
+  observe({
+    type: 'request',
+    request,
+    chatId,
+    trigger,
+    ...(message && { message }),
+    ...(messageId !== undefined && { messageId }),
+  })
+  return {
+    chunk: (chunk) => observe({ type: 'chunk', request, chatId, chunk }),
+    end: (error) => {
+      if (isOver) return
+      isOver = true
+      const failed = error === undefined ? {} : { error: String(error) }
+      observe({ type: 'end', request, chatId, ...failed })
+    },
   }
 }

@@ -106,29 +106,22 @@ function join(first: Float32Array, second: Float32Array): Float32Array {
 /** The samples of a frame of 20 ms. */
 const FRAME = INPUT_RATE / 50
 
-/** Cuts audio into frames of 20 ms, 16 bit PCM. */
-export class PcmFrames {
-  #frame = new Int16Array(FRAME)
-  #filled = 0
-  readonly #onFrame: (bytes: Uint8Array<ArrayBuffer>, level: number) => void
-
-  constructor(onFrame: (bytes: Uint8Array<ArrayBuffer>, level: number) => void) {
-    this.#onFrame = onFrame
-  }
-
-  push(samples: Float32Array): void {
+/** Returns a function that cuts audio into frames of 20 ms, 16 bit PCM. */
+export function cutFrames(
+  onFrame: (bytes: Uint8Array<ArrayBuffer>, level: number) => void,
+): (samples: Float32Array) => void {
+  let frame = new Int16Array(FRAME)
+  let filled = 0
+  return (samples) => {
     for (const sample of samples) {
-      this.#frame[this.#filled] = toInteger(sample)
-      this.#filled += 1
-      if (this.#filled === FRAME) this.#finish()
+      frame[filled] = toInteger(sample)
+      filled += 1
+      if (filled < FRAME) continue
+      const full = frame
+      frame = new Int16Array(FRAME)
+      filled = 0
+      onFrame(new Uint8Array(full.buffer), loudness(full))
     }
-  }
-
-  #finish(): void {
-    const frame = this.#frame
-    this.#frame = new Int16Array(FRAME)
-    this.#filled = 0
-    this.#onFrame(new Uint8Array(frame.buffer), loudness(frame))
   }
 }
 

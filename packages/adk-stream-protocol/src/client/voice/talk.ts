@@ -1,9 +1,7 @@
 import type { LiveEvent } from '../socket/chat-subscriptions.ts'
 import type { WebSocketTransport } from '../transports/web-socket-transport.ts'
 import type { AudioDevices, Microphone, Playback, Speaker } from './audio-devices.ts'
-import { SoundBacklog } from './sound-backlog.ts'
-import { detectSpeech, SILENCE } from './speech-detector.ts'
-import { toProblem } from './voice-problem.ts'
+import { toProblem } from './audio-devices.ts'
 import type { VoiceEvent } from './voice-state.ts'
 
 /** The part of a transport that a voice needs. */
@@ -203,3 +201,76 @@ export class Talk {
 
 const LOST_MICROPHONE = { type: 'stop', problem: { code: 'lost', what: 'microphone' } } as const
 const LOST_CONNECTION = { type: 'stop', problem: { code: 'lost', what: 'connection' } } as const
+
+/** 16 bit at 16 kHz. */
+const BYTES_PER_SECOND = 32_000
+
+/** The newest audio that could not be sent yet. Older audio is dropped. */
+class SoundBacklog {
+  #pieces: Uint8Array<ArrayBuffer>[] = []
+  #bytes = 0
+  /** Bytes since the last `clear`, including those that were dropped. */
+  #missed = 0
+
+  get missedMs(): number {
+    return (this.#missed * 1000) / BYTES_PER_SECOND
+  }
+
+  add(piece: Uint8Array<ArrayBuffer>): void {
+    this.#pieces.push(piece)
+    this.#bytes += piece.length
+    this.#missed += piece.length
+    // The server accepts at most 64 KiB in a frame, and two seconds of audio at once.
+    while (this.#bytes > 2 * BYTES_PER_SECOND) this.#bytes -= this.#pieces.shift()?.length ?? 0
+  }
+
+  /** Returns all of it in one piece, or undefined if there is none. */
+  peek(): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#bytes === 0) return undefined
+    const all = new Uint8Array(this.#bytes)
+    let at = 0
+    for (const piece of this.#pieces) {
+      all.set(piece, at)
+      at += piece.length
+    }
+    return all
+  }
+
+  clear(): void {
+    this.#pieces = []
+    this.#bytes = 0
+    this.#missed = 0
+  }
+}
+
+/** Whether the user seems to speak, for display. The server detects speech for the model. */
+export interface SpeechDetection {
+  readonly speaking: boolean
+  /** The number of consecutive frames that contradict `speaking`. */
+  readonly against: number
+  /** The level of the background noise. */
+  readonly noise: number
+}
+
+export const SILENCE: SpeechDetection = { speaking: false, against: 0, noise: 0.002 }
+
+// About −40 dBFS. Anything quieter is not speech, even in a silent room.
+const QUIETEST_SPEECH = 0.01
+const ABOVE_NOISE = 3
+/** In frames of 20 ms. A click is shorter than the onset, a pause within a sentence shorter than the hangover. */
+const ONSET = 3
+const HANGOVER = 25
+// The noise level falls at once and rises within seconds: speech has pauses, noise does not.
+const RISE = 1.005
+
+/** Takes the level of one more frame into account. */
+export function detectSpeech(before: SpeechDetection, level: number): SpeechDetection {
+  const noise = Math.min(Math.max(level, 0.0005), before.noise * RISE)
+  const isLoud = level > Math.max(QUIETEST_SPEECH, noise * ABOVE_NOISE)
+  if (isLoud === before.speaking) return { ...before, against: 0, noise }
+  const against = before.against + 1
+  const isChange = against >= (before.speaking ? HANGOVER : ONSET)
+  return isChange
+    ? { speaking: !before.speaking, against: 0, noise }
+    : { speaking: before.speaking, against, noise }
+}

@@ -1,4 +1,4 @@
-import type { VoiceProblem } from './voice-problem.ts'
+import type { VoiceProblem } from './audio-devices.ts'
 
 /**
  * `hands-free`: the microphone is always on. `push-to-talk`: it is on while the user holds the button.

@@ -4,16 +4,15 @@ import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Approval, Decision, Votes } from '../reading/approval.ts'
 import { isPending } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
-import { getArguments, type Call, getToolName, readFailure } from '../reading/call.ts'
+import type { Call, Arguments } from '../reading/call.ts'
+import { getArguments, getToolName, readFailure } from '../reading/call.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { ApprovalDecision } from './approval-decision.tsx'
-import { type Delivery, describeApprovalStatus, describeApprovalState } from './call-labels.ts'
-import { ArgumentsTable } from './arguments-table.tsx'
+import type { Delivery } from './call-labels.ts'
+import { describeApprovalStatus, describeApprovalState } from './call-labels.ts'
+import { ArgumentsTable, LiteralText } from './arguments-table.tsx'
 import { CallDetails } from './call-details.tsx'
 import { Countdown } from './countdown.tsx'
-import { LiteralText } from './literal-text.tsx'
-import { SeverityMark } from './approval-notes.tsx'
-import { useApprovalKeys } from './use-approval-keys.ts'
+import { SeverityMark, useApprovalKeys, ApprovalForm, RefusalNote } from './approval-form.tsx'
 
 /**
  * Props of `ApprovalCard`.
@@ -132,5 +131,41 @@ function CardHeader({ call, approval, onOverdue }: CardHeaderProps) {
         <span className="adk-tool-state">{describeApprovalState(call, approval, labels)}</span>
       )}
     </header>
+  )
+}
+
+interface ApprovalDecisionProps {
+  readonly approval: Approval
+  readonly args: Arguments
+  readonly state: 'open' | 'closed'
+  readonly votes: Votes | undefined
+  readonly refusal: ServerError | undefined
+  readonly onDecide: (decision: Decision) => void
+}
+
+const NO_VOTES: Votes = { given: 0, voted: false }
+
+/** The form of a pending approval, and the reason if the server refused the last decision. */
+function ApprovalDecision(props: ApprovalDecisionProps) {
+  const { approval, args, state, votes = NO_VOTES, refusal, onDecide } = props
+  const labels = useAdkLabels()
+  const { approvers = 1, editable } = approval
+  const isOpen = state === 'open'
+  // Shown whatever the outcome is: the person must know that their decision was not the one that counted.
+  if (approval.state !== 'requested') return <RefusalNote refusal={refusal} />
+  return (
+    <>
+      {isOpen && approvers > 1 && (
+        <p className="adk-votes">{labels.approval.votes(votes, approvers)}</p>
+      )}
+      <ApprovalForm
+        args={args}
+        // Hidden, not removed: the form keeps its input in case the server refuses the decision.
+        hidden={!isOpen || votes.voted}
+        editable={editable && Object.keys(args).length > 0}
+        onDecide={onDecide}
+      />
+      <RefusalNote refusal={refusal} />
+    </>
   )
 }

@@ -1,11 +1,12 @@
-import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState } from 'react'
+import type { KeyboardEvent as ReactKeyboardEvent, RefObject } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
-import type { Decision } from '../reading/approval.ts'
+import type { Decision, Approval } from '../reading/approval.ts'
 import type { Arguments } from '../reading/call.ts'
-import { ArgumentsForm } from './arguments-form.tsx'
+import { ArgumentsForm, FormActions } from './arguments-form.tsx'
 import { ArgumentsTable } from './arguments-table.tsx'
-import { FormActions } from './form-actions.tsx'
+import type { ServerError } from '../reading/problem.ts'
 
 interface ApprovalFormProps {
   readonly args: Arguments
@@ -21,7 +22,7 @@ export function ApprovalForm({ args, editable, hidden, onDecide }: ApprovalFormP
   const [mode, setMode] = useState<Mode>('choosing')
   const { denyRef, editRef } = useReturnFocus(mode)
   const close = (): void => setMode('choosing')
-  const onKeyDown = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: ReactKeyboardEvent): void => {
     // Escape also closes the candidate window of an input method.
     if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
     event.stopPropagation()
@@ -114,7 +115,7 @@ function useReturnFocus(mode: Mode) {
 }
 
 interface DenyFormProps {
-  readonly onKeyDown: (event: KeyboardEvent) => void
+  readonly onKeyDown: (event: ReactKeyboardEvent) => void
   readonly onClose: () => void
   readonly onDeny: (reason: string | undefined) => void
 }
@@ -147,4 +148,67 @@ function DenyForm({ onKeyDown, onClose, onDeny }: DenyFormProps) {
       <FormActions label={approval.confirmDeny} danger onClose={onClose} />
     </form>
   )
+}
+
+/** Shows the severity of a call, as text and as a colour. */
+export function SeverityMark({
+  severity,
+}: {
+  readonly severity: Approval['severity'] | undefined
+}) {
+  const labels = useAdkLabels()
+  if (!severity) return null
+  return (
+    <span className="adk-severity" data-severity={severity}>
+      {labels.approval.severity[severity]}
+    </span>
+  )
+}
+
+/** Shows why the server refused a decision. */
+export function RefusalNote({ refusal }: { readonly refusal: ServerError | undefined }) {
+  const { approval } = useAdkLabels()
+  if (!refusal) return null
+  return (
+    <p className="adk-failure" role="alert">
+      {approval.refusals[refusal.code] ?? refusal.message}
+    </p>
+  )
+}
+
+/**
+ * Adds keyboard shortcuts to a card while the focus is inside it: `a` moves the focus to the approve button, `d` and `e` open the
+ * forms. No single key decides, because a call may move money.
+ */
+export function useApprovalKeys<Card extends HTMLElement>(): RefObject<Card | null> {
+  const cardRef = useRef<Card>(null)
+  useEffect(() => {
+    const card = cardRef.current
+    if (!card) return
+    const press = (event: KeyboardEvent): void => pressKey(card, event)
+    card.addEventListener('keydown', press)
+    return () => card.removeEventListener('keydown', press)
+  }, [])
+  return cardRef
+}
+
+function pressKey(card: HTMLElement, event: KeyboardEvent): void {
+  const name = event.key.toLowerCase()
+  if (!/^[ade]$/.test(name) || isHandledElsewhere(event)) return
+  const button = card.querySelector<HTMLButtonElement>(`[aria-keyshortcuts="${name}"]`)
+  if (!button || button.closest('[hidden]')) return
+  event.preventDefault()
+  // The page may use the same key for a shortcut of its own.
+  event.stopPropagation()
+  if (name === 'a') button.focus()
+  else button.click()
+}
+
+function isHandledElsewhere(event: KeyboardEvent): boolean {
+  if (event.altKey || event.ctrlKey || event.metaKey) return true
+  return event.repeat || event.isComposing || isField(event.target)
+}
+
+function isField(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches('input, textarea, select, [contenteditable]')
 }

@@ -5,11 +5,9 @@ import { useAdkLabels, useCallDescription } from '../provider.tsx'
 import type { Decision } from '../reading/approval.ts'
 import { toLiteral } from '../reading/literal-text.ts'
 import type { ServerError } from '../reading/problem.ts'
-import { ApprovalForm } from './approval-form.tsx'
+import { ApprovalForm, RefusalNote, SeverityMark, useApprovalKeys } from './approval-form.tsx'
 import { Countdown } from './countdown.tsx'
-import { LiteralText } from './literal-text.tsx'
-import { RefusalNote, SeverityMark } from './approval-notes.tsx'
-import { useApprovalKeys } from './use-approval-keys.ts'
+import { LiteralText } from './arguments-table.tsx'
 
 /**
  * Pending approvals and actions, as `useInbox` returns them.

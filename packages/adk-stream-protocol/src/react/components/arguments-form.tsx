@@ -4,8 +4,7 @@ import { useAdkLabels } from '../provider.tsx'
 import type { Arguments } from '../reading/call.ts'
 import { type Field, readFields, toFields } from '../reading/edit-arguments.ts'
 import { toLiteral } from '../reading/literal-text.ts'
-import { FormActions } from './form-actions.tsx'
-import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
+import { LiteralText, LookAlikeWarning } from './arguments-table.tsx'
 
 interface ArgumentsFormProps {
   readonly args: Arguments
@@ -121,5 +120,30 @@ function ArgumentField({ field, invalid, onChange, onKeyDown }: ArgumentFieldPro
         )}
       </div>
     </>
+  )
+}
+
+interface FormActionsProps {
+  /** The label of the submit button. */
+  readonly label: string
+  readonly danger?: boolean
+  readonly onClose: () => void
+}
+
+/** The submit button and the back button of a form. */
+export function FormActions({ label, danger = false, onClose }: FormActionsProps) {
+  const { back } = useAdkLabels().approval
+  return (
+    <div className="adk-actions">
+      <button
+        type="submit"
+        className={danger ? 'adk-button adk-primary adk-danger' : 'adk-button adk-primary'}
+      >
+        {label}
+      </button>
+      <button type="button" className="adk-button adk-quiet" onClick={onClose}>
+        {back}
+      </button>
+    </div>
   )
 }

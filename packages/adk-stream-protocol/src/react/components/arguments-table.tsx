@@ -1,6 +1,6 @@
 import type { Arguments } from '../reading/call.ts'
 import { useAdkLabels } from '../provider.tsx'
-import { LiteralText, LookAlikeWarning } from './literal-text.tsx'
+import { findLookAlikes, readPieces } from '../reading/literal-text.ts'
 
 /** Props of `ArgumentsTable`. */
 export interface ArgumentsTableProps {
@@ -52,4 +52,34 @@ function Value({ value }: { readonly value: unknown }) {
 function show(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/**
+ * Shows text that a person decides about exactly as it is. Its direction does not affect the text around it. Characters that are
+ * invisible or reorder others appear as their code point.
+ */
+export function LiteralText({ text }: { readonly text: string }) {
+  return (
+    <bdi className="adk-literal">
+      {readPieces(text).map((piece, index) =>
+        piece.kind === 'text' ? (
+          piece.text
+        ) : (
+          // The pieces of a text keep their order.
+          // oxlint-disable-next-line react/no-array-index-key
+          <mark key={index} className="adk-hidden-character">
+            {`⟨${piece.name}⟩`}
+          </mark>
+        ),
+      )}
+    </bdi>
+  )
+}
+
+/** Warns of words with look-alike letters. */
+export function LookAlikeWarning({ text }: { readonly text: string }) {
+  const { approval } = useAdkLabels()
+  const words = findLookAlikes(text)
+  if (words.length === 0) return null
+  return <p className="adk-look-alike">{approval.lookAlike(words.join(', '))}</p>
 }

@@ -1,6 +1,6 @@
 import { useAdkLabels } from '../provider.tsx'
 import type { Call } from '../reading/call.ts'
-import { LiteralText } from './literal-text.tsx'
+import { LiteralText } from './arguments-table.tsx'
 
 /** Shows the arguments and the result of a call in a collapsed section. */
 export function CallDetails({ call }: { readonly call: Call }) {

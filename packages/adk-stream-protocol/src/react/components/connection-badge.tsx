@@ -1,5 +1,5 @@
 import type { ConnectionState } from '../../client/transports/connection-state.ts'
-import { useCountdown } from '../hooks/use-countdown.ts'
+import { useCountdown } from './countdown.tsx'
 import { useAdkLabels } from '../provider.tsx'
 
 /** Shows the state of the connection, and the seconds until it reconnects. */

@@ -1,6 +1,5 @@
-import { useEffect } from 'react'
+import { useEffect, useState } from 'react'
 
-import { useCountdown } from '../hooks/use-countdown.ts'
 import { useAdkLabels } from '../provider.tsx'
 
 interface CountdownProps {
@@ -50,4 +49,24 @@ function format(seconds: number): string {
 
 function pad(value: number): string {
   return String(value).padStart(2, '0')
+}
+
+/** Returns the whole seconds until `deadline` (ms since 1970), updated every second: 0 after it, `undefined` without a deadline. */
+export function useCountdown(deadline: number | undefined): number | undefined {
+  const [now, setNow] = useState(Date.now)
+  const seconds = deadline === undefined ? undefined : secondsUntil(deadline, now)
+  const isRunning = seconds !== undefined && seconds > 0
+  useEffect(() => {
+    if (!isRunning) return
+    const update = (): void => setNow(Date.now())
+    // `now` may be older than the deadline itself.
+    update()
+    const timer = setInterval(update, 1000)
+    return () => clearInterval(timer)
+  }, [isRunning])
+  return seconds
+}
+
+function secondsUntil(deadline: number, now: number): number {
+  return Math.max(0, Math.ceil((deadline - now) / 1000))
 }

@@ -1,13 +1,13 @@
 import type { UIMessage } from 'ai'
-import { memo, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
+import { memo } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import { readApprovals } from '../reading/approval.ts'
 import { isRecord } from '../../protocol/guards.ts'
 import { isCall } from '../reading/call.ts'
-import { MessagePartView } from './message-part-view.tsx'
-import { Sources } from './sources.tsx'
-import { Usage } from './usage.tsx'
+import { MessagePartView, Sources } from './message-part-view.tsx'
+import type { Usage as UsageCount } from '../../protocol/message.ts'
 
 /**
  * Props of `MessageItem`.
@@ -77,4 +77,15 @@ function MessageFooter({ message, onRegenerate, renderActions }: MessageItemProp
 function isUsage(value: unknown): value is { inputTokens: number; outputTokens: number } {
   if (!isRecord(value)) return false
   return typeof value['inputTokens'] === 'number' && typeof value['outputTokens'] === 'number'
+}
+
+/** Shows the token usage of a reply. */
+function Usage({ usage }: { readonly usage: Pick<UsageCount, 'inputTokens' | 'outputTokens'> }) {
+  const { message, locale } = useAdkLabels()
+  const count = (tokens: number): string => tokens.toLocaleString(locale)
+  return (
+    <span className="adk-usage">
+      {message.usage(count(usage.inputTokens), count(usage.outputTokens))}
+    </span>
+  )
 }

@@ -3,7 +3,7 @@ import { type ReactNode, useMemo } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
 import { isWaiting } from '../reading/call.ts'
-import { hasRunApprovedCall } from '../reading/has-run-call.ts'
+import { hasRunApprovedCall } from '../reading/problem.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type ApprovalContextValue, ApprovalContext } from './approval-context.ts'
 import { MessageItem } from './message-item.tsx'

@@ -1,15 +1,14 @@
-import type { UIMessage } from 'ai'
+import type { UIMessage, SourceUrlUIPart } from 'ai'
 import { memo } from 'react'
 
-import { useRenderers } from '../provider.tsx'
+import { useRenderers, useAdkLabels } from '../provider.tsx'
 import type { Approval } from '../reading/approval.ts'
-import { type Call, isCall, getToolName } from '../reading/call.ts'
+import type { Call } from '../reading/call.ts'
+import { isCall, getToolName } from '../reading/call.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import { useApprovalContext } from './approval-context.ts'
-import { FileView } from './file-view.tsx'
-import { CodeExecutionView } from './code-execution-view.tsx'
-import { Reasoning, TextView } from './text-view.tsx'
 import { ToolCard } from './tool-card.tsx'
+import { isRecord } from '../../protocol/guards.ts'
 
 type Part = UIMessage['parts'][number]
 
@@ -77,4 +76,100 @@ function isShallowlySame(before: object, after: object): boolean {
   const known = Object.entries(before)
   const next = new Map(Object.entries(after))
   return known.length === next.size && known.every(([name, value]) => next.get(name) === value)
+}
+
+interface TextViewProps {
+  readonly text: string
+  /** Whether more text follows. */
+  readonly streaming: boolean
+}
+
+/** Shows text of the assistant with the application's `renderText`, or as plain text. */
+function TextView({ text, streaming }: TextViewProps) {
+  const { renderText } = useRenderers()
+  if (renderText) return <>{renderText(text, { streaming })}</>
+  return <p className="adk-text">{text}</p>
+}
+
+/** Shows the model's reasoning in a collapsed section. */
+function Reasoning({ text, streaming }: TextViewProps) {
+  const { message } = useAdkLabels()
+  if (text === '') return null
+  return (
+    <details className="adk-reasoning">
+      <summary>{streaming ? message.thinking : message.reasoning}</summary>
+      <TextView text={text} streaming={streaming} />
+    </details>
+  )
+}
+
+/** Props of `FileView`. */
+interface FileViewProps {
+  readonly url: string
+  readonly mediaType: string
+  readonly filename?: string | undefined
+}
+
+/** Shows an image, or a download link for any other file. Shows nothing for a URL that is not `data:`, `blob:` or `http(s):`. */
+function FileView({ url, mediaType, filename }: FileViewProps) {
+  const { message } = useAdkLabels()
+  if (!isSafeFileUrl(url)) return null
+  if (mediaType.startsWith('image/'))
+    return <img className="adk-picture" src={url} alt={filename ?? message.image} />
+  return (
+    <a className="adk-attachment" href={url} download={filename ?? true}>
+      {filename ?? `${message.file} (${mediaType})`}
+    </a>
+  )
+}
+
+/** The URL may come from the model. A `javascript:` URL must never reach the page. */
+function isSafeFileUrl(url: string): boolean {
+  return /^(?:data:|blob:|https?:\/\/)/i.test(url)
+}
+
+/** Lists the web sources of a grounded reply. */
+export function Sources({ parts }: Pick<UIMessage, 'parts'>) {
+  const { message } = useAdkLabels()
+  const sources = parts.filter((part) => part.type === 'source-url').filter(isWebUrl)
+  if (sources.length === 0) return null
+  return (
+    <div className="adk-sources">
+      <h3>{message.sources}</h3>
+      <ol>
+        {sources.map(({ sourceId, url, title }) => (
+          <li key={sourceId}>
+            <a href={url} target="_blank" rel="noopener noreferrer">
+              {title ?? url}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </div>
+  )
+}
+
+/** The URL comes from the model. A `javascript:` link must never reach the page. */
+function isWebUrl({ url }: SourceUrlUIPart): boolean {
+  return /^https?:\/\//i.test(url)
+}
+
+interface CodeExecutionViewProps {
+  readonly part: UIMessage['parts'][number]
+}
+
+/** Shows code that the model ran, or its result. Shows nothing for other data parts. */
+function CodeExecutionView({ part }: CodeExecutionViewProps) {
+  const { message } = useAdkLabels()
+  const data = 'data' in part && isRecord(part.data) ? part.data : {}
+  const isCode = part.type === 'data-executable-code'
+  if (!isCode && part.type !== 'data-code-execution-result') return null
+  const text = isCode ? data['code'] : data['output']
+  if (typeof text !== 'string') return null
+  return (
+    <figure className="adk-code">
+      <figcaption>{isCode ? message.code : message.codeResult}</figcaption>
+      <pre>{text}</pre>
+    </figure>
+  )
 }

@@ -1,4 +1,4 @@
-import { useCountdown } from '../hooks/use-countdown.ts'
+import { useCountdown } from './countdown.tsx'
 import { useAdkLabels } from '../provider.tsx'
 import type { Problem } from '../reading/problem.ts'
 import type { ProblemLabels } from '../labels/labels.ts'

@@ -2,7 +2,7 @@ import { useAdkLabels } from '../provider.tsx'
 import { type Call, getToolName, readFailure } from '../reading/call.ts'
 import { CallDetails } from './call-details.tsx'
 import { describeCallState, summarise } from './call-labels.ts'
-import { LiteralText } from './literal-text.tsx'
+import { LiteralText } from './arguments-table.tsx'
 
 /** Shows a tool call: its name and state, and on demand its arguments and result. */
 export function ToolCard({ call }: { readonly call: Call }) {

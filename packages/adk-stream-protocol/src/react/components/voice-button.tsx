@@ -1,8 +1,8 @@
 import { useEffect, useRef } from 'react'
 
 import { useAdkLabels } from '../provider.tsx'
-import { usePushToTalk } from '../hooks/use-push-to-talk.ts'
-import { useVoice, type VoiceSource } from '../hooks/use-voice.ts'
+import type { VoiceSource } from '../hooks/use-voice.ts'
+import { usePushToTalk, useVoice } from '../hooks/use-voice.ts'
 import type { VoiceLabels } from '../labels/labels.ts'
 
 /** The part of a `Voice` state that the button shows. */

@@ -10,8 +10,7 @@ import type { ConnectionState } from '../../client/transports/connection-state.t
 import type { Decision, Votes } from '../reading/approval.ts'
 import { isBusy } from '../../client/sync/attachable-chat.ts'
 import { type Problem, readProblem } from '../reading/problem.ts'
-import { sendDecision } from './send-decision.ts'
-import { recoverChat } from './recover-chat.ts'
+import { sendDecision, recoverChat } from './chat-actions.ts'
 import { type Refusals, useAttachedChat } from './use-attached-chat.ts'
 import {
   type BrowserToolsOf,
@@ -19,10 +18,9 @@ import {
   useBrowserTools,
 } from './use-browser-tools.ts'
 import { useConnection } from './use-connection.ts'
-import { useLatest } from './use-latest.ts'
+import { useLatest, useStableApi } from './use-stable.ts'
 import { type AnyChatTransport, bindChat, useChatInstance } from './use-chat-instance.ts'
 import { useLocalBrowserTools } from './use-local-browser-tools.ts'
-import { useStableApi } from './use-stable-api.ts'
 import { usePendingIds } from './use-pending-ids.ts'
 import { useVotes } from './use-votes.ts'
 

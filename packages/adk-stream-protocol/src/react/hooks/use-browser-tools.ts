@@ -4,7 +4,7 @@ import { type RefObject, useEffect } from 'react'
 import type { AttachedChat } from '../../client/sync/attached-chat.ts'
 import type { BrowserTools } from '../../client/tools/browser-tools.ts'
 import { callTool, isGated, runBrowserTools } from '../../client/tools/browser-tools.ts'
-import { useLatest } from './use-latest.ts'
+import { useLatest } from './use-stable.ts'
 
 /** An attached chat with the tool types of its messages. */
 export type TypedAttachedChat<Tools extends UITools> = AttachedChat & {

@@ -7,8 +7,8 @@ import {
 import { useEffect } from 'react'
 
 import { isBusy } from '../../client/sync/attachable-chat.ts'
-import { type BrowserTools, callTool, isGated } from '../../client/tools/browser-tools.ts'
-import { runCall } from '../../client/tools/run-call.ts'
+import type { BrowserTools } from '../../client/tools/browser-tools.ts'
+import { callTool, isGated, runCall } from '../../client/tools/browser-tools.ts'
 import { type Call, getToolName, isCall } from '../reading/call.ts'
 
 interface LocalChat<Message extends UIMessage> {

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
 import { readApprovals, type Votes } from '../reading/approval.ts'
-import { useLatest } from './use-latest.ts'
+import { useLatest } from './use-stable.ts'
 
 /** How long changes are collected before the pending approvals are read again, in ms. A decision alone is three changes. */
 const MERGE_MS = 50

@@ -2,7 +2,10 @@ import type { UIMessage } from 'ai'
 
 import { AdkError, readErrorBody } from '../../client/adk-error.ts'
 import { isRecord } from '../../protocol/guards.ts'
-import { hasRunCall } from './has-run-call.ts'
+import type { Call } from './call.ts'
+import { isCall } from './call.ts'
+import type { Approval } from './approval.ts'
+import { readApprovals } from './approval.ts'
 
 /** Why there is no reply. Each kind asks for a different action of the person. */
 export type Problem =
@@ -43,7 +46,7 @@ export function readProblem(error: Error, messages: readonly UIMessage[], now: n
 }
 
 /** Returns the error in the metadata of a failed reply, or undefined. */
-export function readFailure(last: Pick<UIMessage, 'role' | 'metadata'> | undefined): unknown {
+function readFailure(last: Pick<UIMessage, 'role' | 'metadata'> | undefined): unknown {
   const { metadata } = last?.role === 'assistant' ? last : {}
   return isRecord(metadata) ? metadata['error'] : undefined
 }
@@ -85,5 +88,101 @@ function classify({ code, message, retryAfterSeconds }: ServerError, now: number
       return { kind: 'refused', message }
     default:
       return { kind: 'unavailable' }
+  }
+}
+
+type ShownMessage = Pick<UIMessage, 'id' | 'role' | 'parts' | 'metadata'>
+
+/** A chat as the server has stored it. */
+export interface SavedChat<Message> {
+  readonly messages: readonly Message[]
+  readonly running: boolean
+}
+
+/** The step that recovers a chat from a problem. */
+export type Recovery<Message> =
+  /** The server did not receive the last user message. */
+  | { readonly step: 'resend'; readonly message: Message; readonly before: readonly Message[] }
+  /** The reply is still running. */
+  | { readonly step: 'resume'; readonly messages: readonly Message[] }
+  /** The reply has finished meanwhile, or a call ran in it that must not be repeated. */
+  | { readonly step: 'show'; readonly messages: readonly Message[] }
+  /** The reply failed and no call ran in it. */
+  | { readonly step: 'regenerate' }
+
+/** Returns the recovery step, from the messages of the page and those of the server. */
+export function planRecovery<Message extends ShownMessage>(
+  shown: readonly Message[],
+  { messages, running }: SavedChat<Message>,
+): Recovery<Message> {
+  const lastUserMessage = shown.findLast(({ role }) => role === 'user')
+  if (lastUserMessage && !messages.some(({ id }) => id === lastUserMessage.id))
+    return {
+      step: 'resend',
+      message: lastUserMessage,
+      before: shown.slice(0, shown.indexOf(lastUserMessage)),
+    }
+  if (running) return { step: 'resume', messages }
+  const last = messages.at(-1)
+  const isMissing = last?.role === 'user' || readFailure(last) !== undefined
+  return isMissing && !hasRunCall(messages) ? { step: 'regenerate' } : { step: 'show', messages }
+}
+
+/** Returns the recovery step without the server's messages. Does not regenerate a reply with calls, because they may have run. */
+export function planLocalRecovery(
+  shown: readonly ShownMessage[],
+  { isDisconnected }: { readonly isDisconnected: boolean },
+): 'resume' | 'keep' | 'regenerate' {
+  if (isDisconnected) return 'resume'
+  return lastReply(shown).some(({ parts }) => parts.some(isCall)) ? 'keep' : 'regenerate'
+}
+
+type ReplyMessage = Pick<UIMessage, 'role' | 'parts'>
+
+/** Returns the reply to the last user message. A live reply may consist of several messages. */
+function lastReply<Message extends ReplyMessage>(messages: readonly Message[]): Message[] {
+  return messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+}
+
+/** Returns whether a call of the last reply ran or may have run. Regenerating that reply would repeat the call and hide the first one. */
+function hasRunCall(messages: readonly ReplyMessage[]): boolean {
+  return calls(messages).some(([call, approval]) => mayHaveRun(call, approval))
+}
+
+/** Like `hasRunCall`, for calls that a person approved. An application may repeat calls that need no approval. */
+export function hasRunApprovedCall(messages: readonly ReplyMessage[]): boolean {
+  return calls(messages).some(([call, approval]) => approval && mayHaveRun(call, approval))
+}
+
+function calls(messages: readonly ReplyMessage[]): [Call, Approval | undefined][] {
+  return lastReply(messages).flatMap((message) => {
+    const approvals = readApprovals(message)
+    return message.parts
+      .filter(isCall)
+      .map((call): [Call, Approval | undefined] => [call, approvals.get(call.toolCallId)])
+  })
+}
+
+const NEVER_RAN: ReadonlySet<unknown> = new Set<Approval['state']>([
+  'denied',
+  'expired',
+  'cancelled',
+])
+
+function mayHaveRun(call: Call, approval: Approval | undefined): boolean {
+  if (NEVER_RAN.has(approval?.state)) return false
+  switch (call.state) {
+    case 'input-streaming':
+    case 'output-denied':
+      return false
+    case 'approval-requested':
+      // The approval part may report a decision that the call's state does not show yet.
+      return approval?.state !== 'requested'
+    case 'approval-responded':
+      return call.approval.approved
+    case 'input-available':
+    case 'output-available':
+    case 'output-error':
+      return true
   }
 }

@@ -16,6 +16,7 @@ export interface PostgresClient {
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** A query with its parameters, as `pg` takes it. */
 export interface PostgresQuery {
   readonly text: string
   readonly values?: unknown[]

@@ -1,7 +1,7 @@
-import { useMemo } from 'react'
+import type { RefObject } from 'react'
+import { useMemo, useLayoutEffect, useRef } from 'react'
 
 import type { AdkApi } from '../../client/api/adk-api.ts'
-import { useLatest } from './use-latest.ts'
 
 /** The part of `AdkApi` that a chat uses. */
 export type ChatApi = Pick<AdkApi, 'loadChat' | 'watchChat' | 'decide' | 'readApproval'>
@@ -22,4 +22,13 @@ export function useStableApi(api: ChatApi | undefined): ChatApi | undefined {
     // `latest` has the current one.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [hasApi, latest])
+}
+
+/** Returns a ref with the value of the latest render, for callbacks that run later. */
+export function useLatest<Value>(value: Value): RefObject<Value> {
+  const ref = useRef(value)
+  useLayoutEffect(() => {
+    ref.current = value
+  })
+  return ref
 }

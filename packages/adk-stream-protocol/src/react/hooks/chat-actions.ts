@@ -1,0 +1,100 @@
+import type { UIMessage, UITools } from 'ai'
+import type { Chat } from '@ai-sdk/react'
+
+import type { AdkApi } from '../../client/api/adk-api.ts'
+import type { AttachedChat } from '../../client/sync/attached-chat.ts'
+import type { Approval, Decision } from '../reading/approval.ts'
+import { readApprovals } from '../reading/approval.ts'
+import type { AdkUIMessage } from '../../client/adk-ui-message.ts'
+import { readProblem, planRecovery, planLocalRecovery } from '../reading/problem.ts'
+
+interface DecisionTarget {
+  readonly chat: {
+    readonly messages: readonly UIMessage[]
+    addToolApprovalResponse(response: {
+      id: string
+      approved: boolean
+      reason?: string
+      options?: { body?: object }
+    }): void | PromiseLike<void>
+  }
+  readonly attached: AttachedChat | undefined
+  readonly api: Pick<AdkApi, 'decide'> | undefined
+}
+
+/** Sends a decision through the `api`, the attached chat, or the plain AI SDK chat. */
+export async function sendDecision(
+  { chat, attached, api }: DecisionTarget,
+  approvalId: string,
+  decision: Decision,
+): Promise<void> {
+  const { approved, reason, args, payload } = decision
+  const withReason = reason === undefined ? {} : { reason }
+  // If several people must approve, one vote decides nothing yet, so the chat must not show a decision.
+  if (api && (findApproval(chat.messages, approvalId)?.approvers ?? 1) > 1) {
+    await api.decide(approvalId, decision)
+  } else if (!attached) {
+    const options = payload !== undefined && { body: { payloads: { [approvalId]: payload } } }
+    await chat.addToolApprovalResponse({
+      id: approvalId,
+      approved,
+      ...withReason,
+      ...(options && { options }),
+    })
+  } else if (approved) {
+    await attached.approve(approvalId, {
+      ...withReason,
+      ...(args && { args }),
+      ...(payload !== undefined && { payload }),
+    })
+  } else {
+    await attached.deny(approvalId, reason)
+  }
+}
+
+function findApproval(messages: readonly UIMessage[], approvalId: string): Approval | undefined {
+  return messages
+    .flatMap((message) => [...readApprovals(message).values()])
+    .find((approval) => approval.approvalId === approvalId)
+}
+
+/** Recovers a chat from a problem: compares with the server's messages, or uses only those of the page without an `api`. Never repeats a call that ran. */
+export async function recoverChat<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+  api: Pick<AdkApi, 'loadChat'> | undefined,
+): Promise<void> {
+  if (!api) return recoverLocally(chat)
+  const { messages, running } = await api.loadChat(chat.id)
+  // The server returns the messages of this chat, so they have its tools.
+  const saved = { messages: messages as unknown as AdkUIMessage<Tools>[], running }
+  const recovery = planRecovery(chat.messages, saved)
+  switch (recovery.step) {
+    case 'resend':
+      chat.messages = [...recovery.before]
+      return chat.sendMessage(recovery.message)
+    case 'resume':
+      chat.messages = [...recovery.messages]
+      return chat.resumeStream()
+    case 'show':
+      chat.messages = [...recovery.messages]
+      return chat.clearError()
+    case 'regenerate':
+      return chat.regenerate()
+  }
+}
+
+async function recoverLocally<Tools extends UITools>(
+  chat: Chat<AdkUIMessage<Tools>>,
+): Promise<void> {
+  const { error, messages } = chat
+  const isDisconnected =
+    error !== undefined && readProblem(error, messages, 0).kind === 'disconnected'
+  switch (planLocalRecovery(messages, { isDisconnected })) {
+    case 'resume':
+      return chat.resumeStream()
+    case 'keep':
+      return chat.clearError()
+    case 'regenerate':
+      return chat.regenerate()
+  }
+}
