@@ -39,7 +39,7 @@ function findTests(folder: string): string[] {
     const file = path.join(folder, entry.name)
     if (entry.isDirectory())
       return entry.name === 'node_modules' || entry.name === 'dist' ? [] : findTests(file)
-    return /\.test\.tsx?$/.test(entry.name) ? [file] : []
+    return /\.(?:test|contract)\.tsx?$/.test(entry.name) ? [file] : []
   })
 }
 

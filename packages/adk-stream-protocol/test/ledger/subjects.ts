@@ -6,7 +6,6 @@ import { MemoryApprovalStore } from './memory-approval-store.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { openDatabase } from '../../src/store/sqlite/open-database.ts'
 import { SqliteApprovalStore } from '../../src/store/sqlite/sqlite-approval-store.ts'
-import { openTestStores } from '../support/postgres-stores.ts'
 import { NOON } from './fixture.ts'
 
 /** A store whose clock only moves when a test moves it. */
@@ -63,21 +62,6 @@ export const subjects: Record<string, () => Promise<Subject>> = {
         for (const connection of open) connection.close()
         await rm(folder, { recursive: true, force: true })
       },
-    }
-  },
-  'two stores on one postgres': async () => {
-    const database = await openTestStores()
-    const openBoth = async () => [await database.open(), await database.open()]
-    let open = await openBoth()
-    return {
-      store: inTurns(open.map(({ approvals }) => approvals)),
-      setClock: (at) => database.setClocks(at),
-      restart: async () => {
-        for (const store of open) await store.close()
-        open = await openBoth()
-        return inTurns(open.map(({ approvals }) => approvals))
-      },
-      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
     }
   },
 }

@@ -5,7 +5,8 @@ import type { Store } from '../store.ts'
 import { StoreError } from '../store-error.ts'
 import type { Connection, Statement } from './connection.ts'
 import { LockedChats } from '../locked-chats.ts'
-import { endEarlierLeases, monotonicClock } from './lease-clock.ts'
+import { DATABASE_CLOCK } from './approval-statements.ts'
+import { endEarlierLeases, type LeaseClock, monotonicClock } from './lease-clock.ts'
 import { openDatabase } from './open-database.ts'
 import { SqliteApprovalStore } from './sqlite-approval-store.ts'
 import { SqliteChatStore } from './sqlite-chat-store.ts'
@@ -29,19 +30,34 @@ export interface SqliteStoreOptions {
  * Opens a store in a SQLite file and migrates the file to the newest schema. Several processes may open the same
  * file. Throws a {@link StoreError} if the file cannot be used.
  */
-export async function openSqliteStore({
-  path,
-  cache,
-  busyTimeoutMs,
-}: SqliteStoreOptions): Promise<Store> {
+export function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  return openWithClocks(options, { clock: DATABASE_CLOCK, leaseClock: monotonicClock })
+}
+
+/** For tests that set the clocks. `clock` is an SQL expression. */
+export async function openWithClocks(
+  { path, cache, busyTimeoutMs }: SqliteStoreOptions,
+  clocks: Clocks,
+): Promise<Store> {
   const connection = await openDatabase(path, busyTimeoutMs)
   try {
-    await endEarlierLeases(connection, monotonicClock)
-    return new SqliteStore(connection, path, new SessionCache(cache))
+    await endEarlierLeases(connection, clocks.leaseClock)
+    return new SqliteStore(connection, { path, cache: new SessionCache(cache), clocks })
   } catch (error) {
     connection.close()
     throw error
   }
+}
+
+interface Clocks {
+  readonly clock: string
+  readonly leaseClock: LeaseClock
+}
+
+interface SqliteStoreParts {
+  readonly path: string
+  readonly cache: SessionCache
+  readonly clocks: Clocks
 }
 
 class SqliteStore implements Store {
@@ -54,14 +70,14 @@ class SqliteStore implements Store {
   readonly #createSecret: Statement<never>
   readonly #readSecret: Statement<{ value: ArrayBuffer }>
 
-  constructor(connection: Connection, path: string, cache: SessionCache) {
+  constructor(connection: Connection, { path, cache, clocks }: SqliteStoreParts) {
     const held = new LockedChats()
     this.#connection = connection
     this.#cache = cache
     this.sessions = new SqliteSessionService(connection, cache, held)
     const file = path === ':memory:' ? {} : { path }
-    this.approvals = new SqliteApprovalStore(connection, { held, ...file })
-    this.browserCalls = new SqliteBrowserCallStore(connection)
+    this.approvals = new SqliteApprovalStore(connection, { held, ...clocks, ...file })
+    this.browserCalls = new SqliteBrowserCallStore(connection, clocks.clock, clocks.leaseClock)
     this.chats = new SqliteChatStore(connection)
     this.#createSecret = connection.prepare(
       'INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING',

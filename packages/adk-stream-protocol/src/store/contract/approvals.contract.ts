@@ -1,0 +1,465 @@
+import type { Approval } from '../../approvals/approval.ts'
+import type { ApprovalStore } from '../../approvals/approval-store.ts'
+import {
+  after,
+  approve,
+  askedFor,
+  chat,
+  claimOf,
+  collect,
+  deny,
+  entryOf,
+  executive,
+  executiveStep,
+  hanako,
+  manager,
+  managerStep,
+  NOON,
+  otherManager,
+  step,
+  stranger,
+  termsOf,
+} from './approval-fixture.ts'
+import type { ContractTest } from './contract-test.ts'
+import { expect } from './expect.ts'
+
+/** An approval store on an empty database, whose clocks only move when a test moves them. */
+export interface ApprovalSubject extends AsyncDisposable {
+  readonly store: ApprovalStore
+  /** Sets the clock for deadlines and the one for leases. */
+  setClock(at: number): void | Promise<void>
+  /** Closes all connections, and returns the store as a new process opens it. */
+  restart(): Promise<ApprovalStore>
+}
+
+const QUOTA = { perChat: 16, perPrincipal: 100 }
+
+async function insert(store: ApprovalStore, ...approvals: Approval[]): Promise<void> {
+  for (const approval of approvals)
+    expect(await store.insert(approval, entryOf(approval), QUOTA)).toBe('inserted')
+}
+
+async function ids(approvals: Promise<Approval[]>): Promise<string[]> {
+  return (await approvals).map(({ id }) => id)
+}
+
+function numbered(count: number, fields: Partial<Approval> = {}): Approval[] {
+  return Array.from({ length: count }, (_, number) =>
+    askedFor({ id: `a-${number}`, toolCallId: `call-${number}`, ...fields }),
+  )
+}
+
+/** Tests an approval store. */
+export function approvalContract(test: ContractTest, open: () => Promise<ApprovalSubject>): void {
+  test('[LG20] returns stored approvals by id and by call, before and after a restart', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const args = JSON.parse(
+      '{"__proto__": {"a": 1}, "text": "\\u0000\\ud800 花子", "list": [1, null]}',
+    ) as Approval['args']
+    const approval = askedFor({ args })
+    await insert(store, approval)
+    expect(await store.get(approval.id)).toEqual(approval)
+    expect(await store.findByCall(chat, 'call-1')).toEqual(approval)
+    const decided = step(approval, approve(hanako))
+    expect(await store.replace(decided)).toBe(true)
+    const again = await subject.restart()
+    expect(await again.get(approval.id)).toEqual(decided.next)
+    expect(await again.get('\0')).toBeUndefined()
+    expect(await again.get('\ud800')).toBeUndefined()
+    expect(await again.findByCall({ ...chat, chatId: 'other' }, 'call-1')).toBeUndefined()
+    expect(await again.findByCall(chat, '\0')).toBeUndefined()
+  })
+
+  test('[LG20] changes to a returned approval do not affect the store', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const read = await subject.store.get(approval.id)
+    Object.assign(read?.args ?? {}, { amount: 1_000_000 })
+    expect(await subject.store.get(approval.id)).toEqual(approval)
+  })
+
+  test('[LG21] a known id or call is not added again', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const sameId = askedFor({ id: approval.id, toolCallId: 'call-2' })
+    const sameCall = askedFor({ id: 'other' })
+    expect(await subject.store.insert(sameId, entryOf(sameId), QUOTA)).toBe('exists')
+    expect(await subject.store.insert(sameCall, entryOf(sameCall), QUOTA)).toBe('exists')
+    expect(await subject.store.get('other')).toBeUndefined()
+    expect(await collect(subject.store.audit({}))).toHaveLength(1)
+  })
+
+  test('[LG22] the quota limits pending approvals per chat and per principal', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const quota = { perChat: 2, perPrincipal: 3 }
+    const add = (number: number, chatId: string, principalId = 'hanako') => {
+      const approval = askedFor({
+        id: `a-${number}`,
+        toolCallId: `call-${number}`,
+        chat: { ...chat, chatId, principalId },
+      })
+      return store.insert(approval, entryOf(approval), quota)
+    }
+    expect([await add(1, 'one'), await add(2, 'one'), await add(3, 'one')]).toEqual([
+      'inserted',
+      'inserted',
+      'too-many-pending',
+    ])
+    expect([await add(4, 'two'), await add(5, 'two')]).toEqual(['inserted', 'too-many-pending'])
+    expect(await add(6, 'one', 'taro')).toBe('inserted')
+    const first = await store.get('a-1')
+    expect(await store.replace(step(first ?? askedFor(), deny(hanako)))).toBe(true)
+    expect(await add(7, 'one')).toBe('inserted')
+  })
+
+  test('[LG23] of two transitions from one version, only the first is stored, with its audit entry', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    const [yes, no] = [step(approval, approve(hanako)), step(approval, deny(hanako))]
+    expect([await store.replace(no), await store.replace(yes), await store.replace(no)]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(await store.get(approval.id)).toEqual(no.next)
+    const audit = await collect(store.audit({ approvalId: approval.id }))
+    expect(audit.map(({ seq: _seq, ...entry }) => entry)).toEqual([entryOf(approval), no.entry])
+    const missing = askedFor({ id: 'missing' })
+    expect(await store.replace(step(missing, approve(hanako)))).toBe(false)
+  })
+
+  test('[LG210] consecutive transitions are stored together or not at all', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    const approved = step(approval, approve(hanako))
+    const claimed = step(approved.next, claimOf(approval))
+    const late = { ...approved, before: NOON }
+    expect(await store.replaceAll([late, claimed])).toBe(false)
+    expect(await store.get(approval.id)).toEqual(approval)
+    await expect(store.replaceAll([approved, approved])).rejects.toThrow('consecutive')
+    const again = await subject.restart()
+    expect(await again.get(approval.id)).toEqual(approval)
+    expect(await again.replaceAll([approved, claimed])).toBe(true)
+    expect(await again.replaceAll([approved, claimed])).toBe(false)
+    expect(await again.get(approval.id)).toEqual(claimed.next)
+    const audit = await collect(again.audit({ approvalId: approval.id }))
+    expect(audit.map(({ event }) => event.type)).toEqual(['requested', 'approved', 'started'])
+  })
+
+  test('[LG24] a decision that reaches the store after the deadline is not stored', async () => {
+    await using subject = await open()
+    const approval = askedFor()
+    await insert(subject.store, approval)
+    const late = step(approval, approve(hanako), approval.deadline - 1)
+    await subject.setClock(approval.deadline)
+    expect(await subject.store.replace(late)).toBe(false)
+    await subject.setClock(approval.deadline - 1)
+    expect(await subject.store.replace(late)).toBe(true)
+  })
+
+  test('[LG25] lists by principal, chat, state and decider, in pages, oldest first', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one, two, three, four, five] = [
+      askedFor({ id: '1', toolCallId: '1' }),
+      askedFor({ id: '2', toolCallId: '2', chat: { ...chat, chatId: 'chat-2' } }),
+      askedFor({ id: '3', toolCallId: '3', terms: termsOf(managerStep, executiveStep) }),
+      askedFor({ id: '4', toolCallId: '4', chat: { ...chat, principalId: 'taro' } }),
+      askedFor({ id: '5', toolCallId: '5', chat: { ...chat, appName: 'other' } }),
+    ]
+    await insert(store, one, two, three, four, five)
+    expect(await store.replace(step(two, approve(hanako)))).toBe(true)
+    const limit = 10
+    expect(await ids(store.list({ limit }))).toEqual(['1', '2', '3', '4', '5'])
+    expect(await ids(store.list({ limit, appName: 'demo', principalId: 'hanako' }))).toEqual([
+      '1',
+      '2',
+      '3',
+    ])
+    expect(await ids(store.list({ limit, chat }))).toEqual(['1', '3'])
+    expect(await ids(store.list({ limit, states: ['approved', 'denied'] }))).toEqual(['2'])
+    expect(await ids(store.list({ limit, states: [] }))).toEqual([])
+    const waitsFor = (principal: typeof hanako) => ids(store.list({ limit, waitsFor: principal }))
+    expect(await ids(store.list({ limit, appName: 'demo', waitsFor: hanako }))).toEqual([
+      '1',
+      '3',
+      '4',
+    ])
+    expect(await waitsFor(otherManager)).toEqual(['3'])
+    expect(await waitsFor(stranger)).toEqual([])
+    // A person with the name of a role does not have the role.
+    expect(await waitsFor({ id: 'manager', roles: [] })).toEqual([])
+    expect(await ids(store.list({ limit: 2 }))).toEqual(['1', '2'])
+    expect(await ids(store.list({ limit: 2, after: '2' }))).toEqual(['3', '4'])
+    expect(await ids(store.list({ limit, after: '5' }))).toEqual([])
+    expect(await ids(store.list({ limit, chat, after: '\0' }))).toEqual(['1', '3'])
+  })
+
+  test('[LG190] a chain lists an approval for those who can decide now and those who can withdraw their vote', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const asked = askedFor({
+      id: '1',
+      chat: { ...chat, principalId: 'taro' },
+      terms: termsOf({ ...managerStep, count: 2 }, executiveStep),
+    })
+    await insert(store, asked)
+    const seenBy = async () => {
+      const seen: string[] = []
+      for (const principal of [manager, otherManager, executive]) {
+        const found = await ids(store.list({ limit: 10, appName: 'demo', waitsFor: principal }))
+        if (found.length > 0) seen.push(principal.id)
+      }
+      return seen
+    }
+    const both = [manager.id, otherManager.id]
+    const all = [...both, executive.id]
+    let current = asked
+    const move = async (command: Parameters<typeof step>[1]) => {
+      expect(await store.replace(step(current, command))).toBe(true)
+      current = after(current, command)
+    }
+    expect(await seenBy()).toEqual(both)
+    await move(approve(manager))
+    expect(await seenBy()).toEqual(both)
+    await move(approve(otherManager))
+    expect(await seenBy()).toEqual(all)
+    await move({ type: 'withdraw', by: manager })
+    expect(await seenBy()).toEqual(both)
+    await move(approve(manager))
+    await move(approve(executive))
+    expect(await seenBy()).toEqual([])
+  })
+
+  test('[LG26] lists pending approvals past their deadline by the clock of the store, most overdue first', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const deadlines = [NOON + 30, NOON + 10, NOON + 20, NOON + 10]
+    const all = numbered(4).map((approval, index) => ({
+      ...approval,
+      deadline: deadlines[index] ?? 0,
+    }))
+    await insert(store, ...all)
+    const [, , , decided = askedFor()] = all
+    expect(await store.replace(step(decided, approve(hanako), NOON))).toBe(true)
+    expect(await ids(store.due(10))).toEqual([])
+    await subject.setClock(NOON + 20)
+    expect(await store.now()).toBe(NOON + 20)
+    expect(await ids(store.due(10))).toEqual(['a-1', 'a-2'])
+    expect(await ids(store.due(1))).toEqual(['a-1'])
+  })
+
+  test('[LG27] the audit record is read in write order, by approval, by chat and from any position', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const other = { ...chat, chatId: 'chat-2' }
+    expect(await store.lastSeq()).toBe(0)
+    const [one = askedFor(), two = askedFor()] = numbered(2)
+    const three = askedFor({ id: 'a-2', chat: other })
+    await insert(store, one, two, three)
+    for (const transition of [step(two, deny(hanako)), step(one, approve(hanako))])
+      expect(await store.replace(transition)).toBe(true)
+    const all = await collect(store.audit({}))
+    expect(all.map(({ approvalId, event }) => [approvalId, event.type])).toEqual([
+      ['a-0', 'requested'],
+      ['a-1', 'requested'],
+      ['a-2', 'requested'],
+      ['a-1', 'denied'],
+      ['a-0', 'approved'],
+    ])
+    const second = all[1]?.seq ?? 0
+    expect(await collect(store.audit({ after: second }))).toEqual(all.slice(2))
+    expect(await collect(store.audit({ after: second, limit: 2 }))).toEqual(all.slice(2, 4))
+    expect(await collect(store.audit({ chat: other }))).toEqual([all[2]])
+    expect(await collect(store.audit({ approvalId: 'a-1' }))).toEqual([all[1], all[3]])
+    expect(await collect(store.audit({ appName: 'none' }))).toEqual([])
+    expect(await store.lastSeq()).toBe(all.at(-1)?.seq)
+  })
+
+  test('[LG220] the audit record is read by time, in pages', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one = askedFor(), two = askedFor(), three = askedFor()] = numbered(3)
+    await insert(store, one, two, three)
+    for (const [approval, at] of [
+      [two, NOON + 30],
+      [three, NOON + 20],
+      [one, NOON + 40],
+    ] as const)
+      expect(await store.replace(step(approval, approve(hanako), at))).toBe(true)
+    const all = await collect(store.audit({}))
+    expect(await collect(store.audit({ from: NOON + 30 }))).toEqual([all[3], all[5]])
+    expect(await collect(store.audit({ to: NOON + 30, after: 3 }))).toEqual([all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, to: NOON + 40 }))).toEqual([all[3], all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, limit: 2 }))).toEqual([all[3], all[4]])
+    expect(await collect(store.audit({ from: NOON + 20, limit: 2, after: 5 }))).toEqual([all[5]])
+    expect(await collect(store.audit({ approvalId: 'a-1', to: NOON + 30 }))).toEqual([all[1]])
+  })
+
+  test('[LG27] a long audit record is read completely and in order', async () => {
+    await using subject = await open()
+    await insert(
+      subject.store,
+      ...numbered(1_001, { chat }).map((approval, number) => ({
+        ...approval,
+        chat: { ...chat, principalId: `p-${number}` },
+      })),
+    )
+    const seqs: number[] = []
+    for await (const { seq } of subject.store.audit({})) seqs.push(seq)
+    expect(seqs).toHaveLength(1_001)
+    expect(seqs).toEqual(seqs.toSorted((a, b) => a - b))
+  })
+
+  test('[LG28] a running call is stale if neither a heartbeat nor the claim has renewed the lease', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [one = askedFor(), two = askedFor()] = numbered(2)
+    await insert(store, one, two)
+    for (const [approval, worker] of [
+      [one, 'worker-1'],
+      [two, 'worker-2'],
+    ] as const) {
+      const approved = step(approval, approve(hanako), NOON)
+      const claimed = step(approved.next, claimOf(approval, worker), NOON)
+      expect([await store.replace(approved), await store.replace(claimed)]).toEqual([true, true])
+    }
+    await subject.setClock(NOON + 99)
+    expect(await ids(store.stale(100))).toEqual([])
+    await store.heartbeat('worker-2')
+    await subject.setClock(NOON + 100)
+    expect(await ids(store.stale(100))).toEqual(['a-0'])
+    await subject.setClock(NOON + 199)
+    expect(await ids(store.stale(100))).toEqual(['a-0', 'a-1'])
+    const running = after(one, approve(hanako), claimOf(one, 'worker-1'))
+    const ended = step(running, { type: 'succeed', worker: 'worker-1', output: 1 })
+    expect(await store.replace(ended)).toBe(true)
+    expect(await ids(store.stale(100))).toEqual(['a-1'])
+  })
+
+  test('[LG29] one worker locks a chat until it unlocks it or its lease expires', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const lock = (worker: string, of = chat) => {
+      const token = `of ${worker}`
+      return store.lockChat(of, { worker, token, leaseMs: 100, background: worker === 'w-2' })
+    }
+    expect([await lock('w-1'), await lock('w-2'), await lock('w-1')]).toEqual([true, false, true])
+    expect(await lock('w-2', { ...chat, chatId: 'other' })).toBe(true)
+    await store.unlockChat(chat, 'of w-2')
+    expect(await lock('w-2')).toBe(false)
+    expect(await store.findLockHolder(chat)).toEqual({
+      token: 'of w-1',
+      background: false,
+      lastSeenAt: NOON,
+    })
+    await store.unlockChat(chat, 'of w-1')
+    expect(await store.findLockHolder(chat)).toBeUndefined()
+    expect([await lock('w-2'), await lock('w-1')]).toEqual([true, false])
+    await subject.setClock(NOON + 80)
+    await store.heartbeat('w-2')
+    expect(await store.findLockHolder(chat)).toEqual({
+      token: 'of w-2',
+      background: true,
+      lastSeenAt: NOON + 80,
+    })
+    await subject.setClock(NOON + 179)
+    expect(await lock('w-1')).toBe(false)
+    const { appName, principalId } = chat
+    const heldFor = (worker: string) =>
+      store.listLockedByOthers({ appName, principalId, worker, leaseMs: 100 })
+    expect((await heldFor('w-1')).toSorted()).toEqual([chat.chatId, 'other'].toSorted())
+    expect(await heldFor('w-2')).toEqual([])
+    await subject.setClock(NOON + 180)
+    expect(await heldFor('w-1')).toEqual([])
+    expect([await lock('w-1'), await lock('w-2')]).toEqual([true, false])
+  })
+
+  test('[LG30] deleting a chat cancels calls that have not started, and keeps the audit record', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const all = numbered(4)
+    const [waiting = askedFor(), approved = askedFor(), running = askedFor(), denied = askedFor()] =
+      all
+    await insert(store, ...all, askedFor({ id: 'kept', chat: { ...chat, chatId: 'other' } }))
+    for (const transition of [
+      step(approved, approve(hanako)),
+      step(running, approve(hanako)),
+      step(after(running, approve(hanako)), claimOf(running)),
+      step(denied, deny(hanako)),
+    ])
+      expect(await store.replace(transition)).toBe(true)
+    expect(await ids(store.deleteChat(chat, 'deleted'))).toEqual([waiting.id, approved.id])
+    const states = (await store.list({ limit: 10 })).map(({ state }) => state.name)
+    expect(states).toEqual(['cancelled', 'cancelled', 'executing', 'denied', 'requested'])
+    const events = (await collect(store.audit({ chat }))).map(({ event }) => event.type)
+    expect(events.filter((type) => type === 'requested')).toHaveLength(4)
+    expect(events.slice(-2)).toEqual(['cancelled', 'cancelled'])
+    expect(await store.deleteChat(chat, 'deleted')).toEqual([])
+    expect(await ids(store.list({ limit: 10, waitsFor: manager }))).toEqual([])
+    expect(await ids(store.list({ limit: 10, waitsFor: hanako }))).toEqual(['kept'])
+  })
+
+  test('[LG38] an approved or ended call is unreported until it is marked as reported', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const [given, denied, running] = ['given', 'denied', 'running'].map((id) =>
+      askedFor({ id, toolCallId: id }),
+    ) as [Approval, Approval, Approval]
+    await insert(store, askedFor({ id: 'asked', toolCallId: 'asked' }), given, denied, running)
+    await insert(store, askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }))
+    for (const transition of [
+      step(given, approve(hanako), NOON),
+      step(denied, deny(hanako), NOON),
+      step(running, approve(hanako), NOON),
+      step(after(running, approve(hanako)), claimOf(running), NOON),
+      step(askedFor({ id: 'foreign', chat: { ...chat, appName: 'other' } }), deny(hanako), NOON),
+    ])
+      expect(await store.replace(transition)).toBe(true)
+    const unreported = (limit = 10) =>
+      ids(store.unreported({ appName: 'demo', leaseMs: 100, limit }))
+    // An ended call is left to the worker that ended it until its lease expires.
+    expect(await unreported()).toEqual([given.id])
+    await subject.setClock(NOON + 100)
+    expect([await unreported(), await unreported(1)]).toEqual([[given.id, denied.id], [given.id]])
+    // An approved call has not ended and cannot be marked as reported.
+    await store.markReported(chat, [given.toolCallId, denied.toolCallId, 'none'])
+    expect(await unreported()).toEqual([given.id])
+    const succeeded = { type: 'succeed', worker: 'worker-1', output: 1 } as const
+    const claimed = after(running, approve(hanako), claimOf(running))
+    expect(await store.replace(step(claimed, succeeded, NOON))).toBe(true)
+    await subject.setClock(NOON + 199)
+    expect(await unreported()).toEqual([given.id])
+    await subject.setClock(NOON + 200)
+    expect(await unreported()).toEqual([given.id, running.id])
+    await store.deleteChat(chat, 'deleted')
+    await subject.setClock(NOON + 1_000)
+    expect(await unreported()).toEqual([])
+  })
+
+  test('[LG38] a call that a worker with a valid lease may report is not unreported', async () => {
+    await using subject = await open()
+    const { store } = subject
+    const approval = askedFor()
+    await insert(store, approval)
+    expect(await store.replace(step(approval, deny(hanako), NOON))).toBe(true)
+    const unreported = () => ids(store.unreported({ appName: 'demo', leaseMs: 100, limit: 10 }))
+    await store.lockChat(chat, { worker: 'w-1', token: 't-1', leaseMs: 100, background: false })
+    await subject.setClock(NOON + 90)
+    await store.heartbeat('w-1')
+    await subject.setClock(NOON + 189)
+    expect(await unreported()).toEqual([])
+    await subject.setClock(NOON + 190)
+    expect(await unreported()).toEqual([approval.id])
+    await store.unlockChat(chat, 't-1')
+    expect(await unreported()).toEqual([approval.id])
+  })
+}
