@@ -14,15 +14,22 @@ export interface Instances {
 
 export interface InstancesOptions {
   readonly names: readonly string[]
+  /** The arguments of node that run an instance. Default: the sources, with tsx. */
+  readonly program?: readonly string[]
   /** The environment variables of every instance. */
   readonly env: NodeJS.ProcessEnv
   readonly onChange: (sentence: string) => void
 }
 
 /** What an instance sends to its parent process when it listens. */
-export const Listening = z.object({ url: z.url() })
+const Listening = z.object({ url: z.url() })
 
-const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
+const SOURCES = [
+  '--import',
+  'tsx',
+  '--conditions=@adk-stream-protocol/source',
+  fileURLToPath(new URL('../server/main.ts', import.meta.url)),
+]
 
 /** Starts the demo once per name, each in a process of its own. An instance that ends is started again. */
 export async function startInstances(options: InstancesOptions): Promise<Instances> {
@@ -30,7 +37,7 @@ export async function startInstances(options: InstancesOptions): Promise<Instanc
   let isStopping = false
   const start = (name: string): Promise<void> =>
     new Promise((resolve, reject) => {
-      const process = spawnInstance(name, options.env)
+      const process = spawnInstance(name, options)
       const instance: { readonly process: ChildProcess; url?: string } = { process }
       running.set(name, instance)
       process.on('message', (message) => {
@@ -74,9 +81,8 @@ export async function startInstances(options: InstancesOptions): Promise<Instanc
   }
 }
 
-function spawnInstance(name: string, env: NodeJS.ProcessEnv): ChildProcess {
-  const args = ['--import', 'tsx', '--conditions=@adk-stream-protocol/source', MAIN]
-  return spawn(process.execPath, args, {
+function spawnInstance(name: string, { env, program = SOURCES }: InstancesOptions): ChildProcess {
+  return spawn(process.execPath, program, {
     env: { ...env, DEMO_INSTANCE: name, PORT: '0' },
     // The summary of an instance would repeat the one of the cluster. Its errors are shown.
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

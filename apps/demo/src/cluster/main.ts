@@ -3,7 +3,9 @@ import { startCluster } from './start-cluster.ts'
 
 try {
   console.log('Starting PostgreSQL and two instances…')
-  const cluster = await startCluster(process.env, (sentence) => console.log(sentence))
+  const cluster = await startCluster(process.env, {
+    onChange: (sentence) => console.log(sentence),
+  })
   let isStopping = false
   const stop = (): void => {
     // The first signal waits for running calls. A second one exits immediately.

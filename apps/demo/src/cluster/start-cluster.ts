@@ -6,7 +6,7 @@ import { startDemoEmulator } from '../server/model.ts'
 import { APPROVER_ADDRESS, createApproverCode, mayChooseRoles } from '../server/roles.ts'
 import { type Environment, readSettings } from '../server/settings.ts'
 import { startDatabase } from './database.ts'
-import { startInstances } from './instances.ts'
+import { type InstancesOptions, startInstances } from './instances.ts'
 import { createRoundRobinProxy } from './round-robin-proxy.ts'
 
 export interface Cluster {
@@ -26,7 +26,7 @@ const NAMES = ['A', 'B']
  */
 export async function startCluster(
   env: Environment,
-  onChange: (sentence: string) => void,
+  options: Pick<InstancesOptions, 'program' | 'onChange'>,
 ): Promise<Cluster> {
   const settings = readSettings(env)
   const lifetime = createLifetime()
@@ -39,8 +39,8 @@ export async function startCluster(
     if (emulator) lifetime.defer(() => emulator.close())
     const code = mayChooseRoles(settings) ? createApproverCode() : undefined
     const instances = await startInstances({
+      ...options,
       names: NAMES,
-      onChange,
       env: {
         ...process.env,
         ...env,
