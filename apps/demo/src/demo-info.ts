@@ -14,3 +14,6 @@ export const DemoInfo = z.object({
   approver: z.object({ is: z.boolean(), address: z.string().optional() }),
 })
 export type DemoInfo = z.infer<typeof DemoInfo>
+
+/** The response header with the name of the instance that responded. */
+export const INSTANCE_HEADER = 'x-demo-instance'

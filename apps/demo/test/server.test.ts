@@ -10,7 +10,7 @@ import { beforeAll, expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { DemoInfo } from '../src/demo-info.ts'
-import { choosingRoles } from '../src/server/roles.ts'
+import { choosingRoles, createApprovers } from '../src/server/roles.ts'
 import { startDemo } from '../src/server/start-demo.ts'
 import { buildPage } from './support/build-page.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
@@ -262,7 +262,7 @@ test('[DM71] over HTTP, a payment that depends on a denied one is not requested'
 const byCookie: Authenticate = ({ headers }) => ({ id: headers.get('cookie') ?? '' })
 
 test('[DM19] the role stays, however many others get it', async () => {
-  const authenticate = choosingRoles(byCookie, 'ABCDE-23456')
+  const authenticate = choosingRoles(byCookie, 'ABCDE-23456', createApprovers())
   const come = (cookie: string, address: string) =>
     authenticate({
       method: 'GET',

@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
+import pg from 'pg'
 import { expect, test } from 'vitest'
 
 import { Cents, toCents } from '../src/agent/wallet/money.ts'
+import { createDatabase } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
+import { openPostgresWallets } from '../src/agent/wallet/postgres-wallets.ts'
 import { openSqliteWallets } from '../src/agent/wallet/sqlite-wallets.ts'
 import { temporaryDirectory } from './support/temporary-directory.ts'
 
@@ -129,3 +132,37 @@ async function spendElsewhere(path: string, name: string): Promise<number> {
   })
   return Number(await text(child.stdout))
 }
+
+test('[DM200] wallets in PostgreSQL cannot be overdrawn by several instances, and a call pays once', async () => {
+  await using database = await createDatabase()
+  const pools = ['a', 'b', 'c'].map(() => new pg.Pool({ connectionString: database.url, max: 2 }))
+  try {
+    const instances = await Promise.all(pools.map(openPostgresWallets))
+    const results = await Promise.all(
+      instances.flatMap((wallets, instance) =>
+        Array.from({ length: 40 }, (_, index) =>
+          wallets.pay('hanako', {
+            key: `${instance}/${index}`,
+            amount: cents(1000),
+            recipient: 'Alice',
+          }),
+        ),
+      ),
+    )
+    expect(results.filter(({ state }) => state === 'paid')).toHaveLength(100)
+    const [wallets] = instances
+    expect(await wallets?.balance('hanako')).toBe(0)
+    expect(await wallets?.balance('taro')).toBe(100_000)
+
+    const payment = { key: 'call-1', amount: cents(3000), recipient: 'Alice' }
+    const repeated = await Promise.all(instances.map((each) => each.pay('taro', payment)))
+    expect(new Set(repeated.map((result) => JSON.stringify(result))).size).toBe(1)
+    expect(await wallets?.pay('taro', { ...payment, amount: cents(1) })).toEqual({
+      state: 'key-reused',
+      balance: 97_000,
+    })
+    expect(await wallets?.balance('taro')).toBe(97_000)
+  } finally {
+    await Promise.all(pools.map((pool) => pool.end()))
+  }
+})

@@ -24,10 +24,10 @@ export const APPROVER_ROLE = 'approver'
 export function createApprovalPolicy(options: ApprovalPolicyOptions): ApprovalPolicy {
   const { wallets, languages, deadlineMs } = options
   return {
-    process_payment: ({ args, chat: { principalId } }) => {
+    process_payment: async ({ args, chat: { principalId } }) => {
       const { amount } = PaymentArguments.parse(args)
       const labels = LABELS[languages.of(principalId)]
-      const balance = wallets.balance(principalId)
+      const balance = await wallets.balance(principalId)
       const owner = { principals: [principalId] }
       return {
         title: labels.payment,

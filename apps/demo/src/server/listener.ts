@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { AllowedHosts, Authenticate, Bridge } from 'adk-stream-protocol/server'
 import { isAllowedHost, ProtocolError } from 'adk-stream-protocol/server'
 
-import type { DemoInfo } from '../demo-info.ts'
+import { type DemoInfo, INSTANCE_HEADER } from '../demo-info.ts'
 import type { DirectRoute } from './direct/direct-route.ts'
 import { toAuthenticateRequest } from './node-request.ts'
 import { APPROVER_ROLE } from './approval-policy.ts'
@@ -16,13 +16,15 @@ export interface ListenerOptions {
   readonly direct: DirectRoute
   /** Describes the demo to a person with these roles. */
   readonly describe: (roles: readonly string[]) => DemoInfo
+  /** The name of this instance, sent as a header of every response. */
+  readonly instance: string | undefined
   /** Host names of the demo, in addition to `localhost` and IP addresses. */
   readonly allowedHosts: AllowedHosts
 }
 
 /** Serves the page, `/direct` and `/demo`. The bridge handles all other requests. */
 export function createListener(options: ListenerOptions): RequestListener {
-  const { bridge, authenticate, direct, describe, allowedHosts } = options
+  const { bridge, authenticate, direct, describe, allowedHosts, instance } = options
   const page = createPage(PAGE_DIR)
   const serve: RequestListener = (request, response) =>
     page(request, response, () => {
@@ -31,6 +33,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     })
   return (request, response) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
+    if (instance !== undefined) response.setHeader(INSTANCE_HEADER, instance)
     if (!isAllowedHost(request.headers.host, allowedHosts)) {
       // For example a DNS rebinding attack.
       const error = new ProtocolError('forbidden-host')

@@ -18,6 +18,8 @@ try {
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   console.log(demo.summary.join('\n'))
+  // The parent process of a cluster.
+  process.send?.({ url: demo.url })
 } catch (cause) {
   console.error(cause instanceof DemoError ? cause.message : cause)
   process.exitCode = 1

@@ -41,14 +41,9 @@ export async function openModel(
       [Symbol.asyncDispose]: async () => {},
     }
   }
-  const emulator = await startEmulator({
-    paceMs: 25,
-    respond: firstOf(scriptResponder, demoModel),
-    transcribe: transcribeAsDialogue(language),
-    synthesize: speakPieces,
-    // Allows the user to interrupt the model while its audio plays.
-    live: { playback: 'real-time' },
-  })
+  const emulator = settings.emulatorUrl
+    ? { baseUrl: settings.emulatorUrl, close: async () => {} }
+    : await startDemoEmulator({ language })
   const endpoint = { baseUrl: emulator.baseUrl, apiKey: 'emulator', model }
   const at = (name: string): Gemini => new GeminiAt({ ...endpoint, model: name })
   return {
@@ -58,6 +53,18 @@ export async function openModel(
     label: 'the built-in Gemini emulator; set GOOGLE_API_KEY to talk to Gemini',
     [Symbol.asyncDispose]: () => emulator.close(),
   }
+}
+
+/** Starts the emulator with the demo's model and speech. */
+export function startDemoEmulator({ language = () => 'en' }: { language?: () => Language } = {}) {
+  return startEmulator({
+    paceMs: 25,
+    respond: firstOf(scriptResponder, demoModel),
+    transcribe: transcribeAsDialogue(language),
+    synthesize: speakPieces,
+    // Allows the user to interrupt the model while its audio plays.
+    live: { playback: 'real-time' },
+  })
 }
 
 interface GeminiAtParams {

@@ -16,8 +16,25 @@ export function mayChooseRoles({ host, geminiKey }: Settings): boolean {
   return geminiKey === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)
 }
 
+/** The browsers that opened the page with the code. */
+export interface Approvers {
+  add(principalId: string): void | Promise<void>
+  has(principalId: string): boolean | Promise<boolean>
+}
+
 /** Only a script reaches this number. */
 const MAX_APPROVERS = 10_000
+
+/** Keeps the approvers of one process in memory. Above the limit, new browsers do not get the role. Those that have it keep it. */
+export function createApprovers(): Approvers {
+  const approvers = new Set<string>()
+  return {
+    add: (principalId) => {
+      if (approvers.size < MAX_APPROVERS) approvers.add(principalId)
+    },
+    has: (principalId) => approvers.has(principalId),
+  }
+}
 
 /** Letters and digits that are easy to distinguish. */
 const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'
@@ -32,15 +49,18 @@ export function createApproverCode(): string {
  * Returns an `authenticate` that gives the approver role to browsers that opened the page with the code, until the server stops. The
  * path alone is not enough, because any site can send a browser there.
  */
-export function choosingRoles(authenticate: Authenticate, code: string): Authenticate {
-  const approvers = new Set<string>()
+export function choosingRoles(
+  authenticate: Authenticate,
+  code: string,
+  approvers: Approvers,
+): Authenticate {
   return async (request) => {
     const principal = await authenticate(request)
     if (!principal || principal.roles !== undefined) return principal
-    // Above the limit, new browsers do not get the role. Those that have it keep it.
-    if (isApproverRequest(request, code) && approvers.size < MAX_APPROVERS)
-      approvers.add(principal.id)
-    return approvers.has(principal.id) ? { ...principal, roles: [APPROVER_ROLE] } : principal
+    if (isApproverRequest(request, code)) await approvers.add(principal.id)
+    return (await approvers.has(principal.id))
+      ? { ...principal, roles: [APPROVER_ROLE] }
+      : principal
   }
 }
 

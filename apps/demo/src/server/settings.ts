@@ -12,8 +12,12 @@ export interface Settings {
   readonly allowedHosts: readonly string[]
   /** Origins of pages on other hosts or ports that may use the demo. */
   readonly allowedOrigins: readonly string[]
-  /** The folder of chats, wallets and the cookie secret. */
+  /** The folder of chats, wallets and the cookie secret. Not used with a `databaseUrl`. */
   readonly dataDir: string
+  /** A PostgreSQL database for chats and wallets, which several instances may share. */
+  readonly databaseUrl: string | undefined
+  /** The name of this instance. The page shows it if there are several. */
+  readonly instance: string | undefined
   readonly model: string
   /** The model of live conversations. */
   readonly liveModel: string
@@ -21,11 +25,15 @@ export interface Settings {
   readonly geminiKey: string | undefined
   /** An endpoint other than Google's, for example a separate emulator. */
   readonly geminiBaseUrl: string | undefined
+  /** A running emulator of the demo, which several instances share. Default: each process starts its own. */
+  readonly emulatorUrl: string | undefined
   readonly weatherKey: string | undefined
   /** The `X-API-Key` of other clients. Without it, only the cookie of the page is accepted. */
   readonly apiKey: string | undefined
   /** The time to decide an approval, in ms. */
   readonly approvalDeadlineMs: number
+  /** The code that makes a browser the second approver. Default: a new one at each start. */
+  readonly approverCode: string | undefined
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -45,13 +53,17 @@ export function readSettings(env: Environment): Settings {
     allowedHosts: [...variables.ALLOWED_HOSTS, ...(isIP(variables.HOST) ? [] : [variables.HOST])],
     allowedOrigins: variables.ALLOWED_ORIGINS,
     dataDir: variables.DATA_DIR,
+    databaseUrl: variables.DATABASE_URL,
+    instance: variables.DEMO_INSTANCE,
     model: variables.GEMINI_MODEL,
     liveModel: variables.GEMINI_LIVE_MODEL,
     geminiKey: variables.GOOGLE_API_KEY ?? variables.GEMINI_API_KEY,
     geminiBaseUrl: variables.GOOGLE_GEMINI_BASE_URL,
+    emulatorUrl: variables.DEMO_EMULATOR_URL,
     weatherKey: variables.OPENWEATHER_API_KEY,
     apiKey: variables.API_KEY,
     approvalDeadlineMs: Number(variables.DEMO_APPROVAL_DEADLINE_MS),
+    approverCode: variables.DEMO_APPROVER_CODE,
   }
 }
 
@@ -83,6 +95,23 @@ const Variables = z.object({
     )
     .default([]),
   DATA_DIR: z.string().default('.data'),
+  DATABASE_URL: z
+    .string()
+    // The message must not contain the URL, which holds a password.
+    .refine(
+      (url) => URL.canParse(url) && /^postgres(ql)?:/.test(url),
+      'is not a URL of PostgreSQL. Set it to one like postgres://user:password@localhost/chats, or leave it out to use SQLite.',
+    )
+    .optional(),
+  DEMO_INSTANCE: z
+    .string()
+    .regex(/^[\w.-]{1,30}$/, 'is not a short name. Set it to one like A, or leave it out.')
+    .optional(),
+  DEMO_EMULATOR_URL: httpUrl(),
+  DEMO_APPROVER_CODE: z
+    .string()
+    .min(8, 'is too short. Use at least 8 characters, or leave it out.')
+    .optional(),
   GEMINI_MODEL: z
     .string()
     .regex(/^[\w.-]+$/, 'is not the name of a model. Set it to one like gemini-2.5-flash.')
@@ -96,12 +125,7 @@ const Variables = z.object({
     .default('gemini-2.5-flash-native-audio-preview-12-2025'),
   GOOGLE_API_KEY: secret('a key of the Gemini API'),
   GEMINI_API_KEY: secret('a key of the Gemini API'),
-  GOOGLE_GEMINI_BASE_URL: z
-    .url({
-      protocol: /^https?$/,
-      error: 'is not an http or https URL. Correct it, or leave it out.',
-    })
-    .optional(),
+  GOOGLE_GEMINI_BASE_URL: httpUrl(),
   OPENWEATHER_API_KEY: secret('a key of OpenWeatherMap'),
   API_KEY: API_KEY.refine(
     (key) => key === undefined || key.length >= 16,
@@ -115,6 +139,11 @@ const Variables = z.object({
     )
     .default('600000'),
 })
+
+function httpUrl() {
+  const error = 'is not an http or https URL. Correct it, or leave it out.'
+  return z.url({ protocol: /^https?$/, error }).optional()
+}
 
 function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 
 import {
@@ -9,15 +8,14 @@ import {
   createBridge,
   signedCookie,
 } from 'adk-stream-protocol/server'
-import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 import { toUpgradeListener } from 'adk-stream-protocol/use/node'
 
 import { createDemoAgent } from '../agent/demo-agent.ts'
 import { createOpenWeather } from '../agent/weather/open-weather.ts'
 import { sampleWeather } from '../agent/weather/sample-weather.ts'
-import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
 import { APPROVER_ROLE, createApprovalPolicy } from './approval-policy.ts'
 import { describeDemo } from './describe-demo.ts'
+import { type DemoData, openData } from './data.ts'
 import { createDirectRoute } from './direct/direct-route.ts'
 import { DemoError } from './demo-error.ts'
 import { openHttpServer } from './http-server.ts'
@@ -52,7 +50,9 @@ export async function startDemo(env: Environment, options: DemoOptions = {}): Pr
   }
   const lifetime = createLifetime()
   try {
-    const code = mayChooseRoles(settings) ? createApproverCode() : undefined
+    const code = mayChooseRoles(settings)
+      ? (settings.approverCode ?? createApproverCode())
+      : undefined
     const { url, model, bridge } = await open({ settings, options, lifetime, code })
     const approverUrl = code && `${url}${APPROVER_ADDRESS}&code=${code}`
     return {
@@ -80,12 +80,11 @@ interface OpenOptions {
 }
 
 async function open({ settings, options, lifetime, code }: OpenOptions) {
-  await mkdir(settings.dataDir, { recursive: true, mode: 0o700 })
   const languages = createLanguages()
   const model = lifetime.use(await openModel(settings, () => languages.latest()))
-  const wallets = lifetime.use(openSqliteWallets(join(settings.dataDir, 'wallets.db')))
-  const store = lifetime.use(await openSqliteStore({ path: join(settings.dataDir, 'chats.db') }))
-  const authenticate = languages.recording(createAuthenticate(settings, store, code))
+  const data = lifetime.use(await openData(settings))
+  const { store, wallets } = data
+  const authenticate = languages.recording(createAuthenticate(settings, data, code))
   const weather = settings.weatherKey
     ? createOpenWeather({ apiKey: settings.weatherKey })
     : sampleWeather
@@ -118,6 +117,7 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
       authenticate,
       direct,
       describe: describeDemo(settings),
+      instance: settings.instance,
       allowedHosts: settings.allowedHosts,
     }),
     upgrade: toUpgradeListener(bridge),
@@ -135,11 +135,11 @@ async function open({ settings, options, lifetime, code }: OpenOptions) {
 
 function createAuthenticate(
   settings: Settings,
-  store: Store,
+  { store, approvers }: DemoData,
   code: string | undefined,
 ): Authenticate {
   const cookie = signedCookie({ secret: () => store.secret('cookie') })
-  const browser = code === undefined ? cookie : choosingRoles(cookie, code)
+  const browser = code === undefined ? cookie : choosingRoles(cookie, code, approvers)
   return settings.apiKey === undefined
     ? browser
     : anyOf(apiKey({ [settings.apiKey]: { id: 'api-client', roles: [APPROVER_ROLE] } }), browser)
@@ -156,7 +156,7 @@ function summarise(
     `Open ${url}`,
     `Model    ${model}`,
     `Weather  ${weather}`,
-    `Data     ${resolve(settings.dataDir)}`,
+    `Data     ${settings.databaseUrl === undefined ? resolve(settings.dataDir) : `PostgreSQL on ${new URL(settings.databaseUrl).host}`}`,
     ...(approverUrl === undefined
       ? []
       : [`Approver ${approverUrl} makes another browser the second approver of large payments`]),

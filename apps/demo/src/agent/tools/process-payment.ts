@@ -31,23 +31,23 @@ export function createProcessPayment(wallets: Wallets) {
 }
 
 /** Pays from a user's wallet, once per key. */
-export function pay(
+export async function pay(
   wallets: Wallets,
   request: PaymentRequest,
   { userId, key }: { readonly userId: string; readonly key: string },
 ) {
   const { amount, recipient, description } = request
   const currency = request.currency.trim().toUpperCase()
-  const refusal = (error: string) => ({
+  const refusal = async (error: string) => ({
     ...refuse(error),
-    wallet_balance: fromCents(wallets.balance(userId)),
+    wallet_balance: fromCents(await wallets.balance(userId)),
   })
   if (currency !== 'USD') return refusal(`The wallet holds USD, ${currency} cannot be sent.`)
   const cents = toCents(amount)
   if (cents === undefined) {
     return refusal(`Invalid amount: ${amount}. Send a positive amount with at most two decimals.`)
   }
-  const result = wallets.pay(userId, { key, amount: cents, recipient })
+  const result = await wallets.pay(userId, { key, amount: cents, recipient })
   switch (result.state) {
     case 'paid':
       return {

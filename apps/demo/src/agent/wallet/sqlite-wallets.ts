@@ -1,15 +1,23 @@
-import { randomBytes } from 'node:crypto'
-
 import Database from 'libsql'
 import { z } from 'zod'
 
 import { Cents } from './money.ts'
-import type { Payment, PaymentResult, Wallets } from './wallets.ts'
+import {
+  createTransactionId,
+  OPENING_BALANCE,
+  type Payment,
+  type PaymentResult,
+  repeatPayment,
+  type Wallets,
+} from './wallets.ts'
 
-const OPENING_BALANCE = Cents.parse(100_000)
+export interface SqliteWallets extends Wallets, Disposable {
+  balance(userId: string): Cents
+  pay(userId: string, payment: Payment): PaymentResult
+}
 
 /** Opens wallets in a SQLite file, or in memory with `:memory:`. */
-export function openSqliteWallets(path: string): Wallets {
+export function openSqliteWallets(path: string): SqliteWallets {
   const database = new Database(path)
   // A reported payment must survive a power failure. Another process may lock the file for a moment.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000;')
@@ -48,11 +56,11 @@ interface Transfer {
 function transfer({ statements, userId, payment, balance }: Transfer): PaymentResult {
   const earlier = statements.payment.get(userId, payment.key)
   const before = balance(userId)
-  if (earlier !== undefined) return repeat(PaymentRow.parse(earlier), payment, before)
+  if (earlier !== undefined) return repeatPayment(PaymentRow.parse(earlier), payment, before)
   if (payment.amount > before) return { state: 'insufficient-funds', balance: before }
 
   const after = Cents.parse(before - payment.amount)
-  const transactionId = `txn_${randomBytes(6).toString('hex')}`
+  const transactionId = createTransactionId()
   const paidAt = new Date().toISOString()
   statements.setBalance.run(userId, after)
   statements.record.run(
@@ -65,18 +73,6 @@ function transfer({ statements, userId, payment, balance }: Transfer): PaymentRe
     paidAt,
   )
   return { state: 'paid', transactionId, balance: after, paidAt }
-}
-
-function repeat(earlier: PaymentRow, payment: Payment, balance: Cents): PaymentResult {
-  if (earlier.amount_cents !== payment.amount || earlier.recipient !== payment.recipient) {
-    return { state: 'key-reused', balance }
-  }
-  return {
-    state: 'paid',
-    transactionId: earlier.transaction_id,
-    balance: earlier.balance_cents,
-    paidAt: earlier.paid_at,
-  }
 }
 
 const TABLES = `
@@ -97,14 +93,21 @@ const TABLES = `
 `
 
 const WalletRow = z.object({ balance_cents: Cents })
-const PaymentRow = z.object({
-  transaction_id: z.string(),
-  amount_cents: Cents,
-  recipient: z.string(),
-  balance_cents: Cents,
-  paid_at: z.string(),
-})
-type PaymentRow = z.infer<typeof PaymentRow>
+const PaymentRow = z
+  .object({
+    transaction_id: z.string(),
+    amount_cents: Cents,
+    recipient: z.string(),
+    balance_cents: Cents,
+    paid_at: z.string(),
+  })
+  .transform((row) => ({
+    transactionId: row.transaction_id,
+    amount: row.amount_cents,
+    recipient: row.recipient,
+    balance: row.balance_cents,
+    paidAt: row.paid_at,
+  }))
 
 type Statements = ReturnType<typeof prepare>
 

@@ -3,6 +3,7 @@ import { Replay } from '../conversation/replay.tsx'
 import { Inbox } from '../inbox/inbox.tsx'
 import { MusicControl } from '../music/music-control.tsx'
 import { Connection } from './connection.tsx'
+import { InstanceMark } from './instance-mark.tsx'
 import { OfflineMark } from './offline-mark.tsx'
 import { SettingsMenu } from './settings-menu.tsx'
 import { TopBar, type TopBarProps } from './top-bar.tsx'
@@ -33,6 +34,7 @@ export function MainArea({
         connection={
           <>
             <OfflineMark />
+            <InstanceMark />
             <Connection />
           </>
         }

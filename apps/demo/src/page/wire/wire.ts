@@ -11,6 +11,7 @@ import { DefaultChatTransport } from 'ai'
 
 import { WireLog } from '../inspector/wire-log.ts'
 import type { Mode } from '../settings/mode.ts'
+import { observedFetch } from './instance.ts'
 import { observeTransport } from './observe-transport.ts'
 
 /** Both observe the traffic between the page and the server. */
@@ -25,7 +26,7 @@ const observe = (event: WireEvent): void => {
 // The server writes hints in this language. The person may have chosen another one than the browser's.
 const headers = () => ({ 'accept-language': document.documentElement.lang })
 
-export const api = adkApi({ url: '', headers })
+export const api = adkApi({ url: '', headers, fetch: observedFetch })
 
 /** The socket of the page. It opens on first use. */
 export const live = webSocketTransport({
@@ -37,7 +38,7 @@ export const live = webSocketTransport({
 
 /** One transport per mode, shared by all chats of the page. */
 export const transports = {
-  sse: sseTransport({ url: '', headers, observe }),
+  sse: sseTransport({ url: '', headers, observe, fetch: observedFetch }),
   live,
   direct: observeTransport(
     new DefaultChatTransport<AdkUIMessage>({ api: '/direct', headers }),

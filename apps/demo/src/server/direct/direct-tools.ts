@@ -26,7 +26,7 @@ export function createDirectTools({ weather, wallets, userId }: DirectToolsOptio
       description: PaymentRequest.description ?? '',
       inputSchema: PaymentRequest,
       needsApproval: true,
-      execute: (request, { toolCallId }) => {
+      execute: async (request, { toolCallId }) => {
         // DM40: this needs a second approver, which the AI SDK does not support.
         if (request.amount > ONE_PERSON_UP_TO) return refuse(NEEDS_TWO)
         // A signed approval may be sent again, also from another chat. The key makes the call pay once.

@@ -37,6 +37,10 @@ export const enShell: ShellLabels = {
     },
   },
   offline: 'Offline',
+  instance: {
+    name: (name) => `Instance ${name}`,
+    explanation: 'The server instance that sent the last response',
+  },
   inspector: {
     title: 'Inspector',
     show: 'Show inspector',

@@ -37,6 +37,10 @@ export const jaShell: ShellLabels = {
     },
   },
   offline: 'オフライン',
+  instance: {
+    name: (name) => `インスタンス ${name}`,
+    explanation: '最後に応答したサーバーインスタンス',
+  },
   inspector: {
     title: 'インスペクター',
     show: 'インスペクターを表示',

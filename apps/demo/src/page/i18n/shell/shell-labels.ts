@@ -44,6 +44,8 @@ export interface ShellLabels {
     readonly explanations: Readonly<Record<Mode, string>>
   }
   readonly offline: string
+  /** The mark of the server instance that responded last. */
+  readonly instance: { name(name: string): string; readonly explanation: string }
   readonly inspector: {
     readonly title: string
     readonly show: string
