@@ -107,6 +107,7 @@ export interface LeaseRenewal {
   setBusy(busy: boolean): void
 }
 
+/** Selects approvals whose outcome may be missing from the conversation. */
 export interface UnreportedFilter {
   readonly appName: string
   readonly leaseMs: number
@@ -115,6 +116,7 @@ export interface UnreportedFilter {
   readonly limit: number
 }
 
+/** A lock that a worker acquires on a chat. */
 export interface ChatLock {
   readonly worker: string
   /** A fencing token: unique for each lock. */
@@ -124,6 +126,7 @@ export interface ChatLock {
   readonly background: boolean
 }
 
+/** Selects chats of a principal that other workers have locked. */
 export interface LockedChatsFilter {
   readonly appName: string
   readonly principalId: string
@@ -132,6 +135,7 @@ export interface LockedChatsFilter {
   readonly leaseMs: number
 }
 
+/** The present lock of a chat. */
 export interface ChatLockHolder {
   readonly token: string
   readonly background: boolean
@@ -163,6 +167,7 @@ export interface ApprovalFilter {
   readonly after?: string
 }
 
+/** Selects entries of the audit record that meet all given conditions. */
 export interface AuditFilter {
   readonly appName?: string
   readonly approvalId?: string

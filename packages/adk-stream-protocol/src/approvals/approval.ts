@@ -41,6 +41,7 @@ export interface ApprovalTerms {
   readonly idempotent: boolean
 }
 
+/** A step of an approval: how many people must approve, and who may. */
 export interface ApprovalStep {
   /** How many different principals must approve. */
   readonly count: number
@@ -56,6 +57,7 @@ export interface Vote {
   readonly at: number
 }
 
+/** The state of an approval, with what is known about it. */
 export type ApprovalState =
   | { readonly name: 'requested' }
   | {
@@ -99,4 +101,5 @@ export type ApprovalState =
       readonly payload?: unknown
     }
 
+/** The name of a state of an approval. */
 export type ApprovalStateName = ApprovalState['name']

@@ -18,6 +18,7 @@ export interface AuditRecord extends AuditEntry {
   readonly seq: number
 }
 
+/** What happened to an approval. */
 export type AuditEvent =
   /** The call as people saw it, and its terms. */
   | {

@@ -36,6 +36,7 @@ export type ApprovalCommand =
   /** With `leaseMs`: only if the worker has not renewed its lease for that time. */
   | { readonly type: 'lose'; readonly worker: string; readonly leaseMs?: number }
 
+/** A change of an approval with its audit entry, and the conditions under which it may be stored. */
 export interface Transition {
   readonly next: Approval
   readonly entry: AuditEntry

@@ -25,6 +25,7 @@ export interface BrowserCallStore {
   takeDue(filter: DueBrowserCalls): Promise<BrowserCall[]>
 }
 
+/** Selects browser calls whose deadline has passed. */
 export interface DueBrowserCalls {
   readonly appName: string
   readonly leaseMs: number

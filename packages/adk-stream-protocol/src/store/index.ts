@@ -1,8 +1,36 @@
 export type { SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { openSqliteStore } from './sqlite/sqlite-store.ts'
-export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
 export type { FirstMessageReader, RewindableSessionService, RewindRequest, Store } from './store.ts'
 export { isRewindable } from './store.ts'
 export type { StoreErrorCode } from './store-error.ts'
-export type { AuditCheck, AuditHead, AuditVerification } from '../approvals/approval-store.ts'
 export { StoreError } from './store-error.ts'
+export type { ChatEntry, ChatNote, ChatStore } from './chat-store.ts'
+export type { BrowserCall, BrowserCallStore, DueBrowserCalls } from './browser-call-store.ts'
+export type {
+  ApprovalFilter,
+  ApprovalStore,
+  AuditCheck,
+  AuditFilter,
+  AuditHead,
+  AuditVerification,
+  ChatLock,
+  ChatLockHolder,
+  LeaseOptions,
+  LeaseRenewal,
+  LockedChatsFilter,
+  PendingQuota,
+  UnreportedFilter,
+} from '../approvals/approval-store.ts'
+export type {
+  Approval,
+  ApprovalState,
+  ApprovalStateName,
+  ApprovalStep,
+  ApprovalTerms,
+  Vote,
+} from '../approvals/approval.ts'
+export type { AuditEntry, AuditEvent, AuditRecord } from '../approvals/audit-entry.ts'
+export type { Decider, Transition } from '../approvals/next-approval.ts'
+export { isUnreported, isWaitingFor } from '../approvals/next-approval.ts'
+export { cancelApproval } from '../approvals/cancel-approval.ts'
+export type { AppChatRef } from '../shared/chat-ref.ts'

@@ -1,4 +1,4 @@
-import type { ApprovalStore } from '../../approvals/approval-store.ts'
+import type { ApprovalStore, ChatLock } from '../../approvals/approval-store.ts'
 import { canAppendResponse } from '../../agent/history/cut-events.ts'
 import type { BrowserCall } from '../browser-call-store.ts'
 import type { Store } from '../store.ts'
@@ -20,6 +20,7 @@ export interface ContractDatabase extends AsyncDisposable {
   setClocks(at: number): void | Promise<void>
 }
 
+/** Options of {@link storeContract}. */
 export interface StoreContractOptions {
   /** Defines a test: `test` of vitest, jest or `node:test`. */
   readonly test: ContractTest
@@ -69,7 +70,7 @@ function inTurns(stores: readonly Store[]): ApprovalStore {
       const { approvals = {} } = stores[turn % stores.length] ?? {}
       const member: unknown = Reflect.get(approvals, name)
       // A method with private fields must be called on its own object.
-      return typeof member === 'function' ? member.bind(approvals) : member
+      return typeof member === 'function' ? (member.bind(approvals) as unknown) : member
     },
   }) as ApprovalStore
 }
@@ -134,12 +135,6 @@ function rewindContract(test: ContractTest, open: Open): void {
 
 function lockContract(test: ContractTest, open: Open): void {
   const CHAT = { appName: key.appName, principalId: key.userId, chatId: key.sessionId }
-  const lock = (token: string, leaseMs: number) => ({
-    worker: `worker of ${token}`,
-    token,
-    leaseMs,
-    background: false,
-  })
 
   test('[ST80] a process that has lost its chat lock to another one can neither append nor rewind', async () => {
     await using database = await open()
@@ -182,6 +177,10 @@ function lockContract(test: ContractTest, open: Open): void {
   })
 }
 
+function lock(token: string, leaseMs: number): ChatLock {
+  return { worker: `worker of ${token}`, token, leaseMs, background: false }
+}
+
 function browserCallContract(test: ContractTest, open: Open): void {
   test('[ST36] one process takes a browser call after its deadline, and another one if the first crashes', async () => {
     await using database = await open()
@@ -189,15 +188,6 @@ function browserCallContract(test: ContractTest, open: Open): void {
       await database.open(),
       await database.open(),
     ]
-    const waiting = (toolCallId: string, of = chat): BrowserCall => ({
-      chat: of,
-      messageId: 'm-1',
-      toolCallId,
-    })
-    const take = async (store: Store['browserCalls'], limit = 10) =>
-      (await store.takeDue({ appName: chat.appName, leaseMs: 100, limit }))
-        .map(({ toolCallId }) => toolCallId)
-        .toSorted()
     await one.add(waiting('late'), 200)
     await one.add(waiting('soon'), 100)
     // It keeps its deadline.
@@ -220,6 +210,15 @@ function browserCallContract(test: ContractTest, open: Open): void {
     await database.setClocks(NOON + 400)
     expect(await take(one)).toEqual(['kept'])
   })
+}
+
+function waiting(toolCallId: string, of = chat): BrowserCall {
+  return { chat: of, messageId: 'm-1', toolCallId }
+}
+
+async function take(store: Store['browserCalls'], limit = 10): Promise<string[]> {
+  const calls = await store.takeDue({ appName: chat.appName, leaseMs: 100, limit })
+  return calls.map(({ toolCallId }) => toolCallId).toSorted()
 }
 
 function wholeStoreContract(test: ContractTest, open: Open): void {

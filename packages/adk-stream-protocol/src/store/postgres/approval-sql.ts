@@ -245,7 +245,7 @@ export function listApprovals(schema: string, filter: ApprovalFilter): Query {
   }
   if (after !== undefined && isStorable(after))
     conditions.add(`seq > coalesce((SELECT seq FROM ${schema}.approvals WHERE id = ?), 0)`, after)
-  const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions} ORDER BY seq LIMIT $${conditions.values.length + 1}`
+  const text = `SELECT asked, moved FROM ${schema}.approvals WHERE ${conditions.toString()} ORDER BY seq LIMIT $${conditions.values.length + 1}`
   return { text, values: [...conditions.values, limit] }
 }
 
@@ -262,6 +262,6 @@ export function readAudit(schema: string, filter: AuditFilter, size: number): Qu
   if (to !== undefined) conditions.add('audit.at < ?', to)
   const text = `
     SELECT audit.seq, entry FROM ${schema}.approval_audit audit JOIN ${schema}.approvals ON approvals.id = approval_id
-    WHERE ${conditions} ORDER BY audit.seq LIMIT $${conditions.values.length + 1}`
+    WHERE ${conditions.toString()} ORDER BY audit.seq LIMIT $${conditions.values.length + 1}`
   return { text, values: [...conditions.values, size] }
 }

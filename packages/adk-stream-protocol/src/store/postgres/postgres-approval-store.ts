@@ -14,8 +14,8 @@ import type {
   UnreportedFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { isUnreported, nextApproval, type Transition } from '../../approvals/next-approval.ts'
-import { isRefusal } from '../../approvals/refusal.ts'
+import { cancelApproval } from '../../approvals/cancel-approval.ts'
+import { isUnreported, type Transition } from '../../approvals/next-approval.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 import {
   type ApprovalRow,
@@ -257,10 +257,10 @@ export class PostgresApprovalStore implements ApprovalStore {
       const open = (await run<ApprovalRow>(this.#sql.lockOpen, key)).map(decodeApproval)
       const cancelled: Approval[] = []
       for (const approval of open) {
-        const result = nextApproval(approval, { type: 'cancel', reason }, await this.#now(run))
-        if (isRefusal(result)) continue
-        await run(this.#sql.replace, toRow(result, randomUUID()))
-        cancelled.push(result.next)
+        const transition = cancelApproval(approval, reason, await this.#now(run))
+        if (transition === undefined) continue
+        await run(this.#sql.replace, toRow(transition, randomUUID()))
+        cancelled.push(transition.next)
       }
       await run(this.#sql.markAllReported, key)
       return cancelled

@@ -12,7 +12,7 @@ export interface AppendShape {
 
 export const SCOPES = ['session', 'app', 'user'] as const
 
-export type Scope = (typeof SCOPES)[number]
+type Scope = (typeof SCOPES)[number]
 
 export type SessionSql = ReturnType<typeof sessionSql>
 
@@ -106,7 +106,7 @@ function listSessions(
 }
 
 /** The first parameters are the same in all shapes. */
-export const APPEND_PARAMETERS = 9
+const APPEND_PARAMETERS = 9
 
 function appendEvent(schema: string, shape: AppendShape): string {
   const { isFenced, isExpected, isReplacement, scopes } = shape

@@ -16,8 +16,8 @@ import type {
   UnreportedFilter,
 } from '../../approvals/approval-store.ts'
 import type { AuditEntry, AuditRecord } from '../../approvals/audit-entry.ts'
-import { nextApproval, type Transition, isUnreported } from '../../approvals/next-approval.ts'
-import { isRefusal } from '../../approvals/refusal.ts'
+import { cancelApproval } from '../../approvals/cancel-approval.ts'
+import { type Transition, isUnreported } from '../../approvals/next-approval.ts'
 import { checkName, isStorable } from '../session-key.ts'
 import { StoreError } from '../store-error.ts'
 import { encodeJson } from '../stored-json.ts'
@@ -286,8 +286,8 @@ export class SqliteApprovalStore implements ApprovalStore {
     return this.#connection.write(() => {
       const open = this.#statements.findOpen.rows(...key).map(decodeApproval)
       const cancelled = open.flatMap((approval) => {
-        const result = nextApproval(approval, { type: 'cancel', reason }, this.#now())
-        return !isRefusal(result) && this.#replace(result) ? [result.next] : []
+        const transition = cancelApproval(approval, reason, this.#now())
+        return transition && this.#replace(transition) ? [transition.next] : []
       })
       this.#statements.markAllReported.run(...key)
       return cancelled
