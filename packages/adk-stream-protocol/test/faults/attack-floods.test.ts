@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 
+import { times } from '../../../../test/support/long-run.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
@@ -101,7 +102,7 @@ test(
 )
 
 test(
-  '[AP53] ten thousand questions in many chats of a principal leave as many as the principal may have',
+  '[AP53] thousands of questions in many chats of a principal leave as many as the principal may have',
   async () => {
     await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
     const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(500)
@@ -111,7 +112,7 @@ test(
       return chunks.filter(({ type }) => type === 'tool-approval-request').length
     }
     let asked = 0
-    for (let chat = 0; chat < 20; chat += 1) asked += await ask('hanako', chat)
+    for (let chat = 0; chat < times(4, 20); chat += 1) asked += await ask('hanako', chat)
     expect(asked).toBe(100)
     expect(await setup.person().approvals()).toHaveLength(100)
     // Nobody else is the poorer for it.
