@@ -1,4 +1,4 @@
-/** Set by `npm run test:long`, which runs the randomised and crash tests with more rounds. */
+/** Set by `npm run test:long`, which runs tests with more rounds, and with all combinations of their parameters. */
 export const isLong = process.env['LONG_TESTS'] === '1'
 
 /** Returns the number of rounds: `short` in `npm test`, `long` in `npm run test:long`. */
