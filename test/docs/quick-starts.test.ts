@@ -38,7 +38,8 @@ const folders = new Map(
 )
 writeFileSync(path.join(folders.get('next') ?? '', 'server.ts'), NEXT)
 const servers = [...folders.values()].map((folder) => path.join(folder, 'server.ts'))
-const programs = bundlePrograms(servers)
+const recipe = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
+const programs = bundlePrograms([...servers, path.join(recipe, 'agent.test.ts')])
 
 test.concurrent.each(STARTS)(
   '[DO4] the quick start with %s answers, asks, and pays once approved',
@@ -68,15 +69,14 @@ test.concurrent.each(STARTS)(
 )
 
 test('[DO4] the test that a recipe shows passes', { timeout: 120_000 }, async () => {
-  const folder = writeFiles('testing', blocksOf('recipes/testing-your-agent'))
-  const flags = ['--conditions=@adk-stream-protocol/source', '--import', 'tsx', '--test']
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, 'agent.test.ts'], {
-    cwd: folder,
+  const program = (await programs).at(-1) ?? ''
+  const { stdout } = await promisify(execFile)(process.execPath, ['--test', program], {
+    cwd: recipe,
     // Told that it is a test of another one, it would report to that in bytes.
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
   })
   expect(stdout).toMatch(/pass 1\b[\s\S]*fail 0\b/)
-  rmSync(folder, { recursive: true })
+  rmSync(recipe, { recursive: true })
 })
 
 test('[DO4] the agent is the same in every quick start', () => {

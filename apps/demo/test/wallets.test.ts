@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 
+import { bundleProgram } from '../../../test/support/bundle-program.ts'
 import { Cents, toCents } from '../src/agent/wallet/money.ts'
 import { createDatabase } from '../../../packages/adk-stream-protocol/test/support/postgres.ts'
 import { openPostgresWallets } from '../src/agent/wallet/postgres-wallets.ts'
@@ -116,18 +117,8 @@ test('[DM5] three processes that spend at once cannot overdraw', async () => {
 })
 
 async function spendElsewhere(path: string, name: string): Promise<number> {
-  const wallet = new URL('../src/agent/wallet/sqlite-wallets.ts', import.meta.url).href
-  const program = `
-    const { openSqliteWallets } = await import(${JSON.stringify(wallet)})
-    const wallets = openSqliteWallets(${JSON.stringify(path)})
-    let paid = 0
-    for (let index = 0; index < 40; index += 1) {
-      const key = ${JSON.stringify(name)} + index
-      if (wallets.pay('hanako', { key, amount: 1000, recipient: 'Alice' }).state === 'paid') paid += 1
-    }
-    process.stdout.write(String(paid))`
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
-    cwd: import.meta.dirname,
+  const program = await bundleProgram(new URL('support/spend.ts', import.meta.url))
+  const child = spawn(process.execPath, [program, path, name], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return Number(await text(child.stdout))

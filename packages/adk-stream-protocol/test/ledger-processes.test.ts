@@ -103,7 +103,7 @@ const deaths = [
 ] as const
 
 const LANES = 2
-const ROUNDS = times(2, 4)
+const ROUNDS = times(1, 4)
 
 test.each([false, true])(
   '[LG33] a process killed at any step loses nothing and repeats nothing but an idempotent tool (idempotent: %s)',
@@ -116,15 +116,16 @@ test.each([false, true])(
   TIMEOUT_MS,
 )
 
-/** Every lane has its own database and takes every other round: one process at a time, each killed at its own point. */
+/** Every lane has its own database and takes every other death: one process at a time, each killed at its own point. */
 async function runLane(children: Children, lane: number, idempotent: boolean): Promise<number> {
   const path = children.path(`${lane}.db`)
   const effects = children.path(`${lane}.effects`)
   await writeFile(effects, '')
   await using survivor = await openLedger(path)
   let kills = 0
-  for (let round = lane; round < ROUNDS; round += LANES) {
-    for (const [point, left, ran] of deaths) {
+  const own = deaths.filter((_, index) => index % LANES === lane)
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [point, left, ran] of own) {
       const id = `${point} ${round}`
       const env = { DIE_AT: point, EFFECTS: effects, IDEMPOTENT: String(idempotent) }
       await using child = children.start(['live', path, id], env)

@@ -1,4 +1,4 @@
-/** What somebody does with the packed packages: serves an agent on the emulator, chats, approves. Prints what came of it. */
+/** Uses the packed packages: serves an agent on the emulator, chats, approves. Prints the results. The argument is the database file. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -31,7 +31,7 @@ let finish: (type: Chunk['type']) => void
 const said = new Promise<Chunk['type']>((resolve) => (finish = resolve))
 const bridge = createBridge({
   agent: new LlmAgent({ name: 'assistant', model: 'gemini-2.5-flash', tools: [pay] }),
-  store: openSqliteStore({ path: 'chats.db' }),
+  store: openSqliteStore({ path: process.argv[2] ?? 'chats.db' }),
   authenticate: () => ({ id: 'me' }),
   onChunk: ({ type }) => type === 'text-end' && finish(type),
 })

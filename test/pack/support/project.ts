@@ -64,10 +64,11 @@ export async function installProject(
   return manifests
 }
 
-/** What of the project's types is wrong. */
+/** Compiles the project into `out`. Returns the errors. */
 export async function compile(folder: string, version: 6 | 7): Promise<string> {
-  const emit = version === 7 ? ['--outDir', 'out'] : ['--noEmit']
-  const args = [tsc(version), '-p', '.', '--pretty', 'false', ...emit]
+  // One thread takes half of the time of the processor.
+  const threads = version === 7 ? ['--singleThreaded'] : []
+  const args = [tsc(version), '-p', '.', '--pretty', 'false', '--outDir', 'out', ...threads]
   return run(process.execPath, args, { cwd: folder }).then(
     () => '',
     (error: { stdout: string }) => error.stdout,

@@ -10,33 +10,34 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([head, data, Buffer.alloc(4)])
 }
 
-/** A PNG of 8 bit colours with transparency, or what says that it is one. */
-function png(width: number, height: number, rows: Buffer): Buffer {
+/** A PNG of 8 bit colours with transparency, or a file that claims to be one. */
+function png(width: number, height: number, deflatedRows: Buffer): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
   header[8] = 8
   header[9] = 6
   const signature = Buffer.from('89504e470d0a1a0a', 'hex')
-  const data = chunk('IDAT', deflateSync(rows, { level: 9 }))
+  const data = chunk('IDAT', deflatedRows)
   return Buffer.concat([signature, chunk('IHDR', header), data, chunk('IEND', Buffer.alloc(0))])
 }
 
-/** Rows of one colour, by a filter. */
+/** Deflated rows of one colour, by a filter. */
 function rowsOf(width: number, height: number, filter: number): Buffer {
   const row = Buffer.from([filter, ...Buffer.alloc(width * 4, Buffer.from([200, 10, 10, 255]))])
-  return Buffer.concat(Array.from({ length: height }, () => row))
+  return deflateSync(Buffer.concat(Array.from({ length: height }, () => row)))
 }
+
+const SIZE = 64 * 1_048_576
+const zeros = deflateSync(Buffer.alloc(SIZE), { level: 9 })
 
 test.each([
   ['no width', 0, 0xfffffffe],
   ['no height', 0xfffffffe, 0],
 ])('[ED28] a small file with %s that unpacks to very much costs nothing', (_, width, height) => {
-  const rows = Buffer.alloc(64 * 1_048_576)
-  const file = png(width, height, rows)
+  const file = png(width, height, zeros)
   expect(file.length).toBeLessThan(100_000)
-  const packed = deflateSync(rows, { level: 1 })
-  const unpacking = leastCpu(() => expect(inflateSync(packed)).toHaveLength(rows.length))
+  const unpacking = leastCpu(() => expect(inflateSync(zeros).length).toBe(SIZE))
   expect(leastCpu(() => expect(measureImage(file)).toBeUndefined())).toBeLessThan(unpacking / 4)
 })
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { naturalPieces } from '../../src/model/replies/natural-pieces.ts'
 import type { FunctionDeclaration } from 'gemini-emulator'
 import { ask, declare, demoTools } from './prompt.ts'
@@ -123,9 +124,11 @@ const HOSTILE = [
 // A quadratic reader needs minutes for this size. Time of the processor, which other processes do not take.
 const SLOWEST_MS = 5_000
 
+const STARTS = ['pay ', '送金して ', 'weather ']
+
 test.each(HOSTILE)('[ED32] reads 100 kB of %j in linear time', (unit) => {
   const functions = [...demoTools, declare('lookup_order', { id: { type: 'INTEGER' } }, ['id'])]
-  for (const start of ['pay ', '送金して ', 'weather ']) {
+  for (const start of shareOf(STARTS, { group: HOSTILE.indexOf(unit), groups: STARTS.length })) {
     const text = start + unit.repeat(100_000 / unit.length)
     const before = process.cpuUsage()
     ask(text, { functions })

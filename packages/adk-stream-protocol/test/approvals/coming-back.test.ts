@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 
 import { defer } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
 import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
 const LIFE = ['requested', 'approved', 'started', 'succeeded']
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('6'))('$name', (client) => {
   test('[AP27] a page that is loaded again shows the question, and approving works', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { ApprovalPolicy } from '../../src/approvals/policy.ts'
 import { toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
@@ -19,7 +19,7 @@ const byAmount: ApprovalPolicy = ({ args: { amount, currency }, chat: { principa
   return { required: Number(amount) >= 10, deciders: owner }
 }
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('7'))('$name', (client) => {
   test('[AP5] changed arguments beside the decision run in place of those shown', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('7'))('$name', (client) => {
   test('[AP6] what nobody decides in time ends everywhere, and the model is told', async () => {
     await using testBridge = await TestBridge.open({ approvalDeadlineMs: 800 })
     const page = testBridge.page()

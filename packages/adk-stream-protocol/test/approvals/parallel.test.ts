@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { weather } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord, expectValid } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
@@ -27,8 +28,12 @@ function paid(alice: boolean, bob: boolean): string[] {
   return [...(alice ? ['Alice'] : []), ...(bob ? ['Bob'] : [])]
 }
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
-  test.each(CASES)(
+const clients = clientsWith('7')
+
+describe.each(clients)('$name', (client) => {
+  const cases = shareOf(CASES, { group: clients.indexOf(client), groups: clients.length })
+
+  test.each(cases)(
     '[AP7] two at once, Alice $alice, Bob $bob, $order, answered together',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()
@@ -66,7 +71,7 @@ describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client
     },
   )
 
-  test.each(CASES)(
+  test.each(cases)(
     '[AP8] two at once, Alice $alice, Bob $bob, $order, answered apart',
     async ({ alice, bob, order }) => {
       await using testBridge = await TestBridge.open()

@@ -14,7 +14,7 @@ import {
 import { SocketClient } from '../sockets/support/socket-client.ts'
 import { tool } from '../support/agents.ts'
 import { toolParts } from '../support/chat-probe.ts'
-import { approvalOf, approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { approvalOf, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import type { Page } from './support/page.ts'
@@ -64,7 +64,7 @@ function post(page: Page, path: string, body: unknown): Promise<Response> {
   })
 }
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('7'))('$name', (client) => {
   test('[AP120] the answer to a payload goes with the decision, and reaches the second run of the tool', async () => {
     const { leave, granted } = leaveTool()
     await using testBridge = await TestBridge.open({ tools: () => [leave] })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 
 import { tool } from '../support/agents.ts'
 import { partTypes, toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { approvingClients, clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
@@ -39,7 +39,7 @@ test('[AP160] a pending approval is read with the hint that the policy gives now
   expect(await page.inbox()).toMatchObject([{ hint: 'Balance: 1000.' }])
 })
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('6'))('$name', (client) => {
   test('[AP17] two people of a role decide; the owner and a voter alone do not', async () => {
     await using testBridge = await TestBridge.open({
       approvals: { process_payment: { deciders: { roles: ['manager'] }, approvers: 2 } },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment } from './support/payments.ts'
@@ -21,7 +21,7 @@ function answer(approval: unknown, messageId = 'message-1'): object {
   return { id: 'chat-1', messages: [message], trigger: 'submit-message', messageId }
 }
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('6'))('$name', (client) => {
   test.each([
     ['approval', true],
     ['denial', false],

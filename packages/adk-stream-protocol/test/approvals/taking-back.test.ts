@@ -6,7 +6,7 @@ import { ProtocolError } from '../../src/protocol/errors.ts'
 import type { ChatMessage } from '../support/chat-probe.ts'
 import { textOf, toolParts } from '../support/chat-probe.ts'
 import { defer } from '../support/agents.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith, ourClients } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { FREE_MODEL, TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
@@ -15,7 +15,7 @@ const PAY = `${callPayment(50)}[[then]][[say Paid.]]`
 
 const idsOf = (messages: readonly ChatMessage[]) => messages.map(({ id }) => id)
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('7'))('$name', (client) => {
   test('[AP170] an answer in which an approved call ran is neither made anew nor edited away', async () => {
     await using testBridge = await TestBridge.open()
     const page = testBridge.page()

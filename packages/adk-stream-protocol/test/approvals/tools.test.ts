@@ -2,12 +2,12 @@ import { LlmAgent } from '@google/adk'
 import { describe, expect, test } from 'vitest'
 
 import { toolParts } from '../support/chat-probe.ts'
-import { approvingClients, liveClient, ourClients } from './support/approving-chat.ts'
+import { clientsWith } from './support/approving-chat.ts'
 import { expectRecord } from './support/expect-record.ts'
 import { TestBridge } from './support/test-bridge.ts'
 import { callPayment, paymentTool } from './support/payments.ts'
 
-describe.each([...approvingClients, liveClient, ...ourClients])('$name', (client) => {
+describe.each(clientsWith('6'))('$name', (client) => {
   test('[AP21] an approved tool that throws has failed; its words stay on the server', async () => {
     const secret = 'connect ECONNREFUSED db.internal password=hunter2'
     await using testBridge = await TestBridge.open({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { sseTransport } from '../../src/client/index.ts'
 import { expectValid } from '../approvals/support/expect-record.ts'
 import { TestBridge } from '../approvals/support/test-bridge.ts'
@@ -58,7 +59,9 @@ async function open(testBridge: TestBridge, version: Version, way: Way): Promise
 
 describe.each(versions)('$name', (version) => {
   describe.each(WAYS)('%s', (way) => {
-    test.each(CASES)(
+    const group = versions.indexOf(version) + WAYS.indexOf(way)
+    // Each way runs each case: the versions of the AI SDK share them.
+    test.each(shareOf(CASES, { group, groups: versions.length }))(
       '[CL2] earlier $earlier, then "$between", then $approved: each answer is sent once',
       async ({ earlier, between, approved }) => {
         const refuse = (): void => {

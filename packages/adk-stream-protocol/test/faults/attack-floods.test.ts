@@ -3,10 +3,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 
+import { times } from '../../../../test/support/long-run.ts'
 import { findLeaks } from '../support/leaks.ts'
 import { openTestSetup } from './support/test-setup.ts'
 
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 120_000
+const GUESSES = 2_000
 /** Less than the key of a map takes. */
 const BYTES_OF_A_KEY = 50
 
@@ -25,15 +27,15 @@ test(
         heard.add(`${response.status} ${await response.text()}`)
       }
     }
-    await guess(1_000)
+    await guess(500)
     // What is kept of a guess is kept of each: other things in this process may grow now and then, but not in every round.
     let least = Infinity
-    for (let round = 0; round < 3 && least >= 5_000 * BYTES_OF_A_KEY; round += 1) {
+    for (let round = 0; round < 8 && least >= GUESSES * BYTES_OF_A_KEY; round += 1) {
       const before = heapAfterGc()
-      await guess(5_000)
+      await guess(GUESSES)
       least = Math.min(least, heapAfterGc() - before)
     }
-    expect(least).toBeLessThan(5_000 * BYTES_OF_A_KEY)
+    expect(least).toBeLessThan(GUESSES * BYTES_OF_A_KEY)
     // What another has is answered as what nobody has.
     const { status, body } = await setup
       .person({ user: 'mallory' })
@@ -101,7 +103,7 @@ test(
 )
 
 test(
-  '[AP53] ten thousand questions in many chats of a principal leave as many as the principal may have',
+  '[AP53] thousands of questions in many chats of a principal leave as many as the principal may have',
   async () => {
     await using setup = await openTestSetup({ limits: { maxPendingPerChat: 1_000 } })
     const calls = '[[call pay {"to": "花子", "amount": 1}]]'.repeat(500)
@@ -111,7 +113,7 @@ test(
       return chunks.filter(({ type }) => type === 'tool-approval-request').length
     }
     let asked = 0
-    for (let chat = 0; chat < 20; chat += 1) asked += await ask('hanako', chat)
+    for (let chat = 0; chat < times(4, 20); chat += 1) asked += await ask('hanako', chat)
     expect(asked).toBe(100)
     expect(await setup.person().approvals()).toHaveLength(100)
     // Nobody else is the poorer for it.

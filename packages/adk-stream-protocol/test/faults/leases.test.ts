@@ -1,5 +1,5 @@
 import Database from 'libsql'
-import { beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { openSqliteStore } from '../../src/store/index.ts'
 import { textOf } from '../support/chat-probe.ts'
@@ -14,10 +14,16 @@ const PATIENCE = { timeout: 30_000, interval: 50 }
 const LEASE_MS = 500
 
 let children: Children
+/** Servers with the default options. Each test uses chats of its own. */
+let shared: Servers
 
 beforeAll(async () => {
   children = await bundleChildren()
+  shared = await startServers({ BLOCK_MS: String(4 * LEASE_MS) })
 }, TIMEOUT_MS)
+
+afterEach(() => shared.a.resume())
+afterAll(() => shared[Symbol.asyncDispose]())
 
 /** Two server processes on one database, and the same people at both. */
 interface Servers extends AsyncDisposable {
@@ -110,12 +116,11 @@ test(
 test(
   '[LG81] a process whose event loop is blocked for some leases keeps what it runs',
   async () => {
-    await using servers = await startServers({ BLOCK_MS: String(4 * LEASE_MS) })
     const chatId = 'a.block.pay'
-    const { asked, answer } = await beginAtA(servers, chatId, 'stream')
+    const { asked, answer } = await beginAtA(shared, chatId, 'stream')
     expect(await (await answer).text()).toContain('"type":"tool-output-available"')
-    expect(await readLife(servers.atB(chatId), asked)).toEqual(WHOLE)
-    expect(readEffects(servers.folder.effects)).toHaveLength(1)
+    expect(await readLife(shared.atB(chatId), asked)).toEqual(WHOLE)
+    expect(readEffects(shared.folder.effects, chatId)).toHaveLength(1)
   },
   TIMEOUT_MS,
 )
@@ -150,13 +155,12 @@ async function expectLost(answer: Response): Promise<void> {
 test(
   '[AP80] a process that stood still past its lease tells no success, and writes nothing beside the one that took over',
   async () => {
-    await using servers = await startServers()
     const chatId = 'a.hold.pay'
-    const { asked, ...begun } = await beginAtA(servers, chatId, 'stream')
+    const { asked, ...begun } = await beginAtA(shared, chatId, 'stream')
     // The stream is open.
     const answer = await begun.answer
-    servers.a.pause()
-    const atB = servers.atB(chatId)
+    shared.a.pause()
+    const atB = shared.atB(chatId)
     const life = () => readLife(atB, asked)
     const lost = ['unknown', 'requested', 'approved', 'started', 'lost']
     await expect.poll(life, PATIENCE).toEqual(lost)
@@ -164,14 +168,14 @@ test(
     await expect.poll(told, PATIENCE).toEqual(['output-error'])
     expect((await atB.say('[[say Next.]]')).body).toContain('Next.')
     const before = await atB.messages()
-    servers.a.resume()
-    servers.a.tell('go')
+    shared.a.resume()
+    shared.a.tell('go')
     await expectLost(answer)
     // The tool ran, and nobody could know it: that is what `unknown` says.
-    await expect.poll(() => readEffects(servers.folder.effects), PATIENCE).toHaveLength(1)
+    await expect.poll(() => readEffects(shared.folder.effects, chatId), PATIENCE).toHaveLength(1)
     expect(await life()).toEqual(lost)
-    expect(await servers.atA(chatId).messages()).toEqual(before)
-    expect((await servers.atA(chatId).say('[[say Again.]]')).body).toContain('Again.')
+    expect(await shared.atA(chatId).messages()).toEqual(before)
+    expect((await shared.atA(chatId).say('[[say Again.]]')).body).toContain('Again.')
   },
   TIMEOUT_MS,
 )
@@ -179,27 +183,26 @@ test(
 test(
   '[AP80] an idempotent call of a process that stood still is told as the one that took over ran it',
   async () => {
-    await using servers = await startServers()
     const chatId = 'a.hold.top_up'
-    const { asked, ...begun } = await beginAtA(servers, chatId, 'stream')
+    const { asked, ...begun } = await beginAtA(shared, chatId, 'stream')
     // The stream is open.
     const answer = await begun.answer
-    servers.a.pause()
-    const atB = servers.atB(chatId)
+    shared.a.pause()
+    const atB = shared.atB(chatId)
     const life = () => readLife(atB, asked)
     const again = ['succeeded', 'requested', 'approved', 'started', 'lost', 'started', 'succeeded']
     await expect.poll(life, PATIENCE).toEqual(again)
     const told = async () => (await atB.calls()).map(({ state }) => state)
     await expect.poll(told, PATIENCE).toEqual(['output-available'])
     const before = await atB.messages()
-    servers.a.resume()
-    servers.a.tell('go')
+    shared.a.resume()
+    shared.a.tell('go')
     await expectLost(answer)
-    const keys = () => readEffects(servers.folder.effects).map(({ key }) => key)
+    const keys = () => readEffects(shared.folder.effects, chatId).map(({ key }) => key)
     await expect.poll(keys, PATIENCE).toHaveLength(2)
     expect(new Set(keys()).size).toBe(1)
     expect(await life()).toEqual(again)
-    expect(await servers.atA(chatId).messages()).toEqual(before)
+    expect(await shared.atA(chatId).messages()).toEqual(before)
   },
   TIMEOUT_MS,
 )
@@ -207,18 +210,17 @@ test(
 test(
   '[TU80] an answer of a process that stood still is not written into the conversation that went on without it',
   async () => {
-    await using servers = await startServers()
     const chatId = 'streamed'
-    const [atA, atB] = [servers.atA(chatId), servers.atB(chatId)]
+    const [atA, atB] = [shared.atA(chatId), shared.atB(chatId)]
     const script = '[[say One.]][[wait gate]][[say Two.]]'
     const answer = await atA.begin(script)
-    servers.a.pause()
+    shared.a.pause()
     // The first one who asks waits for the lease, or is told to come again.
     const next = async () => (await atB.say('[[say Next.]]')).body
     await expect.poll(next, PATIENCE).toContain('Next.')
     const before = await atB.messages()
-    servers.a.resume()
-    servers.a.tell('release gate')
+    shared.a.resume()
+    shared.a.tell('release gate')
     const body = await answer.text()
     expect(body).toContain('turn-lost')
     expect(body).not.toContain('"type":"finish"')

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 
 import { times } from '../../../../test/support/long-run.ts'
 import { openSqliteStore } from '../../src/store/index.ts'
 import { textOf } from '../support/chat-probe.ts'
 import { bundleChildren } from './support/children.ts'
-import { makeFolder } from './support/folder.ts'
+import { type Folder, makeFolder } from './support/folder.ts'
 import { type Answered, type Asked, Person, readEffects } from './support/person.ts'
 import { openPaymentServer } from './support/payment-server.ts'
 
@@ -13,6 +13,35 @@ const ROUNDS = times(8, 20)
 /** A request waits for a chat as long as two leases take; nobody may have to give up, however busy the machine is. */
 const LONG_LEASE = { LEASE_MS: '15000' }
 const TIMEOUT_MS = 120_000
+
+/** Two server processes on one database. */
+interface Servers extends AsyncDisposable {
+  readonly folder: Folder
+  readonly urls: readonly [string, string]
+}
+
+let servers: Promise<Servers> | undefined
+
+/** Starts the two processes once for all tests. Each test uses chats of its own. */
+function startServers(): Promise<Servers> {
+  servers ??= (async () => {
+    const folder = await makeFolder()
+    const children = await bundleChildren()
+    const one = children.start(folder, 'one', LONG_LEASE)
+    const two = children.start(folder, 'two', LONG_LEASE)
+    return {
+      folder,
+      urls: await Promise.all([one.serve(), two.serve()]),
+      async [Symbol.asyncDispose]() {
+        await Promise.all([one.kill(), two.kill()])
+        await folder[Symbol.asyncDispose]()
+      },
+    }
+  })()
+  return servers
+}
+
+afterAll(async () => (await servers)?.[Symbol.asyncDispose]())
 
 test(
   '[AP40] of fifty decisions at once over HTTP one counts, and every request is answered',
@@ -33,11 +62,7 @@ test(
 test(
   '[AP41] of fifty decisions at once through two server processes one counts, and every request is answered',
   async () => {
-    await using folder = await makeFolder()
-    const children = await bundleChildren()
-    await using one = children.start(folder, 'one', LONG_LEASE)
-    await using two = children.start(folder, 'two', LONG_LEASE)
-    const urls = await Promise.all([one.serve(), two.serve()])
+    const { folder, urls } = await startServers()
     const ends = new Set<string>()
     for (let round = 0; round < ROUNDS; round += 1) {
       ends.add(await race(round, { urls, effects: folder.effects }))
@@ -50,11 +75,10 @@ test(
 test(
   '[AP41] one process goes on with a turn while another answers a new message: each has its own message',
   async () => {
-    await using folder = await makeFolder()
-    const children = await bundleChildren()
-    await using one = children.start(folder, 'one', LONG_LEASE)
-    await using two = children.start(folder, 'two', LONG_LEASE)
-    const [first, second] = await Promise.all([one.serve(), two.serve()])
+    const {
+      folder,
+      urls: [first, second],
+    } = await startServers()
     for (let round = 0; round < 5; round += 1) {
       const chatId = `both-${round}`
       const writer = new Person(first, { chatId })

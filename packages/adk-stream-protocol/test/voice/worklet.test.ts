@@ -22,6 +22,11 @@ function largestStep(samples: readonly number[]): number {
 
 const TONE_STEP = 0.03
 
+/** Not an assertion for each of a quarter of a million samples. */
+function isClose(sample: number | undefined, expected: number): boolean {
+  return sample !== undefined && Math.abs(sample - expected) < 5e-7
+}
+
 test('[VO2] the microphone hands on every sample, in pieces that are given away and not copied', async () => {
   const processor = await openProcessor('adk-microphone', { frameSamples: 882 })
   for (let at = 0; at < 70; at += 1) {
@@ -53,8 +58,10 @@ test('[VO3] sound that comes in pieces is played without gaps, all of it', async
         const heard = speaker.run(1_000)
         const first = heard.findIndex((sample) => sample !== 0) - 1
         // What lies within the first 5 ms rises.
-        for (let index = 200; index < whole.length; index += 1)
-          expect(heard[first + index]).toBeCloseTo((whole[index] ?? 0) / 32_768, 6)
+        const wrong = whole
+          .subarray(200)
+          .findIndex((sample, at) => !isClose(heard[first + 200 + at], sample / 32_768))
+        expect(wrong).toBe(-1)
         expect(speaker.playback).toMatchObject({
           playing: false,
           played: whole.length,

@@ -3,6 +3,7 @@ import { Chat as Chat7 } from '@ai-sdk/react-7'
 import * as ai6 from 'ai'
 import * as ai7 from 'ai-7'
 
+import { isLong } from '../../../../../test/support/long-run.ts'
 import type { AdkUIMessage, AttachedChat } from '../../../src/client/index.ts'
 import { AdkError, attachChat, webSocketTransport } from '../../../src/client/index.ts'
 import { ERROR_CODES, ProtocolError } from '../../../src/protocol/errors.ts'
@@ -245,6 +246,18 @@ export const ourClients: readonly ApprovingClient[] = [
     },
   },
 ]
+
+/**
+ * Returns the clients that run a table of tests: all of them in `npm run test:long`. In `npm test` they are one for each way to
+ * connect, with both versions of the AI SDK among them. `sse` is the version that connects over HTTP.
+ */
+export function clientsWith(sse: '6' | '7'): readonly ApprovingClient[] {
+  if (isLong) return [...approvingClients, liveClient, ...ourClients]
+  const other = sse === '6' ? '7' : '6'
+  const chosen = (clients: readonly ApprovingClient[], version: string) =>
+    clients.filter(({ name }) => name.startsWith(`ai ${version}`))
+  return [...chosen(approvingClients, sse), liveClient, ...chosen(ourClients, other)]
+}
 
 function openTransport({ api, webSocket }: ApprovingChatOptions) {
   const url = api.replace('http', 'ws').replace(/stream$/, 'live')

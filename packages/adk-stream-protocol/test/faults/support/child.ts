@@ -21,7 +21,7 @@ function report(line: string): void {
 }
 
 const stopped = new Set<string>()
-const go = defer()
+let go = defer()
 
 const terminated = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()))
 
@@ -48,9 +48,9 @@ async function reached(moment: string, chatId: string): Promise<void> {
   await new Promise(() => undefined)
 }
 
+/** Blocks the event loop without keeping a core busy. */
 function block(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
@@ -77,7 +77,10 @@ void terminated.then(async () => {
 })
 for await (const line of { [Symbol.asyncIterator]: () => input }) {
   const [word, gate = ''] = line.split(' ')
-  if (word === 'go') go.resolve()
+  if (word === 'go') {
+    go.resolve()
+    go = defer()
+  }
   if (word === 'release') paymentServer.emulator.release(gate)
 }
 // The parent has gone: nobody is left to serve.
