@@ -4,8 +4,10 @@ import type {
   FunctionResponse,
   LiveServerContent,
   LiveServerMessage,
+  Part,
 } from '@google/genai'
 
+import { isPcm } from '../agent/translate/count-usage.ts'
 import { LiveConnectionError } from './live-connection-error.ts'
 import type { LiveHooks } from './live-hooks.ts'
 import type { ReplayBuffer } from './replay-buffer.ts'
@@ -31,7 +33,7 @@ export class MessageReceiver {
   /** Calls that wait in ADK's queue. */
   readonly #queued = new Set<FunctionCall>()
   readonly #cancelled = new WeakSet<FunctionCall>()
-  #buffered: Buffered = { isTranscribing: false, isThinking: false }
+  #buffered: Buffered = NOTHING_BUFFERED
 
   constructor(options: MessageReceiverOptions) {
     this.#options = options
@@ -43,9 +45,13 @@ export class MessageReceiver {
       const error = new LiveConnectionError({ code: 'invalid-frame', reason, phase: 'open' })
       return this.#options.hooks.onError(error)
     }
+    for (const piece of splitParts(message)) this.#receivePiece(piece)
+  }
+
+  #receivePiece(message: LiveServerMessage): void {
     if (message.serverContent) {
       this.#receiveContent(message.serverContent)
-      this.#flushThoughts(message.serverContent)
+      this.#flushBefore(message.serverContent)
     }
     if (isContentOnly(message)) this.#options.forward(message)
     else this.#receiveMixed(message)
@@ -103,15 +109,19 @@ export class MessageReceiver {
     if (goAway) onGoAway(goAway.timeLeft)
   }
 
-  /** Makes ADK yield buffered thoughts before the first speech after them. */
-  #flushThoughts(content: LiveServerContent): void {
-    const wasThinking = this.#buffered.isThinking
-    this.#buffered = nextBuffered(this.#buffered, content)
-    if (wasThinking && hasSpeech(content))
+  /** Makes ADK yield the buffered output that content follows. */
+  #flushBefore(content: LiveServerContent): void {
+    const { prose } = this.#buffered
+    const parts = content.modelTurn?.parts ?? []
+    if (parts.some((part) => kindOf(part) !== 'audio')) this.#flushTranscript()
+    if (prose && endsProse(prose, content)) {
+      this.#buffered = { ...this.#buffered, prose: undefined }
       this.#options.forward(toMessage({ serverContent: { modelTurn: { parts: [] } } }))
+    }
+    this.#buffered = nextBuffered(this.#buffered, content)
   }
 
-  /** Makes ADK yield the buffered transcript before a call. */
+  /** Makes ADK yield the buffered transcript before a call or other output. */
   #flushTranscript(): void {
     if (!this.#buffered.isTranscribing) return
     this.#buffered = { ...this.#buffered, isTranscribing: false }
@@ -132,34 +142,78 @@ export class MessageReceiver {
   }
 }
 
+type PartKind = 'text' | 'thought' | 'audio' | 'other'
+
+function kindOf({ text, thought, inlineData }: Part): PartKind {
+  if (typeof text === 'string') return thought ? 'thought' : 'text'
+  return isPcm(inlineData?.mimeType ?? '') ? 'audio' : 'other'
+}
+
+/**
+ * Splits a message whose parts are of several kinds, or that has parts and calls. ADK 2.0.0 takes a message that has text for a piece of
+ * a text, of which nothing but the text is used.
+ */
+function splitParts(message: LiveServerMessage): LiveServerMessage[] {
+  const { modelTurn, ...rest } = message.serverContent ?? {}
+  const groups: Part[][] = []
+  for (const part of modelTurn?.parts ?? []) {
+    const group = groups.at(-1)
+    if (group?.[0] && kindOf(group[0]) === kindOf(part)) group.push(part)
+    else groups.push([part])
+  }
+  const hasCalls = (message.toolCall?.functionCalls ?? []).length > 0
+  if (groups.length === 0 || (groups.length === 1 && !hasCalls)) return [message]
+  const last = hasCalls ? undefined : groups.pop()
+  const { serverContent: _, ...others } = message
+  return [
+    ...groups.map((parts) => toMessage({ serverContent: { modelTurn: { ...modelTurn, parts } } })),
+    {
+      ...others,
+      serverContent: { ...rest, ...(last && { modelTurn: { ...modelTurn, parts: last } }) },
+    } as LiveServerMessage,
+  ]
+}
+
 /**
  * The output that ADK 2.0.0 buffers until the model's turn ends. It must be stored and streamed before later output, so `MessageReceiver`
  * sends messages that make ADK flush it.
  */
 interface Buffered {
   readonly isTranscribing: boolean
-  readonly isThinking: boolean
+  readonly prose: 'text' | 'thought' | undefined
 }
 
-function nextBuffered(
-  { isTranscribing, isThinking }: Buffered,
-  content: LiveServerContent,
-): Buffered {
-  const parts = content.modelTurn?.parts ?? []
-  const isNewOutput = hasSpeech(content) || parts.length > 0
+const NOTHING_BUFFERED: Buffered = { isTranscribing: false, prose: undefined }
+
+function nextBuffered({ isTranscribing, prose }: Buffered, content: LiveServerContent): Buffered {
   return {
     isTranscribing:
       !endsTranscript(content) && (isTranscribing || Boolean(content.outputTranscription?.text)),
-    isThinking: isNewOutput ? parts.at(-1)?.thought === true : isThinking,
+    prose: nextProse(prose, content),
   }
 }
 
-/** Whether content has audio or a transcript of the model. */
-function hasSpeech({ modelTurn, outputTranscription }: LiveServerContent): boolean {
-  return (
-    Boolean(outputTranscription?.text) ||
-    (modelTurn?.parts ?? []).some(({ inlineData }) => inlineData)
-  )
+function nextProse(
+  prose: Buffered['prose'],
+  { modelTurn, interrupted, turnComplete }: LiveServerContent,
+): Buffered['prose'] {
+  if (interrupted || turnComplete) return undefined
+  const parts = modelTurn?.parts ?? []
+  const last = parts.findLast(({ text }) => text)
+  if (last) return last.thought ? 'thought' : 'text'
+  // ADK itself flushes text before any other part without inline data.
+  return parts.every(({ inlineData }) => inlineData) ? prose : undefined
+}
+
+/** Whether content is output after buffered text, and ADK does not flush the text by itself. */
+function endsProse(
+  prose: 'text' | 'thought',
+  { modelTurn, outputTranscription }: LiveServerContent,
+): boolean {
+  if (outputTranscription?.text) return true
+  const files = (modelTurn?.parts ?? []).filter(({ inlineData }) => inlineData)
+  // The audio of a text may arrive between its pieces.
+  return prose === 'thought' ? files.length > 0 : files.some((part) => kindOf(part) !== 'audio')
 }
 
 function endsTranscript(content: LiveServerContent): boolean {

@@ -5,6 +5,7 @@ import { LiveRequestQueue, PluginManager, Runner } from '@google/adk'
 import type { Blob, Content, FunctionResponse } from '@google/genai'
 import { FunctionResponseScheduling } from '@google/genai'
 
+import { isUnstoredMedia } from '../agent/adk-workarounds/unstored-media.ts'
 import { ToolErrors } from '../calls/tool-errors.ts'
 import type { Approval } from '../approvals/approval.ts'
 import type { Decision } from '../approvals/next-approval.ts'
@@ -322,7 +323,10 @@ export class LiveConversation {
     if (kind === 'audio' || event.partial) return event
     await this.#storeUserSpeech(message)
     const own = this.#sources.filter(event, message)
-    return prepareEvent(own, message, (name) => this.#findTool(name))
+    const prepared = prepareEvent(own, message, (name) => this.#findTool(name))
+    // ADK does not store pictures and other files of a live model. Clients show them, so they must be stored (LV16).
+    if (isUnstoredMedia(prepared)) await this.#session.append(prepared)
+    return prepared
   }
 
   #handleEvent(event: Event): void {

@@ -6,9 +6,10 @@ import type { Content } from '@google/genai'
 
 import { asBrowserTool } from '../calls/browser-tool.ts'
 import { writeNotes } from '../agent/history/event-notes.ts'
+import { isPcm } from '../agent/translate/count-usage.ts'
 import type { LiveMessage } from './live-message.ts'
 
-/** `output` is text, a thought, a transcript of the model's speech, or an error. `other` carries metadata such as usage. */
+/** `output` is text, a thought, a transcript of the model's speech, a file, code, or an error. `audio` is PCM audio. `other` carries metadata such as usage. */
 export type LiveEventKind = 'user-transcript' | 'audio' | 'output' | 'call' | 'turn-end' | 'other'
 
 /** Classifies an ADK event of a live run. */
@@ -16,7 +17,7 @@ export function kindOf(event: Event): LiveEventKind {
   if (event.inputTranscription) return 'user-transcript'
   if (event.turnComplete) return 'turn-end'
   const parts = event.content?.parts ?? []
-  if (parts.some(({ inlineData }) => inlineData?.mimeType?.startsWith('audio/'))) return 'audio'
+  if (parts.some(({ inlineData }) => isPcm(inlineData?.mimeType ?? ''))) return 'audio'
   if (parts.some(({ functionCall }) => functionCall)) return 'call'
   if (parts.length > 0 || event.outputTranscription || event.errorCode) return 'output'
   return 'other'

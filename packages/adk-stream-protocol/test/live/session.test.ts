@@ -5,11 +5,14 @@ import { expect, test } from 'vitest'
 import { callPayment, paymentTool } from '../approvals/support/payments.ts'
 import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts'
 import type { SocketClient } from '../sockets/support/socket-client.ts'
-import { defer, tool } from '../support/agents.ts'
+import type { Chunk } from '../../src/protocol/chunk.ts'
+import { foldChunks } from '../../src/protocol/fold-chunks.ts'
+import { assistant, defer, tool } from '../support/agents.ts'
 import { textParts } from './support/conversation.ts'
 import { speak } from './support/voice.ts'
 import {
   asked,
+  chunkOf,
   framesOf,
   joinLive,
   lastSession,
@@ -109,6 +112,99 @@ test('[LV16] speech before a call is streamed and stored once, and before the ca
   const { messageMetadata } = finishOf(client) as { messageMetadata?: { audio?: unknown } }
   expect(messageMetadata?.audio).toBeDefined()
   expect(assistant?.metadata).toMatchObject({ audio: messageMetadata?.audio })
+})
+
+/** The parts of a reply as a client has them that read its stream. */
+function streamedParts(client: SocketClient, requestId = 'r1') {
+  return foldChunks('m', client.chunks(requestId) as unknown as Chunk[]).parts
+}
+
+const PICTURES =
+  '[[think I look up.]] [[say See.]] [[image red]] [[say Now this.]] [[code print(6 * 7) => 42]] [[image blue]] ' +
+  '[[say Look.]] [[call look {}]] [[then]] [[image green]] [[say Done.]]'
+
+test.each([
+  ['text', false],
+  ['speech', true],
+])(
+  '[LV16] pictures and code between %s are stored as they were streamed, in order',
+  async (_name, spoken) => {
+    await using testBridge = await openLiveTestBridge({
+      liveModel: FREE_MODEL,
+      spoken,
+      tools: () => [look],
+      agent: (model, tools) =>
+        assistant(model, {
+          tools,
+          generateContentConfig: { thinkingConfig: { includeThoughts: true } },
+        }),
+    })
+    await using client = await joinLive(testBridge)
+    client.say(PICTURES)
+    await whole(client)
+    const streamed = streamedParts(client)
+    const contents = streamed.flatMap((part) => ('text' in part ? part.text : part.type))
+    expect(contents.filter((content) => content !== 'step-start')).toEqual([
+      'I look up.',
+      'See.',
+      'file',
+      'Now this.',
+      'data-executable-code',
+      'data-code-execution-result',
+      'file',
+      'Look.',
+      'tool-look',
+      'file',
+      'Done.',
+    ])
+    const [, reply] = await testBridge.page().messages()
+    expect(reply?.parts).toEqual(streamed)
+
+    // The model outside the live session knows the pictures, and a new live session knows that there were some.
+    await sayBySse(testBridge, '[[say By SSE.]]')
+    const pictures = streamed.flatMap((part) => (part.type === 'file' ? part.url : []))
+    for (const url of pictures) expect(testBridge.told).toContain(url.split(',')[1])
+    client.say('[[say Live again.]]', 'r2')
+    await whole(client, 'r2')
+    const memory = memoryOf(lastSession(testBridge)).join('\n')
+    expect(memory.match(/\[sent image\/png\]/g)).toHaveLength(3)
+    const later = await testBridge.page().messages()
+    expect(later[1]).toEqual(reply)
+  },
+)
+
+const isTurnComplete = ({ serverContent }: Record<string, unknown>): boolean =>
+  typeof serverContent === 'object' && serverContent !== null && 'turnComplete' in serverContent
+
+test('[LV16] one message of the model may hold text, a picture and a call', async () => {
+  await using testBridge = await openLiveTestBridge({ liveModel: FREE_MODEL, tools: () => [look] })
+  await using client = await joinLive(testBridge)
+  client.say('[[say One.]] [[wait gate]] [[say Four.]]')
+  await client.untilText('One.')
+  const inlineData = { mimeType: 'image/png', data: 'iVBORw0KGgo=' }
+  const parts = [{ text: 'Two.' }, { inlineData }, { text: 'Three.' }]
+  const functionCalls = [{ id: 'c1', name: 'look', args: {} }]
+  const session = lastSession(testBridge)
+  session.send({ serverContent: { modelTurn: { role: 'model', parts } } })
+  const last = { modelTurn: { role: 'model', parts: [{ text: 'Look.' }] } }
+  session.send({ serverContent: last, toolCall: { functionCalls } })
+  await chunkOf(client, 'tool-output-available')
+  testBridge.emulator.release('gate')
+  await session.waitForSent(isTurnComplete)
+  // The emulator does not know the call, so it does not reply to the result.
+  session.send({ serverContent: { turnComplete: true } })
+  await whole(client)
+  const streamed = streamedParts(client)
+  const contents = streamed.flatMap((part) => ('text' in part ? part.text : part.type))
+  expect(contents.filter((content) => content !== 'step-start')).toEqual([
+    'One.Two.',
+    'file',
+    'Three.Look.',
+    'tool-look',
+    'Four.',
+  ])
+  const [, reply] = await testBridge.page().messages()
+  expect(reply?.parts).toEqual(streamed)
 })
 
 test('[LV17] a reply can be regenerated', async () => {
