@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-import pg from 'pg'
+import { Pool } from 'pg'
 import { expect, test } from 'vitest'
 
 import { bundleProgram } from '../../../test/support/bundle-program.ts'
@@ -126,7 +126,7 @@ async function spendElsewhere(path: string, name: string): Promise<number> {
 
 test('[DM200] wallets in PostgreSQL cannot be overdrawn by several instances, and a call pays once', async () => {
   await using database = await createDatabase()
-  const pools = ['a', 'b', 'c'].map(() => new pg.Pool({ connectionString: database.url, max: 2 }))
+  const pools = ['a', 'b', 'c'].map(() => new Pool({ connectionString: database.url, max: 2 }))
   try {
     const instances = await Promise.all(pools.map(openPostgresWallets))
     const results = await Promise.all(

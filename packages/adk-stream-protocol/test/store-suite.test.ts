@@ -35,6 +35,10 @@ async function openSqlite(): Promise<ContractDatabase> {
   }
 }
 
-describe('sqlite', () => storeContract({ test, open: openSqlite }))
+describe('sqlite', () => {
+  storeContract({ test, open: openSqlite })
+})
 
-describe('postgres', () => storeContract({ test, open: openTestStores }))
+describe('postgres', () => {
+  storeContract({ test, open: openTestStores })
+})

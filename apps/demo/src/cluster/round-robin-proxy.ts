@@ -54,10 +54,10 @@ function forward(
     response.on('close', () => upstream.destroy())
   })
   // The body is sent when the instance has accepted the connection, so that it can still go to another one.
+  const sendBody = (): void => void request.pipe(upstream)
   upstream.on('socket', (socket) => {
-    const send = (): void => void request.pipe(upstream)
-    if (socket.connecting) socket.once('connect', send)
-    else send()
+    if (socket.connecting) socket.once('connect', sendBody)
+    else sendBody()
   })
   upstream.flushHeaders()
 }

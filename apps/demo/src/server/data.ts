@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { openSqliteStore, type Store } from 'adk-stream-protocol/store'
 import { openPostgresStore } from 'adk-stream-protocol/store/postgres'
-import pg from 'pg'
+import { Pool } from 'pg'
 
 import { openPostgresWallets } from '../agent/wallet/postgres-wallets.ts'
 import { openSqliteWallets } from '../agent/wallet/sqlite-wallets.ts'
@@ -40,7 +40,7 @@ export async function openData({ dataDir, databaseUrl }: Settings): Promise<Demo
 
 async function openPostgres(connectionString: string): Promise<DemoData> {
   const store = await openPostgresStore({ connectionString })
-  const pool = new pg.Pool({ connectionString, max: 4 })
+  const pool = new Pool({ connectionString, max: 4 })
   // An idle connection was lost. The next query opens another one, or reports the error.
   pool.on('error', () => undefined)
   const close = async (): Promise<void> => {
@@ -61,7 +61,7 @@ async function openPostgres(connectionString: string): Promise<DemoData> {
 }
 
 /** Keeps the approvers in the database, because the next request of a browser may reach another instance. */
-async function openPostgresApprovers(pool: pg.Pool): Promise<Approvers> {
+async function openPostgresApprovers(pool: Pool): Promise<Approvers> {
   await pool.query(`
     BEGIN;
     SELECT pg_advisory_xact_lock(hashtext('demo_approvers'));

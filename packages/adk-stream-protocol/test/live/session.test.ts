@@ -75,10 +75,10 @@ test('[LV16] the stored conversation equals the streamed one: same messages, par
   await using client = await joinLive(testBridge)
   client.say('[[say Let me look.]] [[call look {}]] [[then]] [[say A whale.]]', 'r1')
   await whole(client, 'r1')
-  const [, assistant] = await testBridge.page().messages()
+  const [, reply] = await testBridge.page().messages()
   const start = client.chunks('r1')[0]
-  expect(assistant?.id).toBe(start?.['messageId'])
-  expect(assistant?.parts.map(({ type }) => type)).toEqual([
+  expect(reply?.id).toBe(start?.['messageId'])
+  expect(reply?.parts.map(({ type }) => type)).toEqual([
     'step-start',
     'text',
     'tool-look',
@@ -103,15 +103,15 @@ test('[LV16] speech before a call is streamed and stored once, and before the ca
     .filter(({ type }) => type === 'text-delta' || type === 'tool-input-available')
     .map(({ delta, toolName }) => delta ?? toolName)
   expect(streamed.join('|').replaceAll(' |', ' ')).toBe('Let me look.|look|A whale.')
-  const [, assistant] = await testBridge.page().messages()
-  const stored = assistant?.parts.flatMap(({ type, text }) =>
+  const [, reply] = await testBridge.page().messages()
+  const stored = reply?.parts.flatMap(({ type, text }) =>
     type === 'step-start' ? [] : (text ?? type),
   )
   expect(stored).toEqual(['Let me look.', 'tool-look', 'A whale.'])
   // Both have the same metadata, with all audio before and after the call.
   const { messageMetadata } = finishOf(client) as { messageMetadata?: { audio?: unknown } }
   expect(messageMetadata?.audio).toBeDefined()
-  expect(assistant?.metadata).toMatchObject({ audio: messageMetadata?.audio })
+  expect(reply?.metadata).toMatchObject({ audio: messageMetadata?.audio })
 })
 
 /** The parts of a reply as a client has them that read its stream. */

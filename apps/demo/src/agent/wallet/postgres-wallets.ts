@@ -11,8 +11,13 @@ import {
   type Wallets,
 } from './wallets.ts'
 
+export interface PostgresWallets extends Wallets {
+  balance(userId: string): Promise<Cents>
+  pay(userId: string, payment: Payment): Promise<PaymentResult>
+}
+
 /** Opens wallets in PostgreSQL, for several servers. Creates the tables if they do not exist. */
-export async function openPostgresWallets(pool: Pool): Promise<Wallets> {
+export async function openPostgresWallets(pool: Pool): Promise<PostgresWallets> {
   await createTables(pool)
   const balance = async (userId: string): Promise<Cents> => {
     const { rows } = await pool.query(
