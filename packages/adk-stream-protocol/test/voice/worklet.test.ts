@@ -60,7 +60,7 @@ test('[VO3] sound that comes in pieces is played without gaps, all of it', async
         // What lies within the first 5 ms rises.
         const wrong = whole
           .subarray(200)
-          .findIndex((sample, at) => !isClose(heard[first + 200 + at], sample / 32_768))
+          .findIndex((sample, index) => !isClose(heard[first + 200 + index], sample / 32_768))
         expect(wrong).toBe(-1)
         expect(speaker.playback).toMatchObject({
           playing: false,
