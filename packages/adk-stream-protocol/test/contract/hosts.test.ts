@@ -11,8 +11,8 @@ import { serve } from '../support/serve.ts'
 
 describe.each(hosts)('$name', (host) => {
   /** The hosts and tests share the versions of the AI SDK, so that each host meets each version. */
-  const clientsOf = (test: number) =>
-    shareOf(clients, { group: hosts.indexOf(host) + test, groups: clients.length })
+  const clientsOf = (index: number) =>
+    shareOf(clients, { group: hosts.indexOf(host) + index, groups: clients.length })
 
   test.each(clientsOf(0))(
     '[HO1] streams, calls tools and remembers, with $name',
