@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 
+import { shareOf } from '../../../../test/support/long-run.ts'
 import { assistant, FloodModel, weather } from '../support/agents.ts'
 import { codeOf } from '../support/browser.ts'
 import { partTypes } from '../support/chat-probe.ts'
@@ -9,32 +10,39 @@ import { messageBody, sendRaw } from '../support/raw-client.ts'
 import { serve } from '../support/serve.ts'
 
 describe.each(hosts)('$name', (host) => {
-  test.each(clients)('[HO1] streams, calls tools and remembers, with $name', async (client) => {
-    await using server = await serve({
-      host,
-      agent: (model) => assistant(model, { tools: [weather] }),
-    })
-    const browser = server.browser()
-    const chat = browser.openChat(client)
-    const call = '[[call get_weather {"place":"東京"}]]'
-    const answer = chat.send(`[[say はい。]]${call}[[then]][[say One.]][[wait gate]][[say Two.]]`)
-    await chat.untilShown('はい。One.')
-    expect(chat.status).toBe('streaming')
-    server.emulator.release('gate')
-    await answer
-    expect(partTypes(chat.lastMessage)).toEqual([
-      'step-start',
-      'text',
-      'tool-get_weather',
-      'step-start',
-      'text',
-    ])
-    expect((await browser.messages()).messages).toEqual(chat.messages)
-    expect((await browser.delete()).status).toBe(204)
-    expect((await browser.messages()).messages).toEqual([])
-  })
+  /** The hosts and tests share the versions of the AI SDK, so that each host meets each version. */
+  const clientsOf = (index: number) =>
+    shareOf(clients, { group: hosts.indexOf(host) + index, groups: clients.length })
 
-  test.each(clients)('[HO1] stop() aborts the model, with $name', async (client) => {
+  test.each(clientsOf(0))(
+    '[HO1] streams, calls tools and remembers, with $name',
+    async (client) => {
+      await using server = await serve({
+        host,
+        agent: (model) => assistant(model, { tools: [weather] }),
+      })
+      const browser = server.browser()
+      const chat = browser.openChat(client)
+      const call = '[[call get_weather {"place":"東京"}]]'
+      const answer = chat.send(`[[say はい。]]${call}[[then]][[say One.]][[wait gate]][[say Two.]]`)
+      await chat.untilShown('はい。One.')
+      expect(chat.status).toBe('streaming')
+      server.emulator.release('gate')
+      await answer
+      expect(partTypes(chat.lastMessage)).toEqual([
+        'step-start',
+        'text',
+        'tool-get_weather',
+        'step-start',
+        'text',
+      ])
+      expect((await browser.messages()).messages).toEqual(chat.messages)
+      expect((await browser.delete()).status).toBe(204)
+      expect((await browser.messages()).messages).toEqual([])
+    },
+  )
+
+  test.each(clientsOf(1))('[HO1] stop() aborts the model, with $name', async (client) => {
     await using server = await serve({ host })
     const chat = server.browser().openChat(client)
     const answer = chat.send('[[say One.]][[wait never]]')
@@ -48,7 +56,7 @@ describe.each(hosts)('$name', (host) => {
     expect(chat.text).toBe('Next.')
   })
 
-  test.each(clients)('[HO1] a lost connection is resumed, with $name', async (client) => {
+  test.each(clientsOf(2))('[HO1] a lost connection is resumed, with $name', async (client) => {
     await using server = await serve({ host, disconnectGraceMs: 60_000 })
     const browser = server.browser()
     const chat = browser.openChat(client)
