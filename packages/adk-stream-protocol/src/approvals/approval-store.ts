@@ -60,6 +60,10 @@ export interface ApprovalStore {
 
   /** Renews the lease of a worker. */
   heartbeat(worker: string): Promise<void>
+  /** Ends the lease of a worker that closes and does not return. For stores that several processes can open. */
+  endLease?(worker: string): Promise<void>
+  /** Whether a worker has ended its lease. The store may forget this after a day. */
+  hasEnded?(worker: string): Promise<boolean>
   /**
    * Renews the lease of a worker outside its event loop while the worker is busy. Stops if the event loop is blocked
    * for longer than `maxBlockedMs`, and when the store is closed. For stores that several processes can open.

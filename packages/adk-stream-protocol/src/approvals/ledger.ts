@@ -70,6 +70,8 @@ export class Ledger {
   readonly #locks = new Map<string, string>()
   readonly #maxBlockedMs: number
   #renewal: LeaseRenewal | undefined
+  /** Whether other processes may wait for this worker to react to a decision. */
+  #isAwaited = false
 
   constructor({ store, appName, worker = randomUUID(), ...options }: LedgerOptions) {
     this.#store = store
@@ -103,6 +105,7 @@ export class Ledger {
       state: { name: 'requested' },
       version: 0,
     }
+    if (request.live === true) this.#isAwaited = true
     const event = { type: 'requested', ...asked, deadline } as const
     const entry = { approvalId: id, chat, version: 0, at, event }
     switch (await this.#store.insert(approval, entry, this.#quota)) {
@@ -250,6 +253,16 @@ export class Ledger {
   /** Renews the lease of this worker. Call it several times within `leaseMs`. */
   async heartbeat(): Promise<void> {
     await this.#store.heartbeat(this.worker)
+  }
+
+  /** Records that this worker closes, so that no process waits for it. Does nothing while it still runs calls. */
+  async close(): Promise<void> {
+    if (this.#isAwaited && !this.busy) await this.#store.endLease?.(this.worker)
+  }
+
+  /** Whether a worker has closed. Returns false for a worker that crashed. */
+  async hasClosed(worker: string): Promise<boolean> {
+    return (await this.#store.hasEnded?.(worker)) ?? false
   }
 
   /**

@@ -322,6 +322,8 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
       await runs?.close()
       await sweeper.close()
       await turns.close()
+      // Without this, another process only waits longer for this one.
+      await backend.opened?.ledger.close().catch(onError)
     },
   }
 }

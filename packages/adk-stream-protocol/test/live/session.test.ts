@@ -7,7 +7,7 @@ import { FREE_MODEL, type TestBridge } from '../approvals/support/test-bridge.ts
 import type { SocketClient } from '../sockets/support/socket-client.ts'
 import type { Chunk } from '../../src/protocol/chunk.ts'
 import { foldChunks } from '../../src/protocol/fold-chunks.ts'
-import { assistant, defer, tool } from '../support/agents.ts'
+import { assistant as createAssistant, defer, tool } from '../support/agents.ts'
 import { textParts } from './support/conversation.ts'
 import { speak } from './support/voice.ts'
 import {
@@ -134,7 +134,7 @@ test.each([
       spoken,
       tools: () => [look],
       agent: (model, tools) =>
-        assistant(model, {
+        createAssistant(model, {
           tools,
           generateContentConfig: { thinkingConfig: { includeThoughts: true } },
         }),

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Approval } from '../../approvals/approval.ts'
-import type { LazyBackend } from './backend.ts'
+import type { Backend } from './backend.ts'
 import type { TurnService } from './turn-service.ts'
 
 export interface LiveOwnersOptions {
-  readonly backend: LazyBackend
+  readonly backend: { readonly get: () => Promise<Pick<Backend, 'ledger'>> }
   readonly turnService: Pick<TurnService, 'callState'>
 }
 
@@ -25,10 +25,12 @@ export class LiveOwners {
     this.#options = options
   }
 
-  /** Leaves a decided approval to the process that owns its live session. Returns false if there is none, or if it does not react. */
+  /** Leaves a decided approval to the process that owns its live session. Returns false if there is none, or if it has closed or does not react. */
   async leave(approval: Approval): Promise<boolean> {
     const { ledger } = await this.#options.backend.get()
-    if (approval.liveWorker === undefined || approval.liveWorker === ledger.worker) return false
+    const { liveWorker } = approval
+    if (liveWorker === undefined || liveWorker === ledger.worker) return false
+    if (await ledger.hasClosed(liveWorker)) return false
     return this.#poll(REACTION_MS, () => this.#isTaken(approval))
   }
 

@@ -345,6 +345,21 @@ export function approvalContract(test: ContractTest, open: () => Promise<Approva
     expect(await ids(store.stale(100))).toEqual(['a-1'])
   })
 
+  test('[LG290] a worker that ends its lease is known to have ended, and one that only stops to renew it is not', async () => {
+    await using subject = await open()
+    const { store } = subject
+    if (!store.endLease || !store.hasEnded) return
+    await store.heartbeat('w-1')
+    await store.heartbeat('w-2')
+    await store.endLease('w-1')
+    await store.endLease('w-3')
+    await subject.setClock(NOON + 3_600_000)
+    await store.heartbeat('w-4')
+    const workers = ['w-1', 'w-2', 'w-3', 'w-4', 'w-5']
+    const ended = await Promise.all(workers.map((worker) => store.hasEnded?.(worker)))
+    expect(ended).toEqual([true, false, true, false, false])
+  })
+
   test('[LG29] one worker locks a chat until it unlocks it or its lease expires', async () => {
     await using subject = await open()
     const { store } = subject

@@ -55,9 +55,14 @@ function leaseSql(schema: string, leaseClock: string) {
     heartbeat: `
       WITH now AS MATERIALIZED (SELECT ${leaseClock} AS at),
         -- Leases are far shorter than a day, so these have expired.
-        forgotten AS (DELETE FROM ${schema}.workers USING now WHERE beat_at < at - 86400000 AND worker <> $1)
+        forgotten AS (DELETE FROM ${schema}.workers USING now WHERE abs(beat_at) < at - 86400000 AND worker <> $1)
       INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, at FROM now
       ON CONFLICT (worker) DO UPDATE SET beat_at = greatest(workers.beat_at, excluded.beat_at)`,
+    // A negative `beat_at` is the time at which the worker ended its lease.
+    endLease: `
+      INSERT INTO ${schema}.workers (worker, beat_at) SELECT $1, -(${leaseClock})
+      ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`,
+    hasEnded: `SELECT 1 AS ended FROM ${schema}.workers WHERE worker = $1 AND beat_at < 0`,
     lockChat: `
       INSERT INTO ${schema}.chat_locks AS held (app_name, principal_id, chat_id, worker, token, background, locked_at)
       SELECT $1, $2, $3, $4, $5, $6::boolean, ${leaseClock}

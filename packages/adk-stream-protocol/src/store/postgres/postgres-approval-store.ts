@@ -213,6 +213,14 @@ export class PostgresApprovalStore implements ApprovalStore {
     await this.#decisions.query(this.#sql.heartbeat, [checkName('worker', worker)])
   }
 
+  async endLease(worker: string): Promise<void> {
+    await this.#decisions.query(this.#sql.endLease, [checkName('worker', worker)])
+  }
+
+  async hasEnded(worker: string): Promise<boolean> {
+    return (await this.#decisions.query(this.#sql.hasEnded, [worker])).length > 0
+  }
+
   stale(leaseMs: number): Promise<Approval[]> {
     return this.#select(this.#sql.stale, [leaseMs])
   }

@@ -87,8 +87,15 @@ function prepareLeases(connection: Connection) {
     heartbeat: connection.prepare(`
       INSERT INTO workers (worker, beat_at) VALUES (?1, ?2)
       ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
+    // A negative `beat_at` is the time at which the worker ended its lease.
+    endLease: connection.prepare(`
+      INSERT INTO workers (worker, beat_at) VALUES (?1, -?2)
+      ON CONFLICT (worker) DO UPDATE SET beat_at = excluded.beat_at`),
+    hasEnded: connection.prepare<{ ended: number }>(
+      'SELECT 1 AS ended FROM workers WHERE worker = ? AND beat_at < 0',
+    ),
     // Leases are far shorter than a day, so these have expired.
-    forgetWorkers: connection.prepare('DELETE FROM workers WHERE beat_at < ? - 86400000'),
+    forgetWorkers: connection.prepare('DELETE FROM workers WHERE abs(beat_at) < ? - 86400000'),
     lockChat: connection.prepare(`
       INSERT INTO chat_locks (app_name, principal_id, chat_id, worker, token, background, locked_at)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)

@@ -220,6 +220,18 @@ export class SqliteApprovalStore implements ApprovalStore {
     this.#renewals.get(worker)?.recordRenewal()
   }
 
+  async endLease(worker: string): Promise<void> {
+    checkName('worker', worker)
+    await this.#connection.write(
+      () => this.#statements.endLease.run(worker, this.#leaseNow()),
+      'process-death',
+    )
+  }
+
+  async hasEnded(worker: string): Promise<boolean> {
+    return (await this.#statements.hasEnded.select(worker)).length > 0
+  }
+
   startLeaseRenewal(lease: LeaseOptions): LeaseRenewal {
     if (this.#path === undefined) return NO_RENEWAL
     const renewal = this.#renewals.get(lease.worker) ?? new ThreadedRenewal(this.#path, lease)

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+
+import { Ledger } from '../../src/approvals/ledger.ts'
+import { LiveOwners } from '../../src/server/chats/live-owners.ts'
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import { callPayment } from '../approvals/support/payments.ts'
+import { hanako, requestOf, taken } from '../ledger/fixture.ts'
+import { temporaryFolder } from '../store-fixture.ts'
+import { asked, joinLive, openLiveTestBridge, whole } from './support/live-test-bridge.ts'
+
+test.each([
+  ['waits for a process that has not closed', false],
+  ['does not wait for a process that has closed', true],
+])('[LV100] a decision %s', async (_name, closes) => {
+  await using folder = await temporaryFolder()
+  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  const owner = new Ledger({ store: store.approvals, appName: 'demo' })
+  const other = new Ledger({ store: store.approvals, appName: 'demo' })
+  const { id } = taken(await owner.request({ ...requestOf(), live: true }))
+  if (closes) await owner.close()
+  const denied = taken(await other.decide(id, { by: hanako, approved: false }))
+  let polls = 0
+  const owners = new LiveOwners({
+    backend: { get: async () => ({ ledger: other }) },
+    turnService: {
+      callState: async () => {
+        polls += 1
+        return 'settled'
+      },
+    },
+  })
+  expect(await owners.leave(denied)).toBe(!closes)
+  expect(polls).toBe(closes ? 0 : 1)
+  await store.close()
+})
+
+test('[LG290] a bridge that closes ends its lease, and another one runs the call of its live approval', async () => {
+  await using testBridge = await openLiveTestBridge({ live: { approvalDeadlineMs: 60_000 } })
+  await using client = await joinLive(testBridge)
+  client.say(`${callPayment(50)} [[then]] [[say Paid.]]`)
+  await whole(client)
+  const [approvalId = ''] = asked(client)
+  const { liveWorker = '' } = (await testBridge.store.approvals.get(approvalId)) ?? {}
+  expect(await testBridge.store.approvals.hasEnded?.(liveWorker)).toBe(false)
+  await testBridge.restart()
+  expect(await testBridge.store.approvals.hasEnded?.(liveWorker)).toBe(true)
+  expect(await testBridge.page().decide(approvalId, { approved: true })).toMatchObject({
+    status: 200,
+  })
+  const isPaid = (messages: readonly unknown[]) => JSON.stringify(messages[1]).includes('Paid.')
+  await testBridge.page().untilMessages(isPaid)
+  expect(testBridge.wallet.payments).toHaveLength(1)
+})
+
+test('[LG290] a worker that still runs a call does not end its lease', async () => {
+  await using folder = await temporaryFolder()
+  const store = await openSqliteStore({ path: folder.path('approvals.db') })
+  const ledger = new Ledger({ store: store.approvals, appName: 'demo' })
+  const request = requestOf()
+  const approval = taken(await ledger.request({ ...request, live: true }))
+  await ledger.decideAndClaim(approval, { by: hanako, approved: true }, request)
+  await ledger.close()
+  expect(await ledger.hasClosed(ledger.worker)).toBe(false)
+  await store.close()
+})
