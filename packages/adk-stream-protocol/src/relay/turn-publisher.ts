@@ -25,6 +25,8 @@ export class TurnPublisher {
   readonly #options: TurnPublisherOptions
   readonly #turns = new Map<string, PublishedTurn>()
   #timer: NodeJS.Timeout | undefined
+  /** The time until the write that follows the present one. */
+  #nextMs = 0
   #flushing: Promise<void> | undefined
   #isClosed = false
 
@@ -36,6 +38,7 @@ export class TurnPublisher {
   publish(chat: AppChatRef, turn: Turn): void {
     const published = new PublishedTurn(chat, turn)
     this.#turns.set(published.turnId, published)
+    turn.log.onEnd = () => this.#schedule(0)
     this.#schedule()
   }
 
@@ -70,15 +73,23 @@ export class TurnPublisher {
     await this.#flush()
   }
 
-  #schedule(): void {
-    if (this.#isClosed || this.#timer || this.#turns.size === 0) return
+  /** Writes after the interval, or after a shorter time: other servers must learn of an end at once. */
+  #schedule(ms = this.#options.flushMs): void {
+    if (this.#isClosed || this.#turns.size === 0) return
+    if (this.#flushing) {
+      this.#nextMs = Math.min(ms, this.#nextMs)
+      return
+    }
+    if (this.#timer && ms > 0) return
+    clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
+      this.#nextMs = this.#options.flushMs
       this.#flushing = this.#flush().finally(() => {
         this.#timer = undefined
         this.#flushing = undefined
-        this.#schedule()
+        this.#schedule(this.#nextMs)
       })
-    }, this.#options.flushMs)
+    }, ms)
     this.#timer.unref()
   }
 

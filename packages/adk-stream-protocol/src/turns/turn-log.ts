@@ -51,6 +51,8 @@ export class TurnLog {
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
+  /** Called when the log has ended. */
+  onEnd: () => void = () => undefined
   /** Called when a position is marked. */
   onMark: (id: string | undefined) => void = () => undefined
 
@@ -116,6 +118,7 @@ export class TurnLog {
     this.#state = 'ended'
     for (const reader of this.#readers) reader.finish()
     this.#wakeRoom()
+    this.onEnd()
   }
 
   /** Detaches all readers before the end. Their clients may resume. */

@@ -11,6 +11,9 @@ import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
 
+/** How long a turn that has just started may be unknown to other servers. */
+const APPEAR_MS = 250
+
 /** The interval between attempts to lock a chat that another process holds. */
 const RETRY_MS = 25
 
@@ -35,23 +38,26 @@ export function createChatLocker(
 async function lockChat(
   ledger: Ledger,
   chat: AppChatRef,
-  request: ChatLockRequest & { readonly stopIfUnwatched: () => Promise<boolean> },
+  request: ChatLockRequest & { readonly stopIfUnwatched: () => Promise<boolean | undefined> },
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
   const holder = new LockHolder(ledger, chat)
-  let isAsked = false
+  /** Whether the turn in the chat has a reader. Undefined while the turn is not known to other servers. */
+  let isWatched: true | undefined
+  const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
     const token = await ledger.lockChat(chat, request.background)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
-    // TU6 holds across servers. Asked once: the turn then has a reader, or is being stopped.
-    if (request.onLocked !== 'wait' && !isAsked) {
-      isAsked = true
-      if (await request.stopIfUnwatched()) continue
+    // TU6 holds across servers.
+    if (request.onLocked !== 'wait' && isWatched === undefined) {
+      const isStopped = await request.stopIfUnwatched()
+      const isKnown = isStopped !== undefined || performance.now() > appearsUntil
+      if (isKnown && !isStopped) isWatched = true
     }
-    if (request.onLocked === 'refuse' && (await holder.isAlive()))
+    if (request.onLocked === 'refuse' && isWatched && (await holder.isAlive()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busyError(request)
     await delay(RETRY_MS)

@@ -70,8 +70,12 @@ export class TurnsElsewhere {
 
   /** Returns the id of the message that another server is writing in a chat. */
   async messageOf(chat: ChatRef): Promise<string | undefined> {
-    const found = this.#opened && (await this.#opened.turns.find(this.#key(chat, this.#opened)))
-    return found?.messageId
+    const opened = this.#opened
+    if (!opened) return undefined
+    const key = this.#key(chat, opened)
+    const found = await opened.turns.find(key)
+    // The end of a turn may not be written yet.
+    return found && (await isHeldElsewhere(opened, key)) ? found.messageId : undefined
   }
 
   /** Returns the running turn of a chat on another server, to be read here. */
@@ -87,12 +91,15 @@ export class TurnsElsewhere {
     )
   }
 
-  /** TU6: stops the running turn of a chat on another server if it has no reader. Returns whether it was stopped. */
-  async stopIfUnwatched(chat: ChatRef): Promise<boolean> {
+  /**
+   * TU6: stops the running turn of a chat on another server if it has no reader. Returns whether it was stopped, or undefined if no
+   * server has published a turn of the chat.
+   */
+  async stopIfUnwatched(chat: ChatRef): Promise<boolean | undefined> {
     if (!this.#opened) return false
     const { turns } = this.#opened
     const key = this.#key(chat, this.#opened)
-    return (await turns.find(key)) !== undefined && turns.stop(key, 'stop-if-unwatched')
+    return (await turns.find(key)) && turns.stop(key, 'stop-if-unwatched')
   }
 
   /** Ends the turns of crashed servers and keeps what they have streamed. Removes the rows of ended turns. */
