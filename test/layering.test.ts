@@ -18,6 +18,7 @@ const LAYERS = [
   'gemini-live',
   'turns',
   'live',
+  'relay',
   'store',
   'server',
   'use',

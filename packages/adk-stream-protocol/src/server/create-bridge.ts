@@ -6,6 +6,7 @@ import { hideSpanContent } from '../agent/adk-workarounds/span-content.ts'
 import type { Approval } from '../approvals/approval.ts'
 import { Ledger } from '../approvals/ledger.ts'
 import { ApprovalPlugin } from '../calls/approval-plugin.ts'
+import type { TurnChange } from '../relay/relay.ts'
 import { ChatEvents } from '../turns/chat-events.ts'
 import { TurnRegistry } from '../turns/turn-registry.ts'
 import { signedCookie } from './auth/signed-cookie.ts'
@@ -25,6 +26,7 @@ import { createEditCheck, createHintRefresh } from './chats/policy-checks.ts'
 import { RecoverySweeper } from './chats/recovery-sweeper.ts'
 import { RemoteTurns } from './chats/remote-turns.ts'
 import { RequestContext } from './chats/request-context.ts'
+import { TurnsElsewhere } from './chats/turns-elsewhere.ts'
 import { TurnService } from './chats/turn-service.ts'
 import { checkAgents } from './check-agent.ts'
 import { checkOptions } from './check-options.ts'
@@ -127,6 +129,8 @@ export function createBridge(options: AnyBridgeOptions): Bridge {
       services.approvalChanged(approval)
     })
     await news.skip(opened.ledger)
+    const { relay } = await store.open()
+    if (relay) services.elsewhere.start(relay, opened)
     return opened
   })
   const services = openServices(options, { limits, backend, events, feeds, news })
@@ -195,6 +199,7 @@ function defaultHosts({ authenticate, allowedOrigins = [] }: AnyBridgeOptions): 
 }
 
 interface Services {
+  readonly elsewhere: TurnsElsewhere
   readonly routes: readonly Route[]
   readonly openHandlers: OpenHandlers
   readonly findCall: FindCall
@@ -223,7 +228,14 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   const { limits, backend, events, feeds, news } = parts
   const { onError, onChunk } = toObservers(options)
   const { artifactService, mayCompleteCalls, exposeState = () => false } = options
-  const turns = openTurns(options, { limits, backend, events })
+  const elsewhere = new TurnsElsewhere({
+    limits,
+    isAwaited: () => feeds.watched,
+    onTurnChange: (change) => reportTurn(change, events),
+    onApprovals: () => newsPoll.readNow(),
+    onError,
+  })
+  const turns = openTurns(options, { limits, backend, events, elsewhere })
   const turnService = new TurnService(backend, turns, {
     exposeState,
     onError,
@@ -256,7 +268,9 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
   })
   const context = new RequestContext(options.context)
   const chats = new ChatService({
+    backend,
     turns,
+    elsewhere,
     turnService,
     decisions,
     owners,
@@ -270,10 +284,11 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     backend,
     intervalMs: limits.sweepMs,
     resume: (approval) => resume(approval),
+    recoverTurns: () => elsewhere.sweep(turns),
     expireBrowserCall: (call) => turnService.expireBrowserCall(call).catch(onError),
     onError,
   })
-  const stopNews = pollNews({
+  const newsPoll = pollNews({
     backend,
     news,
     intervalMs: newsMs,
@@ -281,12 +296,14 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     onError,
   })
   return {
+    elsewhere,
     routes: [
       ...chatListRoutes({ backend, turns, events, feeds, limits }),
       ...chatRoutes({
         artifactService,
         backend,
         turns,
+        elsewhere,
         events,
         feeds,
         chats,
@@ -304,7 +321,10 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
         ? openLiveHandlers(connection, { runs, chats, live, limits })
         : openTurnHandlers(connection, { chats, limits }),
     findCall: callFinder({ decisions, turnService, runs }),
-    approvalChanged: (approval) => runs?.approvalChanged(approval),
+    approvalChanged: (approval) => {
+      runs?.approvalChanged(approval)
+      elsewhere.notifyApprovals()
+    },
     changedElsewhere: (change) => remoteTurns.changed(change),
     drain: () => {
       turns.drain()
@@ -318,10 +338,11 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
     close: async () => {
       owners.close()
       remoteTurns.close()
-      await stopNews()
+      await newsPoll.close()
       await runs?.close()
       await sweeper.close()
       await turns.close()
+      await elsewhere.close()
       // Without this, another process only waits longer for this one.
       await backend.opened?.ledger.close().catch(onError)
     },
@@ -330,15 +351,24 @@ function openServices(options: AnyBridgeOptions, parts: ServiceParts): Services 
 
 function openTurns(
   options: AnyBridgeOptions,
-  { limits, backend, events }: Pick<ServiceParts, 'limits' | 'backend' | 'events'>,
+  parts: Pick<ServiceParts, 'limits' | 'backend' | 'events'> & { elsewhere: TurnsElsewhere },
 ): TurnRegistry {
+  const { limits, backend, events, elsewhere } = parts
   return new TurnRegistry({
     ...limits,
     disconnectGraceMs: options.disconnectGraceMs ?? 0,
     whileRunning: options.whileRunning ?? 'refuse',
-    lockChat: createChatLocker(backend, toObservers(options).onError),
+    lockChat: createChatLocker(backend, elsewhere, toObservers(options).onError),
+    onLocked: (chat, turn) => elsewhere.publish(chat, turn),
+    stopElsewhere: (chat) => elsewhere.stop(chat),
     onChange: (chat) => events.chatChanged(chat),
   })
+}
+
+/** Reports a turn of another server to the feeds of this one. */
+function reportTurn({ chat, messageId, ended }: TurnChange, events: ChatEvents): void {
+  if (!ended) events.turnStarted(chat, messageId)
+  events.chatChanged(chat)
 }
 
 interface ResumeParts {

@@ -1,5 +1,6 @@
 import type { BaseSessionService, CompositeSessionKey, Event } from '@google/adk'
 import type { ApprovalStore } from '../approvals/approval-store.ts'
+import type { Relay } from '../relay/relay.ts'
 import type { ChatStore } from './chat-store.ts'
 import type { BrowserCallStore } from './browser-call-store.ts'
 
@@ -12,6 +13,8 @@ export interface Store extends AsyncDisposable {
   readonly approvals: ApprovalStore
   readonly browserCalls: BrowserCallStore
   readonly chats: ChatStore
+  /** Makes running turns readable on every server. Without it, a turn can be read and stopped only on the server that runs it. */
+  readonly relay?: Relay
   /** Returns a random 32-byte secret. The first call with a name creates it. Later calls, in any process, return the same one. */
   secret(name: string): Promise<Buffer>
   /** Closes the store. Later calls fail with the code `closed`. */

@@ -28,7 +28,7 @@ export interface Position {
 /** How much audio is kept for the first reader, in pieces of about 80 ms. */
 const MAX_EARLY = 25
 
-const START: Position = { entry: 0, offset: 0 }
+export const START: Position = { entry: 0, offset: 0 }
 
 /**
  * The append-only log of one turn. Every chunk is serialised once and passed to all readers that keep up. A slower reader catches up from
@@ -51,6 +51,10 @@ export class TurnLog {
   #roomWaiters: (() => void)[] = []
   /** Called when the last reader has detached. */
   onUnwatched: () => void = () => undefined
+  /** Called when the log has ended. */
+  onEnd: () => void = () => undefined
+  /** Called when a position is marked. */
+  onMark: (id: string | undefined) => void = () => undefined
 
   constructor(limits: TurnLogLimits) {
     this.#limits = limits
@@ -68,6 +72,11 @@ export class TurnLog {
   /** Whether the turn has a reader, or the client that started it has not attached yet. */
   get watched(): boolean {
     return this.#awaited || this.#readers.size > 0
+  }
+
+  /** Whether the turn has a reader now. */
+  get hasReaders(): boolean {
+    return this.#readers.size > 0
   }
 
   /** Whether no reader can take more. Then the producer should await `room()`. */
@@ -109,12 +118,19 @@ export class TurnLog {
     this.#state = 'ended'
     for (const reader of this.#readers) reader.finish()
     this.#wakeRoom()
+    this.onEnd()
+  }
+
+  /** Detaches all readers before the end. Their clients may resume. */
+  abandon(): void {
+    for (const reader of this.#readers) reader.detach('slow')
   }
 
   /** Marks the current position. A client that responds to the pause, approval or call has read everything before it. */
   markPause(id?: string): void {
     if (id === undefined) this.#pause = this.tip
     else this.#marks.set(id, this.tip)
+    this.onMark(id)
   }
 
   /** Whether the position after an approval or a call is marked. */

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 import { ProtocolError } from '../protocol/errors.ts'
 import { Quota } from '../shared/quota.ts'
 import type { TurnOptions } from './turn.ts'
@@ -15,6 +13,10 @@ export interface TurnRegistryOptions extends TurnOptions {
   readonly maxQueued: number
   /** Called when a turn of a chat starts or ends. */
   readonly onChange: (chat: ChatRef) => void
+  /** Called when a turn holds the chat lock, before anything is written to it. */
+  readonly onLocked: (chat: ChatRef, turn: Turn) => void
+  /** Stops the turn of a chat that another process runs, and waits until it is settled. */
+  readonly stopElsewhere: (chat: ChatRef) => Promise<void>
   /** Locks a chat among all processes. Returns a function that releases the lock and never rejects. */
   readonly lockChat: (chat: ChatRef, request: ChatLockRequest) => Promise<() => Promise<void>>
 }
@@ -42,9 +44,6 @@ export interface TurnJob {
   /** Runs the turn. Must not throw. The chat stays locked until it resolves. */
   readonly run: (turn: Turn) => Promise<void>
 }
-
-/** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
-const READER_GRACE_MS = 250
 
 /** The running turns. A chat has at most one at a time, in all processes. */
 export class TurnRegistry {
@@ -108,11 +107,12 @@ export class TurnRegistry {
     return turn
   }
 
-  /** Stops the running turn of a chat, and waits until it is settled. */
+  /** Stops the running turn of a chat, in any process, and waits until it is settled. */
   async stop(chat: ChatRef): Promise<void> {
     const turn = this.#running.get(keyOf(chat))
-    turn?.stop()
-    await turn?.settled
+    if (!turn) return this.#options.stopElsewhere(chat)
+    turn.stop()
+    await turn.settled
   }
 
   /** Rejects new turns. Running turns continue. */
@@ -135,6 +135,7 @@ export class TurnRegistry {
     const onLocked = job.onlyIfFree === true ? 'refuse-at-once' : onBusy
     const unlock = await this.#options.lockChat(chat, { signal, background, onLocked })
     try {
+      this.#options.onLocked(chat, turn)
       await job.prepare?.(turn)
       return unlock
     } catch (thrown) {
@@ -149,9 +150,7 @@ export class TurnRegistry {
     if (waitForRunning || turn.background) return turn.settled
     if (turn.log.ended || turn.signal.aborted) return turn.settled
     // TU6: the running turn has no reader any more, and the user sent another message.
-    if (turn.log.watched)
-      await Promise.race([turn.settled, delay(READER_GRACE_MS, undefined, { ref: false })])
-    if (!turn.log.watched) {
+    if (await turn.becomesUnwatched()) {
       turn.stop()
       return turn.settled
     }

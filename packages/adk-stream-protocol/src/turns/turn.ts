@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { serialiseChunk } from '../protocol/chunk.ts'
 import type { LogReader, Sink } from './log-reader.ts'
 import type { ReadFrom, TurnLogLimits } from './turn-log.ts'
@@ -9,6 +11,9 @@ export interface TurnOptions extends TurnLogLimits {
   /** How long a turn runs without a reader. */
   readonly disconnectGraceMs: number
 }
+
+/** A new message waits this long for the readers of the running turn to disconnect, before it counts as a second message. */
+const READER_GRACE_MS = 250
 
 /** One assistant message being produced. It outlives the connections that read it. */
 export class Turn {
@@ -45,6 +50,13 @@ export class Turn {
     if (!this.log.isFromStart(from))
       sink.write(serialiseChunk({ type: 'start', messageId: this.messageId }))
     return this.log.attach(sink, from)
+  }
+
+  /** Whether the turn has no reader, or loses its last one very soon: a client may still be disconnecting. */
+  async becomesUnwatched(): Promise<boolean> {
+    if (this.log.watched)
+      await Promise.race([this.settled, delay(READER_GRACE_MS, undefined, { ref: false })])
+    return !this.log.watched
   }
 
   /** Stops the model and the tools. Chunks that were streamed stay valid. */

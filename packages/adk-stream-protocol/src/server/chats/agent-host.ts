@@ -25,8 +25,9 @@ import { toClaim } from '../../calls/approved-call.ts'
 import type { ToolCall } from '../../agent/tool-call.ts'
 import { prepareCall } from '../../calls/prepare-call.ts'
 import type { ReadConversationOptions, StoredTurn } from '../../agent/history/replay-turn.ts'
-import { readConversation, splitTurns } from '../../agent/history/replay-turn.ts'
+import { readConversation, replayTurn, splitTurns } from '../../agent/history/replay-turn.ts'
 import { respondToDanglingCalls, storePartialReply } from '../../agent/history/repair-session.ts'
+import { findUnstored } from '../../agent/history/unstored-text.ts'
 import { scopeArtifacts } from '../../agent/adk-workarounds/scope-artifacts.ts'
 import { toUserContent } from '../../agent/translate/user-content.ts'
 import type { Approval } from '../../approvals/approval.ts'
@@ -35,6 +36,7 @@ import type { Decision } from '../../approvals/next-approval.ts'
 import type { Refusal } from '../../approvals/refusal.ts'
 import { isRefusal } from '../../approvals/refusal.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
+import type { Chunk } from '../../protocol/chunk.ts'
 import type { Message } from '../../protocol/message.ts'
 import type { MessageRequest } from '../../protocol/stream-request.ts'
 import type { ChatStore } from '../../store/chat-store.ts'
@@ -290,6 +292,25 @@ export class AgentHost {
     if (marks || unstored.parts.length > 0)
       await storePartialReply(this.#sessions, session, unstored)
     await respondToDanglingCalls(this.#sessions, session)
+  }
+
+  /** Stores the streamed text of a message that the session does not contain, because the server that wrote it has crashed. */
+  async keepStreamed(
+    chat: AppChatRef,
+    messageId: string,
+    streamed: readonly Chunk[],
+  ): Promise<void> {
+    const session = await this.#sessions.getSession(keyOf(chat))
+    const turn = session && this.#findTurn(session, messageId)
+    if (!session || !turn) return
+    const parts = findUnstored(streamed, replayTurn(turn, { exposeState: () => false }).chunks)
+    if (parts.length === 0) return
+    const events = turn.runs.flat()
+    const { invocationId } = events.at(-1) ?? turn.firstEvent
+    const author =
+      events.findLast((event) => event.author !== 'user')?.author ??
+      (await this.#find(chat)).runner.agent.name
+    await storePartialReply(this.#sessions, session, { parts, author, invocationId, messageId })
   }
 
   /** Returns a stored turn, or undefined if it does not exist. */

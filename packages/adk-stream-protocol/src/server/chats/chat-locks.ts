@@ -6,9 +6,13 @@ import { interceptAppend } from '../../agent/adk-workarounds/checked-sessions.ts
 import type { Ledger } from '../../approvals/ledger.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { ChatLockRequest, TurnRegistryOptions } from '../../turns/turn-registry.ts'
+import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { LazyBackend } from './backend.ts'
 import { toApprovalChat } from './backend.ts'
 import type { AppChatRef } from '../../shared/chat-ref.ts'
+
+/** How long a turn that has just started may be unknown to other servers. */
+const APPEAR_MS = 250
 
 /** The interval between attempts to lock a chat that another process holds. */
 const RETRY_MS = 25
@@ -16,12 +20,16 @@ const RETRY_MS = 25
 /** Returns a function that locks a chat for this process, so that no other process runs a turn in it. */
 export function createChatLocker(
   backend: LazyBackend,
+  elsewhere: Pick<TurnsElsewhere, 'stopIfUnwatched'>,
   onError: (error: unknown) => void,
 ): TurnRegistryOptions['lockChat'] {
   return async (chat, request) => {
     const opened = await backend.get()
     const key = toApprovalChat(opened, chat)
-    const token = await lockChat(opened.ledger, key, request)
+    const token = await lockChat(opened.ledger, key, {
+      ...request,
+      stopIfUnwatched: () => elsewhere.stopIfUnwatched(chat).catch(() => false),
+    })
     // The turn has ended. If the lock cannot be released, it expires with the lease.
     return () => opened.ledger.unlockChat(key, token).catch(onError)
   }
@@ -30,17 +38,26 @@ export function createChatLocker(
 async function lockChat(
   ledger: Ledger,
   chat: AppChatRef,
-  request: ChatLockRequest,
+  request: ChatLockRequest & { readonly stopIfUnwatched: () => Promise<boolean | undefined> },
 ): Promise<string> {
   // The lock of a crashed process expires with its lease. A process that holds it longer than this is busy.
   const giveUpAt = performance.now() + ledger.leaseMs * 2
   const holder = new LockHolder(ledger, chat)
+  /** Whether the turn in the chat has a reader. Undefined while the turn is not known to other servers. */
+  let isWatched: true | undefined
+  const appearsUntil = performance.now() + APPEAR_MS
   for (;;) {
     const token = await ledger.lockChat(chat, request.background)
     if (token !== undefined) return token
     if (request.signal.aborted) throw new ProtocolError('unavailable')
     if (request.onLocked === 'refuse-at-once') throw new ProtocolError('turn-running')
-    if (request.onLocked === 'refuse' && (await holder.isAlive()))
+    // TU6 holds across servers.
+    if (request.onLocked !== 'wait' && isWatched === undefined) {
+      const isStopped = await request.stopIfUnwatched()
+      const isKnown = isStopped !== undefined || performance.now() > appearsUntil
+      if (isKnown && !isStopped) isWatched = true
+    }
+    if (request.onLocked === 'refuse' && isWatched && (await holder.isAlive()))
       throw new ProtocolError('turn-running')
     if (performance.now() > giveUpAt) throw busyError(request)
     await delay(RETRY_MS)

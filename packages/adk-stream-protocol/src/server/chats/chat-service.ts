@@ -8,6 +8,8 @@ import type {
 import type { Turn } from '../../turns/turn.ts'
 import type { ReadFrom } from '../../turns/turn-log.ts'
 import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import type { LazyBackend } from './backend.ts'
+import type { TurnsElsewhere } from './turns-elsewhere.ts'
 import type { ApprovalDecisions } from './approval-decisions.ts'
 import type { Principal } from '../auth/authenticate.ts'
 import type { RemoteTurns } from './remote-turns.ts'
@@ -25,6 +27,7 @@ export interface OpenedTurn {
 }
 
 export interface ChatServiceParts {
+  readonly backend: LazyBackend
   readonly turns: TurnRegistry
   readonly turnService: TurnService
   readonly decisions: ApprovalDecisions
@@ -34,6 +37,7 @@ export interface ChatServiceParts {
   readonly runs: LiveRuns | undefined
   readonly owners: LiveOwners
   readonly remoteTurns: Pick<RemoteTurns, 'noteRead'>
+  readonly elsewhere: Pick<TurnsElsewhere, 'open'>
 }
 
 export interface SendOptions {
@@ -147,10 +151,14 @@ export class ChatService {
 
   /** Returns the running turn of a chat, or undefined if there is none that can be read from its start. Waits for a turn that is being opened. */
   async resume(chat: ChatRef): Promise<Turn | undefined> {
-    const { turns, runs } = this.#parts
+    const { backend, turns, runs, elsewhere } = this.#parts
     await runs?.whenOpened(chat)
     const turn = turns.running(chat)
-    return turn?.log.replayable === true ? turn : undefined
+    if (!turn) {
+      await backend.get()
+      return elsewhere.open(chat)
+    }
+    return turn.log.replayable ? turn : undefined
   }
 
   /** Records a decision, and resumes the turn of its call without a reader. Without `chat`, the decision comes from outside the chat. */

@@ -10,6 +10,8 @@ export interface RecoverySweeperOptions {
   readonly resume: (approval: Approval) => Promise<void>
   /** Resumes the turn of a browser call that timed out. Never rejects. */
   readonly expireBrowserCall: (call: BrowserCall) => Promise<void>
+  /** Ends the turns of crashed servers. */
+  readonly recoverTurns: () => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -46,7 +48,7 @@ export class RecoverySweeper {
   }
 
   async #runSweep(): Promise<void> {
-    const { backend, expireBrowserCall, onError } = this.#options
+    const { backend, expireBrowserCall, recoverTurns, onError } = this.#options
     try {
       const { ledger, browserCalls } = await backend.get()
       // Renew leases first, because the rest may take long. This writes to the disk, so an idle process skips it.
@@ -64,6 +66,7 @@ export class RecoverySweeper {
       const { appName, leaseMs } = ledger
       for (const call of await browserCalls.takeDue({ appName, leaseMs, limit: 100 }))
         void expireBrowserCall(call)
+      await recoverTurns()
     } catch (error) {
       onError(error)
     }

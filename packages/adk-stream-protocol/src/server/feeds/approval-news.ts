@@ -2,6 +2,7 @@ import type { Approval, ApprovalStateName } from '../../approvals/approval.ts'
 import type { AuditEvent } from '../../approvals/audit-entry.ts'
 import type { Ledger } from '../../approvals/ledger.ts'
 import { keepNewest } from '../../shared/keep-newest.ts'
+import { SerialTask } from '../../shared/serial-task.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 
 /** A change of an approval. */
@@ -112,13 +113,19 @@ export interface NewsPollOptions {
 /** The interval at which the end of the record is read while no changes are awaited. */
 const IDLE_MS = 1_000
 
-/** Reads changes of other processes at an interval, one read at a time. Returns a function that stops and waits for the last read. */
-export function pollNews(options: NewsPollOptions): () => Promise<void> {
-  const { backend, news, intervalMs, isAwaited, onError } = options
-  let reading: Promise<void> | undefined
-  let skippedAt = 0
+/** Reads changes of other processes. */
+export interface NewsPoll {
+  /** Reads now, if changes are awaited: another process has probably made one. */
+  readonly readNow: () => void
+  /** Stops, and waits for the last read. */
+  readonly close: () => Promise<void>
+}
 
-  const read = async (): Promise<void> => {
+/** Reads changes of other processes at an interval, one read at a time. */
+export function pollNews(options: NewsPollOptions): NewsPoll {
+  const { backend, news, intervalMs, isAwaited, onError } = options
+  let skippedAt = 0
+  const reading = new SerialTask(async () => {
     try {
       const opened = await backend.peek()
       if (!opened) return
@@ -128,14 +135,19 @@ export function pollNews(options: NewsPollOptions): () => Promise<void> {
     } catch (error) {
       onError(error)
     }
-  }
+  })
   const timer = setInterval(() => {
     if (!isAwaited() && performance.now() - skippedAt < IDLE_MS) return
-    reading ??= read().finally(() => (reading = undefined))
+    if (!reading.isRunning) void reading.run()
   }, intervalMs)
   timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await reading
+  return {
+    readNow: () => {
+      if (isAwaited()) void reading.run()
+    },
+    close: async () => {
+      clearInterval(timer)
+      await reading.settled()
+    },
   }
 }

@@ -10,6 +10,7 @@ import type { TurnRegistry } from '../../turns/turn-registry.ts'
 import type { LazyBackend } from '../chats/backend.ts'
 import { toApprovalChat } from '../chats/backend.ts'
 import type { ChatService } from '../chats/chat-service.ts'
+import type { TurnsElsewhere } from '../chats/turns-elsewhere.ts'
 import type { LiveRuns } from '../chats/live-runs.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import type { Exchange, FileReply, Reply } from '../http/exchange.ts'
@@ -21,6 +22,7 @@ import type { BridgeLimits } from '../options.ts'
 export interface ChatRoutesOptions {
   readonly backend: LazyBackend
   readonly turns: TurnRegistry
+  readonly elsewhere: Pick<TurnsElsewhere, 'messageOf'>
   readonly events: ChatEvents
   readonly feeds: Feeds
   readonly chats: ChatService
@@ -33,7 +35,7 @@ export interface ChatRoutesOptions {
 
 /** The routes of one chat: send, resume, read, watch, stop, delete, and read artifacts. */
 export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
-  const { backend, turns, events, feeds, chats, runs, limits } = options
+  const { backend, turns, elsewhere, events, feeds, chats, runs, limits } = options
   const { artifactService, exposeState } = options
 
   const stream = async ({ principal, exchange }: AuthenticatedRequest): Promise<Reply> => {
@@ -53,10 +55,10 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   const messages = async (request: AuthenticatedRequest): Promise<Reply> => {
     const chat = chatOf(request)
     const opened = await backend.get()
-    const running = turns.running(chat)
+    const running = turns.running(chat)?.messageId ?? (await elsewhere.messageOf(chat))
     const stored = await opened.host.messages(toApprovalChat(opened, chat), {
       exposeState,
-      unfinished: running?.messageId,
+      unfinished: running,
       runs: (messageId) => runs?.find(chat)?.hasRunningCalls(messageId) === true,
     })
     return reply(200, {
@@ -96,14 +98,15 @@ export function chatRoutes(options: ChatRoutesOptions): readonly Route[] {
   }
 
   const stop = async (request: AuthenticatedRequest): Promise<Reply> => {
+    await backend.get()
     await turns.stop(chatOf(request))
     return reply(204)
   }
 
   const remove = async (request: AuthenticatedRequest): Promise<Reply> => {
+    const opened = await backend.get()
     await runs?.leave(chatOf(request))
     await turns.stop(chatOf(request))
-    const opened = await backend.get()
     const chat = toApprovalChat(opened, chatOf(request))
     await opened.ledger.deleteChat(chat, 'the chat was deleted')
     await opened.browserCalls.dropChat(chat)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-import { Pool } from 'pg'
+import { Client, Pool } from 'pg'
 import { LockedChats } from '../locked-chats.ts'
 import { SessionCache, type SessionCacheLimits } from '../session-cache.ts'
 import { checkName } from '../session-key.ts'
@@ -13,6 +13,7 @@ import type { PostgresPool } from './pool.ts'
 import { PostgresApprovalStore } from './postgres-approval-store.ts'
 import { PostgresBrowserCallStore } from './postgres-browser-call-store.ts'
 import { PostgresChatStore } from './postgres-chat-store.ts'
+import { PostgresRelay } from './postgres-relay.ts'
 import { PostgresSessionService } from './postgres-session-service.ts'
 
 interface SharedPostgresOptions {
@@ -76,7 +77,9 @@ export async function openWithClocks(
     new Database(pools.turns, settings),
     new Database(pools.decisions, settings),
   ]
-  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools.close)
+  const { createClient, close } = pools
+  const parts = { turns, decisions, schema, clocks, createClient, ...options }
+  const store = new PostgresStore(parts, close)
   try {
     await migrate(decisions, { schema, allowed: options.migrate ?? true })
     return store
@@ -89,6 +92,8 @@ export async function openWithClocks(
 interface Pools {
   readonly turns: PostgresPool
   readonly decisions: PostgresPool
+  /** Creates a connection that is not one of the pools. Undefined if its options are not known. */
+  readonly createClient: (() => Client) | undefined
   /** Ends the pools that the store has opened. */
   readonly close: () => Promise<void>
 }
@@ -100,9 +105,12 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
   if ('pool' in options) {
     const { pool } = options
     // Without its options, nothing can be reserved.
-    if (pool.options === undefined) return { turns: pool, decisions: pool, close: async () => {} }
-    const decisions = new Pool({ ...pool.options, ...own, min: 0, max: reserved })
-    return { turns: pool, decisions, close: () => decisions.end() }
+    const { options: known } = pool
+    if (known === undefined)
+      return { turns: pool, decisions: pool, createClient: undefined, close: async () => {} }
+    const decisions = new Pool({ ...known, ...own, min: 0, max: reserved })
+    const createClient = (): Client => new Client({ ...known, ...own })
+    return { turns: pool, decisions, createClient, close: () => decisions.end() }
   }
   const { connectionString, maxConnections: max = 10 } = options
   if (typeof connectionString !== 'string' || connectionString === '') {
@@ -122,6 +130,7 @@ function openPools(options: PostgresStoreOptions, busyTimeoutMs: number): Pools 
   return {
     turns,
     decisions,
+    createClient: () => new Client({ connectionString, ...own }),
     close: async () => {
       await Promise.all([turns.end(), decisions.end()])
     },
@@ -142,6 +151,7 @@ interface PostgresStoreParts {
   /** The quoted name of the schema. */
   readonly schema: string
   readonly clocks: Clocks
+  readonly createClient: Pools['createClient']
   readonly cache?: SessionCacheLimits
 }
 
@@ -150,6 +160,7 @@ class PostgresStore implements Store {
   readonly approvals: PostgresApprovalStore
   readonly browserCalls: PostgresBrowserCallStore
   readonly chats: PostgresChatStore
+  readonly relay: PostgresRelay
   readonly #cache: SessionCache<string>
   readonly #databases: readonly Database[]
   readonly #turns: Database
@@ -158,7 +169,7 @@ class PostgresStore implements Store {
   #closing: Promise<void> | undefined
 
   constructor(
-    { turns, decisions, schema, clocks, cache }: PostgresStoreParts,
+    { turns, decisions, schema, clocks, createClient, cache }: PostgresStoreParts,
     closePools: () => Promise<void>,
   ) {
     const held = new LockedChats()
@@ -171,6 +182,7 @@ class PostgresStore implements Store {
     this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
     this.browserCalls = new PostgresBrowserCallStore(turns, schema, clocks)
     this.chats = new PostgresChatStore(turns, schema)
+    this.relay = new PostgresRelay({ database: turns, schema, createClient })
   }
 
   async secret(name: string): Promise<Buffer> {

@@ -5,13 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { defer } from '../../support/agents.ts'
 import { hookStore } from './hook-store.ts'
 import { openJumpingStore } from './jumping-store.ts'
+import { openPostgresStore } from '../../../src/store/postgres/index.ts'
 import { openPaymentServer } from './payment-server.ts'
 
 // A server process of its own: `child <database> <effects> <name>`. It says `ready` when its code is loaded, serves at the first
 // line of its input, and says where. On SIGTERM it closes; a tool of a chat whose id begins with `slow.` runs for some time
 // longer. In a chat whose id is `<name>.<moment>.…` it stops for good at that moment, and says so. In one whose moment is `hold`,
 // tools wait for the line `go`; where it is `block`, they block the event loop for `BLOCK_MS`. The line `release <gate>` lets the
-// model go on.
+// model go on. With `DATABASE_URL`, the store is that PostgreSQL database.
 
 const [database = '', effects = '', name = ''] = process.argv.slice(2)
 
@@ -56,13 +57,18 @@ function block(ms: number): void {
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 report('ready')
 await input.next()
-const store = hookStore(await openJumpingStore(database), reached)
+const connectionString = process.env['DATABASE_URL']
+const store =
+  connectionString === undefined
+    ? hookStore(await openJumpingStore(database), reached)
+    : await openPostgresStore({ connectionString, schema: 'public' })
 const leaseMs = Number(process.env['LEASE_MS'] ?? 500)
 const maxBlockedMs = Number(process.env['MAX_BLOCKED_MS'] ?? 60_000)
 const paymentServer = await openPaymentServer({
   store,
   effects,
   reached,
+  disconnectGraceMs: Number(process.env['GRACE_MS'] ?? 0),
   onChunk: ({ type }, { chatId }) => {
     // Reporting cannot be stopped; the model, which would speak next, waits in such a chat.
     if (type.startsWith('tool-output-')) void reached('after telling', chatId)

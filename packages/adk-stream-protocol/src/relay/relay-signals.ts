@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+
+import { ProtocolError } from '../protocol/errors.ts'
+import type { Deferred } from '../shared/deferred.ts'
+import { defer } from '../shared/deferred.ts'
+import { SerialTask } from '../shared/serial-task.ts'
+import type { Relay, Signal } from './relay.ts'
+
+export interface RelaySignalsOptions {
+  readonly relay: Pick<Relay, 'send' | 'take'>
+  /** The name of this server. */
+  readonly worker: string
+  /** How long the other server may take to answer. */
+  readonly timeoutMs: number
+  /** Answers a request of another server. */
+  readonly answer: (kind: string, body: unknown) => Promise<unknown>
+  readonly onError: (error: unknown) => void
+}
+
+const REPLY = 'reply'
+
+/** Requests between servers. The answer is a signal in the other direction. */
+export class RelaySignals {
+  readonly #options: RelaySignalsOptions
+  readonly #open = new Map<string, Deferred<unknown>>()
+  readonly #taking = new SerialTask(() => this.#take())
+
+  constructor(options: RelaySignalsOptions) {
+    this.#options = options
+  }
+
+  /** Asks another server, and waits for its answer. Rejects with `unavailable` if it does not answer in time. */
+  async ask(target: string, kind: string, body: unknown): Promise<unknown> {
+    const { relay, worker, timeoutMs } = this.#options
+    const id = randomUUID()
+    const answer = defer<unknown>()
+    const late = (): void =>
+      answer.reject(new ProtocolError('unavailable', { message: NO_ANSWER, retryAfterSeconds: 1 }))
+    const timer = setTimeout(late, timeoutMs)
+    this.#open.set(id, answer)
+    try {
+      const [, answered] = await Promise.all([
+        relay.send(target, { id, from: worker, kind, body }),
+        answer.promise,
+      ])
+      return answered
+    } finally {
+      clearTimeout(timer)
+      this.#open.delete(id)
+    }
+  }
+
+  /** Takes the signals to this server and answers them. Resolves when they are taken. */
+  async take(): Promise<void> {
+    await this.#taking.run()
+  }
+
+  async #take(): Promise<void> {
+    const { relay, worker, onError } = this.#options
+    try {
+      for (const signal of await relay.take(worker)) {
+        if (signal.kind === REPLY) this.#resolve(signal)
+        // Not awaited: an answer may take seconds.
+        else void this.#answer(signal)
+      }
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  #resolve({ body }: Signal): void {
+    const { id, answer } = body as { id: string; answer: unknown }
+    this.#open.get(id)?.resolve(answer)
+  }
+
+  async #answer({ id, from, kind, body }: Signal): Promise<void> {
+    const { relay, worker, answer, onError } = this.#options
+    try {
+      const reply = { id, answer: await answer(kind, body) }
+      await relay.send(from, { id: randomUUID(), from: worker, kind: REPLY, body: reply })
+    } catch (error) {
+      // The other server gets no answer, and reports that.
+      onError(error)
+    }
+  }
+}
+
+const NO_ANSWER = 'The server that runs this turn does not answer. Try again.'

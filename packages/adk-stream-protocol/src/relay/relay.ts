@@ -1,0 +1,117 @@
+import type { AppChatRef } from '../shared/chat-ref.ts'
+
+/**
+ * Makes the running turns of one server readable on all servers. A store that several machines use has one. Every method may be
+ * called at any time; none of them waits for the disk.
+ */
+export interface Relay {
+  /**
+   * Writes what the turns of one server have produced since the last call, in one transaction. Repeating a call that failed has no
+   * further effect. Returns the ids of the turns that the server still owns. The other ones have been ended by another server.
+   */
+  write(updates: readonly TurnUpdate[], options: WriteOptions): Promise<ReadonlySet<string>>
+  /** Returns the newest turn of a chat that has not ended. */
+  find(chat: AppChatRef): Promise<RelayTurn | undefined>
+  /** Reads turns from their positions. A turn that does not exist is missing in the result. */
+  read(positions: readonly TurnPosition[]): Promise<TurnRows[]>
+  /** Lists turns that have started or ended in the last `ms`, oldest first. */
+  changes(ms: number): Promise<TurnChange[]>
+
+  /** Records that a server reads turns of other servers, or renews that record. */
+  watch(worker: string, turns: readonly Pick<RelayTurn, 'turnId' | 'owner'>[]): Promise<void>
+  unwatch(worker: string, turns: readonly Pick<RelayTurn, 'turnId' | 'owner'>[]): Promise<void>
+  /** Returns the running turns of a server that other servers read. */
+  watched(owner: string, leaseMs: number): Promise<ReadonlySet<string>>
+
+  /** Sends a signal to a server. */
+  send(target: string, signal: Signal): Promise<void>
+  /** Takes the signals to a server, each of them once, and renews the lease of the server. */
+  take(worker: string): Promise<Signal[]>
+
+  /** Lists running turns whose servers have not called `take` for `leaseMs`. */
+  abandoned(filter: { readonly appName: string; readonly leaseMs: number }): Promise<RelayTurn[]>
+  /** Ends an abandoned turn with these lines. Does nothing if the turn has ended. */
+  end(turnId: string, lines: readonly string[]): Promise<void>
+  /** Removes turns that ended more than `keepMs` ago, and signals that no server has taken in this time. */
+  removeEnded(keepMs: number): Promise<void>
+
+  /** Sends a hint to all servers. */
+  notify(hint: Hint): Promise<void>
+  /** Receives hints. Returns a function that ends this. */
+  listen(listener: HintListener): Promise<() => Promise<void>>
+}
+
+/** A turn as other servers see it. */
+export interface RelayTurn {
+  readonly turnId: string
+  readonly chat: AppChatRef
+  readonly messageId: string
+  /** The server that runs the turn. */
+  readonly owner: string
+  /** Whether the rows contain the turn from its first chunk. */
+  readonly replayable: boolean
+}
+
+/** What a turn has produced since its last update. */
+export interface TurnUpdate extends Omit<RelayTurn, 'owner'> {
+  /** The number of the update, from 1. */
+  readonly seq: number
+  /** Chunks and marks as JSON (see `turn-lines.ts`). */
+  readonly lines: readonly string[]
+  readonly ended: boolean
+}
+
+export interface WriteOptions {
+  readonly owner: string
+  /** Turns that other servers read. Those servers get a hint. */
+  readonly watched: readonly string[]
+}
+
+export interface TurnPosition {
+  readonly turnId: string
+  /** The number of the last update that was read. */
+  readonly seq: number
+}
+
+export interface TurnRows extends TurnPosition {
+  readonly lines: readonly string[]
+  readonly ended: boolean
+  readonly replayable: boolean
+}
+
+export interface TurnChange extends RelayTurn {
+  readonly ended: boolean
+}
+
+/** A message from one server to another. */
+export interface Signal {
+  readonly id: string
+  /** The server that sent it. */
+  readonly from: string
+  readonly kind: string
+  readonly body: unknown
+}
+
+/** Says that something has changed. A hint may be lost or come twice. */
+export interface Hint {
+  /** Turns with new rows. */
+  readonly turns?: readonly string[]
+  /** Servers whose turns have new readers, or have lost one. */
+  readonly watched?: readonly string[]
+  /** Servers that have signals to take. */
+  readonly signals?: readonly string[]
+  /** Turns have started or ended. */
+  readonly changes?: boolean
+  /** Approvals have changed. */
+  readonly approvals?: boolean
+}
+
+export interface HintListener {
+  readonly onHint: (hint: Hint) => void
+  /** Hints may have been lost: read everything. */
+  readonly onGap: () => void
+  /** Whether hints arrive. If not, poll more often. */
+  readonly onState: (state: 'listening' | 'polling') => void
+  /** Reports, once, why no hints arrive. */
+  readonly onWarning: (warning: Error) => void
+}

@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto'
+
+import type { AppChatRef } from '../shared/chat-ref.ts'
+import type { LogReader, Sink } from '../turns/log-reader.ts'
+import type { Turn } from '../turns/turn.ts'
+import type { Position } from '../turns/turn-log.ts'
+import { START } from '../turns/turn-log.ts'
+import type { Relay, TurnUpdate } from './relay.ts'
+import { markLine } from './turn-lines.ts'
+
+export interface TurnPublisherOptions {
+  readonly relay: Pick<Relay, 'write' | 'notify'>
+  /** The name of this server. */
+  readonly owner: string
+  /** The interval between two writes while turns produce something. */
+  readonly flushMs: number
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Writes the turns of this server to the relay: all of them together, at an interval. A chunk costs nothing here, because the turn log
+ * keeps what was not written yet, with deltas joined.
+ */
+export class TurnPublisher {
+  readonly #options: TurnPublisherOptions
+  readonly #turns = new Map<string, PublishedTurn>()
+  #timer: NodeJS.Timeout | undefined
+  /** The time until the write that follows the present one. */
+  #nextMs = 0
+  #flushing: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: TurnPublisherOptions) {
+    this.#options = options
+  }
+
+  /** Publishes a turn until it ends. Call it before anything is written to the turn. */
+  publish(chat: AppChatRef, turn: Turn): void {
+    const published = new PublishedTurn(chat, turn)
+    this.#turns.set(published.turnId, published)
+    turn.log.onEnd = () => this.#schedule(0)
+    this.#schedule()
+  }
+
+  /** Whether any turn is published. */
+  get busy(): boolean {
+    return this.#turns.size > 0
+  }
+
+  /** Returns a turn that has not been written to its end. */
+  find(turnId: string): Turn | undefined {
+    return this.#turns.get(turnId)?.turn
+  }
+
+  /** Sets which turns other servers read. A turn that is read elsewhere has a reader. */
+  async setWatched(turnIds: ReadonlySet<string>): Promise<void> {
+    const before = new Set([...this.#turns.values()].filter(({ isWatched }) => isWatched))
+    for (const [turnId, published] of this.#turns) published.setWatched(turnIds.has(turnId))
+    const added = [...this.#turns.values()].filter(
+      (published) => published.isWatched && !before.has(published),
+    )
+    if (added.length === 0) return
+    // The other server may have read the turn before the last write, about which it gets no hint.
+    await this.#flushing
+    await this.#options.relay.notify({ turns: added.map(({ turnId }) => turnId) })
+  }
+
+  /** Writes what is left, and stops. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#flushing
+    await this.#flush()
+  }
+
+  /** Writes after the interval, or after a shorter time: other servers must learn of an end at once. */
+  #schedule(ms = this.#options.flushMs): void {
+    if (this.#isClosed || this.#turns.size === 0) return
+    if (this.#flushing) {
+      this.#nextMs = Math.min(ms, this.#nextMs)
+      return
+    }
+    if (this.#timer && ms > 0) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#nextMs = this.#options.flushMs
+      this.#flushing = this.#flush().finally(() => {
+        this.#timer = undefined
+        this.#flushing = undefined
+        this.#schedule(this.#nextMs)
+      })
+    }, ms)
+    this.#timer.unref()
+  }
+
+  async #flush(): Promise<void> {
+    const { relay, owner, onError } = this.#options
+    const updates = [...this.#turns.values()].flatMap((published) => published.nextUpdate() ?? [])
+    const unused = [...this.#turns].filter(([, published]) => published.isUnused)
+    for (const [turnId] of unused) this.#turns.delete(turnId)
+    if (updates.length === 0) return
+    const watched = updates.flatMap(({ turnId }) =>
+      this.#turns.get(turnId)?.isWatched === true ? [turnId] : [],
+    )
+    try {
+      const owned = await relay.write(updates, { owner, watched })
+      for (const update of updates) this.#written(update, owned.has(update.turnId))
+    } catch (error) {
+      // The next flush writes the same updates again.
+      onError(error)
+    }
+  }
+
+  #written({ turnId, ended }: TurnUpdate, isOwned: boolean): void {
+    const published = this.#turns.get(turnId)
+    published?.confirm()
+    // If another server has ended the turn, the next write to the session fails and ends it here (TU80).
+    if (isOwned && !ended) return
+    published?.setWatched(false)
+    this.#turns.delete(turnId)
+  }
+}
+
+/** A turn of this server, and how much of it was written. */
+class PublishedTurn {
+  readonly turnId = randomUUID()
+  readonly turn: Turn
+  readonly #chat: AppChatRef
+  #at: Position = START
+  #seq = 0
+  #wasReplayable = true
+  /** Lines that the log cannot give again in order: those before the newest mark. */
+  #lines: string[] = []
+  /** An update that was not confirmed. It is repeated without change. */
+  #pending: TurnUpdate | undefined
+  #isWatched = false
+  #remote: LogReader | undefined
+
+  constructor(chat: AppChatRef, turn: Turn) {
+    this.#chat = chat
+    this.turn = turn
+    turn.log.onMark = (id) => {
+      this.#readLog()
+      this.#lines.push(markLine(id))
+    }
+  }
+
+  get isWatched(): boolean {
+    return this.#isWatched
+  }
+
+  /** Whether the turn has ended without anything to read. */
+  get isUnused(): boolean {
+    return this.turn.log.ended && this.#seq === 0 && this.#pending === undefined
+  }
+
+  nextUpdate(): TurnUpdate | undefined {
+    if (this.#pending) return this.#pending
+    const { log, messageId } = this.turn
+    const { ended, replayable } = log
+    if (replayable) this.#readLog()
+    const lines = this.#lines.splice(0)
+    const isNews = (ended && this.#seq > 0) || replayable !== this.#wasReplayable
+    if (lines.length === 0 && !isNews) return undefined
+    this.#seq += 1
+    this.#wasReplayable = replayable
+    const chat = this.#chat
+    const { turnId } = this
+    this.#pending = { turnId, chat, messageId, replayable, seq: this.#seq, lines, ended }
+    return this.#pending
+  }
+
+  confirm(): void {
+    this.#pending = undefined
+  }
+
+  setWatched(isWatched: boolean): void {
+    if (isWatched === this.#isWatched) return
+    this.#isWatched = isWatched
+    const reader = this.#remote
+    this.#remote = isWatched ? this.turn.attach(ELSEWHERE) : undefined
+    reader?.detach('closed')
+  }
+
+  #readLog(): void {
+    const { log } = this.turn
+    for (let found = log.read(this.#at); found; found = log.read(this.#at)) {
+      this.#at = found.next
+      this.#lines.push(found.json)
+    }
+  }
+}
+
+/** Stands for the readers on other servers. They have logs of their own, so they take everything. */
+const ELSEWHERE: Sink = {
+  write: () => true,
+  end: () => undefined,
+  abandon: () => undefined,
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import type { Ledger } from '../../approvals/ledger.ts'
+import { ProtocolError } from '../../protocol/errors.ts'
+import type { Chunk } from '../../protocol/chunk.ts'
+import { serialiseChunk } from '../../protocol/chunk.ts'
+import type { Relay, RelayTurn } from '../../relay/relay.ts'
+import { readLine } from '../../relay/turn-lines.ts'
+import type { TurnRelayOptions } from '../../relay/turn-relay.ts'
+import { TurnRelay } from '../../relay/turn-relay.ts'
+import type { AppChatRef, ChatRef } from '../../shared/chat-ref.ts'
+import type { TurnLogLimits } from '../../turns/turn-log.ts'
+import type { Turn } from '../../turns/turn.ts'
+import type { TurnRegistry } from '../../turns/turn-registry.ts'
+import type { AgentHost } from './agent-host.ts'
+
+export interface TurnsElsewhereOptions extends Pick<
+  TurnRelayOptions,
+  'isAwaited' | 'onTurnChange' | 'onApprovals' | 'onError'
+> {
+  readonly limits: TurnLogLimits
+}
+
+interface Opened {
+  readonly relay: Relay
+  readonly turns: TurnRelay
+  readonly ledger: Ledger
+  readonly host: Pick<AgentHost, 'keepStreamed'>
+}
+
+/** How long a client waits for the rows of a turn that has just started on another server. */
+const APPEAR_MS = 1_000
+const APPEAR_POLL_MS = 25
+
+/** How long the rows of an ended turn are kept for servers that have not read its end, and how often older ones are removed. */
+const KEEP_ENDED_MS = 60_000
+const REMOVE_EVERY_MS = 10_000
+
+/** The running turns of other servers. Without a relay, none of them can be read here. */
+export class TurnsElsewhere {
+  readonly #options: TurnsElsewhereOptions
+  readonly #recovering = new Map<string, Promise<void>>()
+  #opened: Opened | undefined
+  #removedAt = 0
+
+  constructor(options: TurnsElsewhereOptions) {
+    this.#options = options
+  }
+
+  /** Starts to publish the turns of this server and to read those of other ones. */
+  start(relay: Relay, { ledger, host }: Pick<Opened, 'ledger' | 'host'>): void {
+    const { limits, ...options } = this.#options
+    const { worker, leaseMs } = ledger
+    const turns = new TurnRelay({ ...options, ...limits, relay, worker, leaseMs })
+    this.#opened = { relay, turns, ledger, host }
+    // Not awaited: until hints arrive, everything is read at an interval.
+    turns.start().catch(this.#options.onError)
+  }
+
+  /** Makes a turn of this server readable on other servers. */
+  publish(chat: ChatRef, turn: Turn): void {
+    if (this.#opened) this.#opened.turns.publish(this.#key(chat, this.#opened), turn)
+  }
+
+  /** Tells other servers that approvals have changed. */
+  notifyApprovals(): void {
+    this.#opened?.turns.notifyApprovals()
+  }
+
+  /** Returns the id of the message that another server is writing in a chat. */
+  async messageOf(chat: ChatRef): Promise<string | undefined> {
+    const opened = this.#opened
+    if (!opened) return undefined
+    const key = this.#key(chat, opened)
+    const found = await opened.turns.find(key)
+    // The end of a turn may not be written yet.
+    return found && (await isHeldElsewhere(opened, key)) ? found.messageId : undefined
+  }
+
+  /** Returns the running turn of a chat on another server, to be read here. */
+  async open(chat: ChatRef): Promise<Turn | undefined> {
+    return this.#whenStarted(chat, ({ turns }, key) => turns.open(key))
+  }
+
+  /** Stops the running turn of a chat on another server, and waits until it is settled. */
+  async stop(chat: ChatRef): Promise<void> {
+    await this.#whenStarted(
+      chat,
+      async ({ turns }, key) => (await turns.find(key)) && turns.stop(key),
+    )
+  }
+
+  /**
+   * TU6: stops the running turn of a chat on another server if it has no reader. Returns whether it was stopped, or undefined if no
+   * server has published a turn of the chat.
+   */
+  async stopIfUnwatched(chat: ChatRef): Promise<boolean | undefined> {
+    if (!this.#opened) return false
+    const { turns } = this.#opened
+    const key = this.#key(chat, this.#opened)
+    return (await turns.find(key)) && turns.stop(key, 'stop-if-unwatched')
+  }
+
+  /** Ends the turns of crashed servers and keeps what they have streamed. Removes the rows of ended turns. */
+  async sweep(registry: TurnRegistry): Promise<void> {
+    if (!this.#opened) return
+    const { relay, ledger } = this.#opened
+    for (const turn of await relay.abandoned(ledger)) this.#recover(this.#opened, registry, turn)
+    if (performance.now() - this.#removedAt < REMOVE_EVERY_MS) return
+    this.#removedAt = performance.now()
+    await relay.removeEnded(KEEP_ENDED_MS)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#recovering.values())
+    await this.#opened?.turns.close()
+  }
+
+  #recover(opened: Opened, registry: TurnRegistry, turn: RelayTurn): void {
+    const { turnId } = turn
+    if (this.#recovering.has(turnId)) return
+    // The next sweep tries again.
+    const recovered = recover(opened, registry, turn)
+      .catch(this.#options.onError)
+      .finally(() => this.#recovering.delete(turnId))
+    this.#recovering.set(turnId, recovered)
+  }
+
+  /** Repeats a search while another server holds the chat and has not published its turn yet. */
+  async #whenStarted<Result>(
+    chat: ChatRef,
+    search: (opened: Opened, key: AppChatRef) => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
+    const opened = this.#opened
+    if (!opened) return undefined
+    const key = this.#key(chat, opened)
+    const until = performance.now() + APPEAR_MS
+    for (;;) {
+      const found = await search(opened, key)
+      if (found !== undefined || performance.now() > until) return found
+      if (!(await isHeldElsewhere(opened, key))) return search(opened, key)
+      await delay(APPEAR_POLL_MS)
+    }
+  }
+
+  #key({ principalId, chatId }: ChatRef, { ledger }: Opened): AppChatRef {
+    return { appName: ledger.appName, principalId, chatId }
+  }
+}
+
+async function isHeldElsewhere({ ledger }: Opened, chat: AppChatRef): Promise<boolean> {
+  return (await ledger.listLockedByOthers(chat.principalId)).includes(chat.chatId)
+}
+
+/** Stores what a crashed server has streamed, and ends its turn, under the chat lock. */
+async function recover(
+  { relay, host }: Opened,
+  registry: TurnRegistry,
+  { turnId, chat, messageId }: RelayTurn,
+): Promise<void> {
+  const { settled } = await registry.start(chat, randomUUID(), {
+    waitForRunning: true,
+    background: true,
+    prepare: async () => {
+      const [rows] = await relay.read([{ turnId, seq: 0 }])
+      // Another server has ended the turn meanwhile.
+      if (!rows || rows.ended) return
+      const lines = rows.lines.map(readLine)
+      await host.keepStreamed(
+        chat,
+        messageId,
+        lines.filter((line): line is Chunk => 'type' in line),
+      )
+      await relay.end(turnId, INTERRUPTED)
+    },
+    run: async ({ log }) => log.end(),
+  })
+  await settled
+}
+
+const { error: LOST } = new ProtocolError('turn-lost', {
+  message: 'The server that wrote this reply has stopped. What it wrote is kept. You can go on.',
+}).toJSON()
+
+/** The end of a turn whose server has crashed. Clients abandon the stream at the error, so the metadata comes first. */
+const INTERRUPTED = [
+  serialiseChunk({ type: 'message-metadata', messageMetadata: { error: LOST } }),
+  serialiseChunk({ type: 'error', errorText: LOST.message }),
+]

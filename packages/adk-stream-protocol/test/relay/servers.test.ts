@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+import { bundleChildren } from '../faults/support/children.ts'
+import { makeFolder } from '../faults/support/folder.ts'
+import { Person } from '../faults/support/person.ts'
+import { textOf } from '../support/chat-probe.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { readUntil } from '../support/read-feed.ts'
+import { createRelayDatabase } from './support/relays.ts'
+import { openRelayPair, Stream } from './support/servers.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createRelayDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const WORDS = ['One.', 'Two.', 'Three.', 'Four.', 'Five.']
+
+test('[RL21] a client that moves between two servers at every piece has the identical message', async () => {
+  await using pair = await openRelayPair(database, 'moving')
+  const script = WORDS.map((word, index) => `[[say ${word}]][[wait gate-${index}]]`).join('')
+  const whole = Stream.read(await pair.atOne.begin(script))
+  const places = [pair.atTwo, pair.atOne]
+  let moved: Stream | undefined
+  for (const [index] of WORDS.entries()) {
+    const place = places[index % 2] ?? pair.atTwo
+    moved?.leave()
+    moved = await Stream.open(place)
+    expect(moved.status).toBe(200)
+    await moved.until(WORDS.slice(0, index + 1).join(''))
+    if (index < WORDS.length - 1) pair.one.emulator.release(`gate-${index}`)
+  }
+  moved?.leave()
+  const last = await Stream.open(pair.atTwo)
+  pair.one.emulator.release(`gate-${WORDS.length - 1}`)
+  await Promise.all([whole.done, last.done])
+  expect(last.message).toEqual(whole.message)
+  expect((await pair.atTwo.messages()).at(-1)).toEqual(JSON.parse(JSON.stringify(whole.message)))
+  expect([...pair.one.errors, ...pair.two.errors]).toEqual([])
+})
+
+test('[RL22] while a turn runs on another server, its message is not among the stored ones', async () => {
+  await using pair = await openRelayPair(database, 'unfinished')
+  const whole = Stream.read(
+    await pair.atOne.begin(
+      '[[say One.]][[call look {"to":"花子","amount":1}]][[then]][[say Two.]][[wait gate]]',
+    ),
+  )
+  await whole.until('Two.')
+  await expect
+    .poll(
+      async () => JSON.parse((await pair.atTwo.get('/chats/unfinished/messages')).body) as unknown,
+    )
+    .toMatchObject({ running: true, messages: [{ role: 'user' }] })
+  const followed = await Stream.open(pair.atTwo)
+  await followed.until('Two.')
+  expect((await pair.atTwo.messages()).map(({ role }) => role)).toEqual(['user'])
+  pair.one.emulator.release('gate')
+  await Promise.all([whole.done, followed.done])
+  expect(followed.message).toEqual(whole.message)
+})
+
+test('[RL23] a turn is stopped on another server, and its text so far is kept', async () => {
+  await using pair = await openRelayPair(database, 'stopped')
+  const whole = Stream.read(await pair.atOne.begin('[[say Half.]][[wait never]]'))
+  await whole.until('Half.')
+  expect((await pair.atTwo.post('/chats/stopped/stop', {})).status).toBe(204)
+  await whole.done
+  expect(whole.chunks.map(({ type }) => type)).toContain('abort')
+  const [, message] = await pair.atTwo.messages()
+  expect(message).toMatchObject({ metadata: { stopped: true } })
+  expect(textOf(message)).toBe('Half.')
+  expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
+})
+
+test('[RL24] a message to a chat whose turn runs on another server without a reader stops that turn', async () => {
+  await using pair = await openRelayPair(database, 'unread')
+  const first = await pair.atOne.begin('[[say Half.]][[wait never]]')
+  await first.body?.cancel()
+  expect((await pair.atTwo.say('[[say Next.]]')).body).toContain('Next.')
+  const messages = await pair.atTwo.messages()
+  expect(messages.map(textOf)).toEqual([expect.any(String), 'Half.', expect.any(String), 'Next.'])
+})
+
+test('[RL24] a message is rejected while the only reader of the running turn is on another server', async () => {
+  await using pair = await openRelayPair(database, 'read')
+  const first = Stream.read(await pair.atOne.begin('[[say Half.]][[wait gate]][[say Rest.]]'))
+  await first.until('Half.')
+  const reader = await Stream.open(pair.atTwo)
+  await expect
+    .poll(() =>
+      database.run(
+        `SELECT FROM relay_readers JOIN relay_turns USING (turn_id) WHERE chat_id = 'read'`,
+      ),
+    )
+    .toHaveLength(1)
+  first.leave()
+  expect(await pair.atOne.say('[[say Next.]]')).toMatchObject({ status: 409, code: 'turn-running' })
+  expect(await pair.atTwo.say('[[say Next.]]')).toMatchObject({ status: 409, code: 'turn-running' })
+  pair.one.emulator.release('gate')
+  await reader.done
+  expect(reader.text).toBe('Half.Rest.')
+})
+
+test('[RL25] feeds report turns of other servers when they start and end', async () => {
+  await using pair = await openRelayPair(database, 'reported')
+  await pair.atTwo.say('[[say Before.]]')
+  const headers = { 'x-user': 'hanako' }
+  const feed = await fetch(`${pair.two.url}/events`, { headers })
+  const ofChat = await fetch(`${pair.two.url}/chats/reported/events`, { headers })
+  const answer = await pair.atOne.say('[[say After.]]')
+  const messageId = answer.chunks[0]?.['messageId']
+  const isTurn = (event: Record<string, unknown>): boolean =>
+    event['type'] === 'turn' && event['messageId'] === messageId
+  await readUntil(ofChat, isTurn)
+  // The end changes the list of chats once more.
+  const seen = await readUntil(feed, (event, all) => event['type'] === 'chat' && all.some(isTurn))
+  expect(seen.at(-1)).toEqual({ type: 'chat', chatId: 'reported' })
+})
+
+test('[RL30] [RL31] what a crashed server has streamed is stored once, and its turn ends', async () => {
+  await using pair = await openRelayPair(database, 'crashed')
+  const { chunks } = await pair.atTwo.say('[[say Stored.]]')
+  const messageId = String(chunks[0]?.['messageId'])
+  const chat = { appName: 'adk-stream-protocol', principalId: 'hanako', chatId: 'crashed' }
+  // As a server leaves it that was killed between two writes: the session has the first text, the rows have more or less.
+  const streamed = { turnId: 'crashed-1', chat, messageId, replayable: true, seq: 1, ended: false }
+  const lines = [
+    { type: 'start', messageId },
+    { type: 'text-start', id: '1' },
+    { type: 'text-delta', id: '1', delta: 'Sto' },
+  ].map((chunk) => JSON.stringify(chunk))
+  await pair.relay.write([{ ...streamed, lines }], { owner: 'killed', watched: [] })
+  const more = ['red.', ' And more.'].map((delta) =>
+    JSON.stringify({ type: 'text-delta', id: '1', delta }),
+  )
+  const second = { ...streamed, turnId: 'crashed-2', lines: [...lines, ...more] }
+  const reader = await Stream.open(pair.atTwo)
+  await age('crashed-1')
+  await reader.done
+  expect(reader.chunks.at(-1)?.type).toBe('error')
+  expect((await pair.atOne.messages()).map(textOf)).toEqual(['[[say Stored.]]', 'Stored.'])
+  await pair.relay.write([second], { owner: 'killed', watched: [] })
+  await age('crashed-2')
+  await expect.poll(() => pair.relay.find(chat)).toBeUndefined()
+  const [, message] = await pair.atOne.messages()
+  expect(textOf(message)).toBe('Stored. And more.')
+  expect(message).toMatchObject({ metadata: { stopped: true } })
+  expect((await pair.atOne.say('[[say Next.]]')).body).toContain('Next.')
+})
+
+/** Lets the lease of the server of a turn expire. */
+async function age(turnId: string): Promise<void> {
+  await database.run(
+    `UPDATE relay_turns SET started_at = started_at - interval '1 hour' WHERE turn_id = $1`,
+    [turnId],
+  )
+}
+
+test('[RL21] [RL23] [RL30] between two processes, a turn is read and stopped, and the text of a killed one is kept', async () => {
+  const children = await bundleChildren()
+  await using folder = await makeFolder()
+  const env = { DATABASE_URL: database.url, GRACE_MS: '60000', LEASE_MS: '1000' }
+  await using one = children.start(folder, 'one', env)
+  await using two = children.start(folder, 'two', env)
+  const [urlOne, urlTwo] = await Promise.all([one.serve(), two.serve()])
+  const atOne = new Person(urlOne, { chatId: 'processes' })
+  const atTwo = new Person(urlTwo, { chatId: 'processes' })
+  const first = Stream.read(await atOne.begin('[[say One.]][[wait a]][[say Two.]][[wait never]]'))
+  await first.until('One.')
+  const reader = await Stream.open(atTwo)
+  one.tell('release a')
+  await reader.until('Two.')
+  expect((await atTwo.post('/chats/processes/stop', {})).status).toBe(204)
+  await Promise.all([first.done, reader.done])
+  expect(reader.message).toEqual(first.message)
+
+  const second = Stream.read(await atOne.begin('[[say Half of it.]][[wait never]]'))
+  await second.until('Half of it.')
+  const survivor = await Stream.open(atTwo)
+  await survivor.until('Half of it.')
+  await one.kill()
+  await survivor.done
+  expect(survivor.text).toBe('Half of it.')
+  expect(survivor.chunks.at(-1)).toMatchObject({ type: 'error' })
+  const message = (await atTwo.messages()).at(-1)
+  expect(textOf(message)).toBe('Half of it.')
+  expect(message).toMatchObject({ metadata: { stopped: true } })
+  expect((await atTwo.say('[[say Next.]]')).body).toContain('Next.')
+})

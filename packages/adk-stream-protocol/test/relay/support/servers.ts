@@ -1,0 +1,127 @@
+import { openPostgresStore } from '../../../src/store/postgres/index.ts'
+import type { Chunk } from '../../../src/protocol/index.ts'
+import { foldChunks } from '../../../src/protocol/fold-chunks.ts'
+import { makeFolder } from '../../faults/support/folder.ts'
+import {
+  openPaymentServer,
+  type PaymentServer,
+  type PaymentServerOptions,
+} from '../../faults/support/payment-server.ts'
+import { Person } from '../../faults/support/person.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { openRelay, SCHEMA } from './relays.ts'
+
+/** Two servers that share a database and a relay. */
+export interface RelayPair extends AsyncDisposable {
+  readonly one: PaymentServer
+  readonly two: PaymentServer
+  /** The same person at both. */
+  readonly atOne: Person
+  readonly atTwo: Person
+  readonly relay: ReturnType<typeof openRelay>
+}
+
+export async function openRelayPair(
+  { url }: Pick<TestDatabase, 'url'>,
+  chatId: string,
+  options: Partial<PaymentServerOptions> = {},
+): Promise<RelayPair> {
+  const folder = await makeFolder()
+  const relay = openRelay(url)
+  const open = async () => {
+    const store = await openPostgresStore({ connectionString: url, schema: SCHEMA })
+    const server = await openPaymentServer({
+      effects: folder.effects,
+      disconnectGraceMs: 60_000,
+      limits: { leaseMs: 15_000, sweepMs: 20 },
+      ...options,
+      store,
+    })
+    return { store, server }
+  }
+  const [first, second] = [await open(), await open()]
+  return {
+    one: first.server,
+    two: second.server,
+    atOne: new Person(first.server.url, { chatId }),
+    atTwo: new Person(second.server.url, { chatId }),
+    relay,
+    async [Symbol.asyncDispose]() {
+      for (const { server, store } of [first, second]) {
+        await server[Symbol.asyncDispose]()
+        await store.close()
+      }
+      await relay[Symbol.asyncDispose]()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** A client that reads a turn over SSE. */
+export class Stream {
+  readonly status: number
+  readonly #chunks: Chunk[] = []
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  readonly done: Promise<void>
+  #wake: () => void = () => undefined
+
+  private constructor({ status, body }: Response) {
+    this.status = status
+    this.#reader = body?.getReader()
+    this.done = this.#read()
+  }
+
+  static async open({ url, chatId, user }: Person): Promise<Stream> {
+    const headers = { 'x-user': user }
+    return new Stream(await fetch(`${url}/stream/${chatId}/stream`, { headers }))
+  }
+
+  static read(response: Response): Stream {
+    return new Stream(response)
+  }
+
+  /** Closes the connection. */
+  leave(): void {
+    void this.#reader?.cancel().catch(() => undefined)
+  }
+
+  get chunks(): readonly Chunk[] {
+    return this.#chunks
+  }
+
+  get text(): string {
+    return this.#chunks.map((chunk) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
+  }
+
+  get message() {
+    const [start] = this.#chunks
+    return foldChunks(start?.type === 'start' ? start.messageId : '', this.#chunks)
+  }
+
+  /** Resolves when this text was received. */
+  async until(text: string): Promise<void> {
+    while (!this.text.includes(text))
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+  }
+
+  async #read(): Promise<void> {
+    let pending = ''
+    const decoder = new TextDecoder()
+    try {
+      for (;;) {
+        const read = await this.#reader?.read()
+        if (!read || read.done) return
+        pending += decoder.decode(read.value, { stream: true })
+        const frames = pending.split('\n\n')
+        pending = frames.pop() ?? ''
+        for (const frame of frames)
+          if (frame.startsWith('data: {')) this.#chunks.push(JSON.parse(frame.slice(6)) as Chunk)
+        this.#wake()
+      }
+    } catch {
+      // The client has left, or the server has died.
+    }
+  }
+}
