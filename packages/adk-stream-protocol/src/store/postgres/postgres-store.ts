@@ -76,7 +76,7 @@ export async function openWithClocks(
     new Database(pools.turns, settings),
     new Database(pools.decisions, settings),
   ]
-  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools.close)
+  const store = new PostgresStore({ turns, decisions, schema, clocks, ...options }, pools)
   try {
     await migrate(decisions, { schema, allowed: options.migrate ?? true })
     return store
@@ -154,18 +154,15 @@ class PostgresStore implements Store {
   readonly #databases: readonly Database[]
   readonly #turns: Database
   readonly #schema: string
-  readonly #closePools: () => Promise<void>
+  readonly #pools: Pools
   #closing: Promise<void> | undefined
 
-  constructor(
-    { turns, decisions, schema, clocks, cache }: PostgresStoreParts,
-    closePools: () => Promise<void>,
-  ) {
+  constructor({ turns, decisions, schema, clocks, cache }: PostgresStoreParts, pools: Pools) {
     const held = new LockedChats()
     this.#databases = [turns, decisions]
     this.#turns = turns
     this.#schema = schema
-    this.#closePools = closePools
+    this.#pools = pools
     this.#cache = new SessionCache(cache)
     this.sessions = new PostgresSessionService(turns, { schema, cache: this.#cache, held })
     this.approvals = new PostgresApprovalStore({ schema, clocks, held, decisions, reads: turns })
@@ -192,10 +189,22 @@ class PostgresStore implements Store {
     return created.value
   }
 
+  poolStats(): { used: number; idle: number; waiting: number } {
+    const { turns, decisions } = this.#pools
+    const stats = { used: 0, idle: 0, waiting: 0 }
+    for (const pool of new Set([turns, decisions])) {
+      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = pool
+      stats.used += totalCount - idleCount
+      stats.idle += idleCount
+      stats.waiting += waitingCount
+    }
+    return stats
+  }
+
   close(): Promise<void> {
     for (const database of this.#databases) database.close()
     this.#cache.clear()
-    this.#closing ??= this.#closePools()
+    this.#closing ??= this.#pools.close()
     return this.#closing
   }
 
