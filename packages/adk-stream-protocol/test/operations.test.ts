@@ -230,11 +230,8 @@ test('[OB304] the log has an entry for each approval, failed turn, start and end
 
 test('[OB304] the log tells of expired approvals and failed calls', async () => {
   const entries: LogEntry[] = []
-  const before = () => {
-    throw new Error('error-canary')
-  }
   await using testBridge = await TestBridge.open({
-    tools: (wallet) => [paymentTool(wallet, { before })],
+    tools: (wallet) => [paymentTool(wallet, { before: () => fail(new Error('error-canary')) })],
     approvals: ({ args }) => ({ ...(args['amount'] === 1 && { deadlineMs: 1 }) }),
     log: (entry) => entries.push(entry),
   })
@@ -261,8 +258,8 @@ test('[OB305] the log tells of refused origins, hosts and limits; metrics count 
   expect((await browser.get('/chats', foreign)).status).toBe(403)
   expect((await browser.get('/chats', foreign)).status).toBe(403)
   expect((await browser.get('/events')).status).toBe(429)
-  await expect(SocketClient.open(server.url, { headers: foreign })).rejects.toThrow()
-  await expect(SocketClient.open(server.url)).rejects.toThrow()
+  await expect(SocketClient.open(server.url, { headers: foreign })).rejects.toThrow('403')
+  await expect(SocketClient.open(server.url)).rejects.toThrow('429')
   expect((await browser.get('/nothing')).status).toBe(404)
   expect(entries.slice(1)).toMatchObject([
     { level: 'warn', event: 'request.refused', code: 'forbidden-origin', count: 1 },

@@ -47,7 +47,8 @@ test('[HO141] a bridge that lets its turns finish is not ready, and says why', a
   const reply = await server.browser().say('[[say One.]][[wait gate]][[say Two.]]')
   const probe = async () => {
     const response = await fetch(`${server.url}/ready`)
-    return { status: response.status, body: await response.json() }
+    const body: unknown = await response.json()
+    return { status: response.status, body }
   }
   expect(await probe()).toEqual({ status: 200, body: { status: 'ready' } })
   const closed = server.bridge.close()

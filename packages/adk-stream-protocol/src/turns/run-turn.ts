@@ -36,7 +36,7 @@ export interface RunOutcome {
 }
 
 /** What a run did, for metrics. It is counted here and read once, when the run has ended. */
-export interface RunStats {
+interface RunStats {
   readonly chunks: number
   readonly durationMs: number
   /** From the start of the run to the first chunk of the agent. Undefined if there was none. */

@@ -13,7 +13,8 @@ const PATIENCE = { timeout: 30_000, interval: 20 }
 
 async function probe(url: string) {
   const response = await fetch(`${url}/ready`)
-  return { status: response.status, body: await response.json() }
+  const body: unknown = await response.json()
+  return { status: response.status, body }
 }
 
 const READY = { status: 200, body: { status: 'ready' } }

@@ -69,7 +69,7 @@ export interface Readiness {
   close(): void
 }
 
-export interface FailedCheck {
+interface FailedCheck {
   /** A stable word for probes and alerts. */
   readonly name: 'closing' | 'store' | 'audit' | 'agent'
   readonly cause?: unknown
